@@ -95,12 +95,6 @@ sim_time link_sender::act(sim_time now) {
   if (queues_.empty()) return sim_time::never();
   take_credits(now);
   const class_times free = free_classes(now);
-  // Packets announced at this very instant are still under way, so what counts is known before it;
-  // and once per instant, however many callers woke the link one after the other.
-  if (now != evaluated_ && any_arrived(now, free)) {
-    ++counters_.evaluations;
-    evaluated_ = now;
-  }
   const std::uint32_t queue = choose(now, free);
   if (queue == queue_set<stored>::none) return next_chance(now, free);
   start(queue, now);
@@ -119,12 +113,6 @@ link_sender::class_times link_sender::free_classes(sim_time now) const {
     free[c] = waiting ? line_.earliest(c, now) : sim_time::never();
   }
   return free;
-}
-
-bool link_sender::any_arrived(sim_time now, const class_times& free) const {
-  const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
-  const auto here = [&](std::uint32_t q) { return free[class_of(q)] <= now && queues_.front(q).tail <= now; };
-  return queues_.round_robin(0, queues, last_, here) != queue_set<stored>::none;
 }
 
 std::uint32_t link_sender::choose(sim_time now, const class_times& free) const {
@@ -146,7 +134,13 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   stored s = queues_.pop(queue);
   const std::uint32_t flits = s.p->flits;
   const sim_time could_start = std::max(s.tail, line_.idle_from());
-  if (now > could_start) counters_.credit_stall += now - could_start;
+  // What counts depends on the packet alone: how often the link was woken in vain depends on the order of
+  // calls where two modules meet at an instant.
+  ++counters_.evaluations;
+  if (now > could_start) {
+    ++counters_.evaluations;
+    counters_.credit_stall += now - could_start;
+  }
   ++counters_.packets;
   counters_.payload_bytes += s.p->header.payload_bytes;
   const timing::flit_line::transfer t =

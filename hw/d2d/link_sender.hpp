@@ -42,7 +42,7 @@ struct link_parameters {
                                                   std::uint32_t link);
 
 struct link_counters {
-  std::uint64_t evaluations{};  ///< instants at which the free link chose among packets that were here
+  std::uint64_t evaluations{};  ///< packets chosen, and once more each that waited for credits
   std::uint64_t packets{};
   std::uint64_t payload_bytes{};  ///< of packets, without their header flits
   sim_time credit_stall;          ///< idle although a packet was ready, for want of credits
@@ -102,7 +102,6 @@ class link_sender {
   [[nodiscard]] unsigned class_of(std::uint32_t queue) const {
     return static_cast<unsigned>(topology_.class_of(vc_of(queue)));
   }
-  [[nodiscard]] bool any_arrived(sim_time now, const class_times& free) const;
   [[nodiscard]] std::uint32_t choose(sim_time now, const class_times& free) const;
   void take_credits(sim_time now);
   void start(std::uint32_t queue, sim_time now);
@@ -124,7 +123,6 @@ class link_sender {
   link_monitor monitor_;
   std::uint32_t last_{};
   std::uint32_t last_sideband_{};
-  sim_time evaluated_{sim_time::never()};
   link_counters counters_;
 };
 
