@@ -225,9 +225,9 @@ std::string help_text(const platform_entry& platform) {
   example("--bytes 64KiB --timeline timeline.json");
   example("--check-config");
   text << all_options()
-       << "\nExit codes: 0 verified or not checked; 1 wrong result; 2 usage or config error; 3 deadlock;\n"
-          "4 data fault; 5 output not writable; 6 not reproducible; 70 internal error; 71 refused by the\n"
-          "system; 129/130/143 interrupted.\n";
+       << "\nExit codes: 0 verified or not checked; 1 wrong result; 2 usage or config error; 3 deadlock\n"
+          "or sim.limit_ms; 4 data fault; 5 output not writable; 6 not reproducible; 70 internal error;\n"
+          "71 refused by the system; 129/130/143 interrupted.\n";
   return text.str();
 }
 

@@ -47,7 +47,7 @@ void conclude(end_of_run end, const config::sim_block& sim, const stack& machine
       return;
     case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
     case end_of_run::limit:
-      o.status = run_status::deadlock;
+      o.status = run_status::limit;
       o.message =
           fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer{}", sim.limit_ms,
                       waiting, waiting == 0 ? ": a higher limit continues the run" : "");

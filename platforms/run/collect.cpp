@@ -371,9 +371,9 @@ analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod
   return now;
 }
 
-void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
-                     const analysis::line_history* lines, run_outcome& o) {
-  const analysis::stopped_machine stopped = machine_now(run, pod, still);
+void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
+                 const analysis::line_history* lines, run_outcome& o) {
+  const analysis::stopped_machine stopped = machine_now(run, pod, status == run_status::deadlock);
   std::uint64_t unfinished = 0;
   for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
@@ -381,7 +381,7 @@ void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::stri
   const auto& shape = run.machine.config.shape();
   const auto watched = watched_words(pod, run.members.members, lines);
   const std::string words = analysis::explain_words(shape, watched);
-  o.status = run_status::deadlock;
+  o.status = status;
   o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", hw::now().ns(),
                           unfinished, run.members.members.size(), why, words, report.text);
   o.deadlock_json = deadlock_json(run, report, stopped, watched, why);

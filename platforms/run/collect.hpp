@@ -20,10 +20,10 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
 /// What every member's registers and everything in flight say now. `still`: nothing moves any more.
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);
 
-/// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
-/// ended the run: "no event is left". `lines`: who stored and wrote back what; may be null. `still`:
-/// nothing moves; false when the run was cut off.
-void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
-                     const analysis::line_history* lines, run_outcome& o);
+/// Status deadlock (nothing moves) or limit (the run was cut off) with the report: waiting queue pairs,
+/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: who stored
+/// and wrote back what; may be null.
+void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
+                 const analysis::line_history* lines, run_outcome& o);
 
 }  // namespace diecast::platforms

@@ -16,9 +16,10 @@ void add_isolated_times(const prepared_run& run, const app::registries& tables, 
     if (!stream.not_isolated.empty()) continue;
     const run_outcome alone = run_in_child([&] { return simulate(run, tables, i); });
     o.wall_s += alone.wall_s;
-    if (alone.status == run_status::deadlock) {
+    if (alone.status == run_status::deadlock || alone.status == run_status::limit) {
       // Messages that balance by number may still be for another stream; the run of all has shown no fault.
-      stream.not_isolated = "deadlock " + alone.message.substr(0, alone.message.find('\n'));
+      stream.not_isolated =
+          fmt::format("{} {}", to_string(alone.status), alone.message.substr(0, alone.message.find('\n')));
       continue;
     }
     if (alone.status != run_status::ok || i >= alone.streams.size()) {

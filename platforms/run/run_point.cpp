@@ -2,25 +2,41 @@
 #include "platforms/run/run_point.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <stdexcept>
 
 namespace diecast::platforms {
 
-const char* to_string(run_status s) {
-  switch (s) {
-    case run_status::ok: return "ok";
-    case run_status::wrong: return "wrong";
-    case run_status::deadlock: return "deadlock";
-    case run_status::fault: return "fault";
-    case run_status::error: return "error";
-    case run_status::not_reproducible: return "not_reproducible";
-    case run_status::interrupted: return "interrupted";
-    case run_status::system: return "system";
-    case run_status::internal: return "internal";
-  }
-  return "internal";
+namespace {
+
+struct status_row {
+  run_status status;
+  const char* name;
+  int exit_code;
+};
+
+/// The worst first.
+constexpr std::array<status_row, 10> statuses{{{run_status::internal, "internal", 70},
+                                              {run_status::system, "system", 71},
+                                              {run_status::fault, "fault", 4},
+                                              {run_status::deadlock, "deadlock", 3},
+                                              {run_status::limit, "limit", 3},
+                                              {run_status::wrong, "wrong", 1},
+                                              {run_status::not_reproducible, "not_reproducible", 6},
+                                              {run_status::error, "error", 2},
+                                              {run_status::interrupted, "interrupted", 130},
+                                              {run_status::ok, "ok", 0}}};
+
+const status_row& row_of(run_status s) {
+  const auto at =
+      std::find_if(statuses.begin(), statuses.end(), [s](const auto& r) { return r.status == s; });
+  return at == statuses.end() ? statuses.front() : *at;
 }
+
+}  // namespace
+
+const char* to_string(run_status s) { return row_of(s).name; }
 
 bool is_choice(const std::string& algorithm_reason) {
   const auto begins = [&](const char* with) { return algorithm_reason.starts_with(with); };
@@ -38,36 +54,19 @@ std::optional<double> run_outcome::timed(double figure) const {
 }
 
 run_status status_named(const std::string& name) {
-  for (const auto s :
-       {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault, run_status::error,
-        run_status::not_reproducible, run_status::interrupted, run_status::system, run_status::internal}) {
-    if (name == to_string(s)) return s;
+  for (const status_row& r : statuses) {
+    if (name == r.name) return r.status;
   }
   throw std::runtime_error("unknown status " + name);
 }
 
 run_status worst(const std::vector<run_status>& all) {
-  for (const auto s :
-       {run_status::internal, run_status::system, run_status::fault, run_status::deadlock, run_status::wrong,
-        run_status::not_reproducible, run_status::error, run_status::interrupted}) {
-    if (std::find(all.begin(), all.end(), s) != all.end()) return s;
+  for (const status_row& r : statuses) {
+    if (std::find(all.begin(), all.end(), r.status) != all.end()) return r.status;
   }
   return run_status::ok;
 }
 
-int exit_code(run_status s) {
-  switch (s) {
-    case run_status::ok: return 0;
-    case run_status::wrong: return 1;
-    case run_status::error: return 2;
-    case run_status::deadlock: return 3;
-    case run_status::fault: return 4;
-    case run_status::not_reproducible: return 6;
-    case run_status::interrupted: return 130;
-    case run_status::internal: return 70;
-    case run_status::system: return 71;
-  }
-  return 70;
-}
+int exit_code(run_status s) { return row_of(s).exit_code; }
 
 }  // namespace diecast::platforms

@@ -52,6 +52,7 @@ enum class run_status : std::uint8_t {
   ok,
   wrong,
   deadlock,
+  limit,  ///< cut off at sim.limit_ms; nothing is known to be stuck
   fault,
   error,
   not_reproducible,
@@ -79,8 +80,8 @@ template <class Outcome>
   for (const Outcome& o : runs) all.push_back(o.status);
   return worst(all);
 }
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 71 system,
-/// 130 interrupted.
+/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock or limit, 4 fault, 6 not reproducible, 70 internal, 71
+/// system, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
 /// spec: a file or standard output could not be written.
 inline constexpr int output_failed = 5;

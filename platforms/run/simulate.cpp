@@ -35,11 +35,12 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "no event is left", true, lines, o);
+    case end_of_run::starved:
+      return report_stop(run, pod, run_status::deadlock, "no event is left", lines, o);
     case end_of_run::watchdog:
-      return report_deadlock(
-          run, pod,
-          fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
+      return report_stop(
+          run, pod, run_status::deadlock,
+          fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us),
           lines, o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
@@ -47,11 +48,12 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
           fmt::format("interrupted at {:.3f} us after {} launches", hw::now().ns() / 1e3, s.rounds_done());
       return;
     case end_of_run::limit:
-      return report_deadlock(run, pod,
-                             fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated "
-                                         "time; no deadlock is known, and a higher limit continues the run",
-                                         run.machine.config.sim.limit_ms),
-                             false, lines, o);
+      return report_stop(
+          run, pod, run_status::limit,
+          fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; no deadlock "
+                      "is known, and a higher limit continues the run",
+                      run.machine.config.sim.limit_ms),
+          lines, o);
   }
 }
 
@@ -101,8 +103,8 @@ end_of_run play(const prepared_run& run, const host_side& hosts, const hw::fault
 
 /// Of a run that came to no good end.
 void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod, run_outcome& o) {
-  const bool bad =
-      o.status == run_status::deadlock || o.status == run_status::fault || o.status == run_status::internal;
+  const bool bad = o.status == run_status::deadlock || o.status == run_status::limit ||
+                   o.status == run_status::fault || o.status == run_status::internal;
   if (!bad) return;
   const bool still = end == end_of_run::starved || end == end_of_run::watchdog;
   o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')), still);

@@ -447,6 +447,15 @@ class Staging(harness.Case):
         # The size that docs/correctness.md states.
         stated = re.search(r"staging wins from (\d+) KiB on", (harness.ROOT / "docs" / "correctness.md").read_text())
         wins = int(stated.group(1))
+        self.assertTrue(done.stderr.startswith("limit: at 1000000.000 ns "), done.stderr)
+        self.assertNotIn("deadlock: ", done.stderr)
+        result = json.loads((self.folder / "o" / "result.json").read_text())
+        self.assertEqual((result["status"], result["runs"][0]["status"]), ("limit", "limit"))
+        # All has ended and is right but for a credit that comes beyond the limit.
+        credit = json.dumps([{"kind": "late_credit", "where": "pod.sip0.cube_1_0.pe2", "delay_ns": 2000000}])
+        row = self.result(*self.SMALL, *tree, *sets("sim.limit_ms=1", f"faults={credit}"), expect=3)["runs"][0]
+        self.assertEqual((row["status"], row["verified"]), ("limit", True))
+        self.assertIn("0 of 16 PEs have not finished", row["message"])
         self.assertLess(time("staged", f"{wins}KiB"), time("direct", f"{wins}KiB"))
         self.assertGreater(time("staged", f"{wins // 2}KiB"), time("direct", f"{wins // 2}KiB"))
 

@@ -408,6 +408,13 @@ class Interrupt(HbmCase):
         # Nothing need be stuck: so slow a pace goes beyond any limit.
         slow = self.run_pod(*REFERENCE, "--rate", "0.000001%", "--requests", "300", "--set", "sim.limit_ms=1", expect=3)
         self.assertIn("0 requests have no answer: a higher limit continues the run", slow.stderr)
+        # So do arrivals of a trace that are 1,000 s apart.
+        far = self.file("far.txt", "R 0 64 0\nR 64 64 1000000000000\n")
+        for words in (["--rate", "0.000001%", "--requests", "300"], ["--pattern", f"replay:{far}"]):
+            cut = self.run_pod(*REFERENCE, *words, "--set", "sim.limit_ms=1", "--out", self.folder / "cut", expect=3)
+            self.assertTrue(cut.stderr.startswith("limit: "), cut.stderr)
+            result = json.loads((self.folder / "cut" / "result.json").read_text())
+            self.assertEqual((result["status"], result["runs"][0]["status"]), ("limit", "limit"))
 
 
 class BadInput(HbmCase):
