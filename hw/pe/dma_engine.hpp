@@ -55,9 +55,12 @@ class dma_engine : public sc_core::sc_module,
 
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+  enum class inbound_state : std::uint8_t { part_arrived, being_written, held_behind };
+  /// Messages not published yet. held_behind: all of it is here and behind another one that is part_arrived.
+  void visit_inbound(const std::function<void(const abi::ipcq_fields&, inbound_state)>& visit) const;
   /// Messages that have not left for the network to their end: descriptors that wait, packets whose bytes are
-  /// being read or sealed; and messages not published yet.
-  void visit_flights(const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const;
+  /// being read or sealed.
+  void visit_outbound(const std::function<void(const abi::ipcq_fields&)>& visit) const;
   /// Bytes that went through the checksum engine, both ways, and the time it took.
   [[nodiscard]] std::uint64_t checksum_bytes() const { return checksum_bytes_; }
   [[nodiscard]] sim_time checksum_time() const { return checksum_time_; }

@@ -167,15 +167,25 @@ void dma_engine::publish(abi::node_address flow) {
   if (messages.empty()) inbound_.erase(found);
 }
 
-void dma_engine::visit_flights(
-    const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const {
+void dma_engine::visit_inbound(
+    const std::function<void(const abi::ipcq_fields&, inbound_state)>& visit) const {
   for (const auto& [flow, messages] : inbound_) {
-    for (const inbound_message& m : messages) visit(true, m.fields);
+    bool behind = false;
+    for (const inbound_message& m : messages) {
+      const bool part = m.unarrived != 0;
+      visit(m.fields, part     ? inbound_state::part_arrived
+                      : behind ? inbound_state::held_behind
+                               : inbound_state::being_written);
+      behind = behind || part;
+    }
   }
-  for (const job& j : jobs_[ipcq_port]) visit(false, j.message.fields);
-  for (const std::uint32_t index : reads_) visit(false, pending_[index].p->header.ipcq);
+}
+
+void dma_engine::visit_outbound(const std::function<void(const abi::ipcq_fields&)>& visit) const {
+  for (const job& j : jobs_[ipcq_port]) visit(j.message.fields);
+  for (const std::uint32_t index : reads_) visit(pending_[index].p->header.ipcq);
   for (const checksum_engine::passing& packet : sealing_.packets) {
-    if (packet.p->header.kind == abi::packet_kind::ipcq_data) visit(false, packet.p->header.ipcq);
+    if (packet.p->header.kind == abi::packet_kind::ipcq_data) visit(packet.p->header.ipcq);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/abi/step_text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
@@ -149,7 +148,7 @@ void pe_core::run_one(const abi::launch_block& block) {
   wait_until(busy_until_);
   start_time_ = hw::now() - phase_;
   interrupt->kernel_started(start_time_);
-  step_name_.clear();
+  tasks_ = {};
   set_state(events::core_state::running);
   program_(*this, block);
   settle();
@@ -171,6 +170,10 @@ void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_cycles_ += setup_.config.pe.register_cycles;
   if (!is_staging(reg)) settle();
   count_write();
+  const auto use = tasks_.wrote(reg, value);
+  if (use && setup_.events.wants(events::steps)) {
+    setup_.events.publish(events::queue_pair_used{now(), setup_.self, use->qp, use->send, tasks_.running()});
+  }
   registers.write(reg, value);
 }
 
@@ -283,6 +286,7 @@ std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
 void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
   if (watched_.has_value() != wanted.has_value()) ++moves_;  // from one word to another is no movement
   watched_ = wanted;
+  tasks_.watches(wanted.has_value());
 }
 
 // --- vector unit --------------------------------------------------------------------------------
@@ -370,23 +374,20 @@ void pe_core::set_state(events::core_state s) {
     setup_.events.publish(events::core_state_changed{hw::now(), setup_.self, s});
 }
 
-std::string pe_core::step() const {
-  return step_name_.empty() ? std::string{} : abi::step_text(step_name_, step_index_);
-}
-
 void pe_core::mark_step(const abi::step_marker& step) {
-  step_name_ = step.name;
-  step_index_ = step.index;
+  tasks_.mark(step.name, step.index);
   ++moves_;
   if (setup_.events.wants(events::steps)) {
-    setup_.events.publish(events::step_entered{now(), setup_.self, step.name, step.index});
+    setup_.events.publish(events::step_entered{now(), setup_.self, step.name, step.index, tasks_.running()});
   }
 }
 
 void pe_core::note(const abi::operation_note& n) {
-  awaited_.hear(n);
+  abi::operation_note noted = n;
+  noted.task = tasks_.running();
+  awaited_.hear(noted);
   if (setup_.events.wants(events::operations))
-    setup_.events.publish(events::operation_changed{now(), setup_.self, n});
+    setup_.events.publish(events::operation_changed{now(), setup_.self, noted});
 }
 
 void pe_core::status_registers::debug_write_register(abi::register_offset reg, std::uint64_t value) {

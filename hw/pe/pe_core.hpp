@@ -52,8 +52,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// Writes of firmware to registers and global memory, and whether the core has stopped for good.
   [[nodiscard]] defect_count deaths() const { return {writes_, dead_ ? 1U : 0U}; }
   [[nodiscard]] defect_count late_stores() const { return stores_->counted(); }
-  /// The step the kernel marked last; empty before its first.
-  [[nodiscard]] std::string step() const;
+  /// What its firmware does, task by task.
+  [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   /// What the firmware polls for at the moment.
   [[nodiscard]] const std::optional<abi::poll_request>& polling() const { return polling_; }
   /// Changes of state, steps, vector operations and computations so far: what moves counts here.
@@ -107,6 +107,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   }
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
+  void task(const abi::task_note& n) override { tasks_.hear(n); }
   void note(const abi::operation_note& n) override;
 
  private:
@@ -173,8 +174,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   abi::awaited_operations awaited_;
   core_memory memory_;
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
-  std::string step_name_;
-  std::uint32_t step_index_{};
+  abi::firmware_tasks tasks_;
   std::uint64_t moves_{};
   sim_time busy_until_;
   status_registers status_{*this};

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "models/abi/address.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/abi/operation_note.hpp"
 #include "models/abi/registers.hpp"
 #include "models/numeric/types.hpp"
@@ -191,6 +192,8 @@ class hal {
 
   [[nodiscard]] virtual sim_time now() const = 0;
   virtual void mark_step(const step_marker& step) = 0;
+  /// Which task of the firmware runs, so that steps and waits are known task by task; costs no time.
+  virtual void task(const task_note& n) = 0;
   /// What becomes of an operation with other PEs that is in no queue pair; costs no time.
   virtual void note(const operation_note& n) = 0;
 };

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/abi/firmware_tasks.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::abi {
@@ -41,6 +42,7 @@ struct operation_note {
   std::string_view algorithm{};        ///< of a barrier; static storage
   std::string_view stage{};            ///< what of the barrier is awaited: "round"; static storage
   std::uint32_t stage_number{};
+  task_id task{kernel_task};  ///< of the firmware; the machine adds it
 };
 
 /// "receive from sip0.cube1.pe2, tag 5 of communicator 0", "dissemination of team 0, count 4, round 1".

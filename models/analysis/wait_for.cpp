@@ -7,6 +7,7 @@
 #include <deque>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "models/analysis/wait_text.hpp"
@@ -22,10 +23,16 @@ struct place {
   comm::direction dir{};
 };
 
+/// Nodes are the tasks of every PE's firmware.
 class wait_graph {
  public:
-  explicit wait_graph(const stopped_machine& m)
-      : machine_(m), dumps_(m.pes), out_(m.pes.size()), waited_on_(m.pes.size()), waits_(m.pes.size()) {
+  explicit wait_graph(const stopped_machine& m) : machine_(m), dumps_(m.pes) {
+    for (const pe_dump& d : dumps_) {
+      first_node_.push_back(nodes_.size());
+      for (const abi::firmware_task& t : d.tasks.live()) nodes_.push_back({first_node_.size() - 1, t.id});
+    }
+    first_node_.push_back(nodes_.size());
+    out_.resize(nodes_.size());
     for (std::size_t i = 0; i < dumps_.size(); ++i) {
       for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d) file(i, static_cast<comm::direction>(d));
     }
@@ -35,11 +42,13 @@ class wait_graph {
     for (std::size_t i = 0; i < dumps_.size(); ++i) {
       for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d)
         add_waits({i, static_cast<comm::direction>(d)});
-      if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy);
-      if (dumps_[i].polls) add_poll(i, dumps_[i].polls->expected_writer);
-      if (dumps_[i].watches) add_poll(i, dumps_[i].watches->expected_writer);
+      const abi::firmware_tasks& tasks = dumps_[i].tasks;
+      if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy, tasks.copier());
+      if (dumps_[i].polls) add_poll(i, dumps_[i].polls->expected_writer, tasks.running());
+      if (dumps_[i].watches) add_poll(i, dumps_[i].watches->expected_writer, tasks.watcher());
       for (const abi::operation_note& n : dumps_[i].awaits) add_message(i, n);
     }
+    for (std::size_t i = 0; i < dumps_.size(); ++i) link_tasks(i);
   }
 
   [[nodiscard]] const std::vector<wait_edge>& edges() const { return edges_; }
@@ -47,20 +56,30 @@ class wait_graph {
   [[nodiscard]] std::vector<wait_root> roots() const {
     std::vector<wait_root> roots;
     for (const wait_edge& e : edges_) {
-      if (holds(e)) roots.push_back({root_kind::fault, {e.waiter}, {e}});
+      if (holds(e)) roots.push_back({root_kind::fault, {e.waiter}, {e}, e.step});
     }
     const std::vector<std::vector<std::size_t>> ends = groups_that_wait_for_no_other();
     for (const auto& group : ends) {
-      if (group.size() == 1 && !waits_[group[0]] && (waited_on_[group[0]] || has_stopped(group[0])))
-        roots.push_back(peer_root(group[0]));
+      if (!waits(group) && (is_waited_on(group) || has_stopped(nodes_[group[0]].dump)))
+        roots.push_back(peer_root(group));
     }
     for (const auto& group : ends) {
-      if (group.size() > 1 || waits_for_itself(group[0])) roots.push_back(cycle_root(group));
+      if (waits(group) && (group.size() > 1 || waits_for_itself(group[0])))
+        roots.push_back(cycle_root(group));
     }
     return roots;
   }
 
  private:
+  struct vertex {
+    std::size_t dump{};
+    abi::task_id task{};
+    bool waits{};      ///< an edge is its
+    bool takes_any{};  ///< it waits for a message of anybody
+    bool held{};       ///< one of its waits cannot end, whatever others do
+    bool waited_on{};  ///< by a task of another PE
+  };
+  static constexpr std::size_t no_edge = SIZE_MAX;  ///< the task of a PE waits for another one of it
   struct link {
     std::size_t to{};
     std::size_t edge{};
@@ -73,10 +92,12 @@ class wait_graph {
     if (e.cause == wait_cause::peer) return false;
     return machine_.still || e.cause == wait_cause::unwired;
   }
+  [[nodiscard]] bool has_ended(std::size_t dump) const {
+    return dumps_[dump].state == events::core_state::done;
+  }
   /// The PE has begun, has not ended and will not go on.
-  [[nodiscard]] bool has_stopped(std::size_t node) const {
-    const events::core_state s = dumps_[node].state;
-    return machine_.still && s != events::core_state::done && s != events::core_state::idle;
+  [[nodiscard]] bool has_stopped(std::size_t dump) const {
+    return machine_.still && !has_ended(dump) && dumps_[dump].state != events::core_state::idle;
   }
 
   /// Base of the ring a message or credit concerns. A message lies somewhere in its ring.
@@ -142,59 +163,108 @@ class wait_graph {
 
   void add_waits(place here) {
     const queue_pair_state& s = state(here);
+    const abi::queue_pair_use use = dumps_[here.dump].tasks.use_of(here.dir);
     if ((s.armed & abi::arm_receive) != 0) {
-      add_wait(here, wait_kind::receive, writers_, s.rx_base, [&](const queue_pair_state& peer) {
-        return s.space.distance(s.peer_head_cache, peer.my_head);
-      });
+      add_wait(
+          here, wait_kind::receive, use.armed[0], writers_, s.rx_base,
+          [&](const queue_pair_state& peer) { return s.space.distance(s.peer_head_cache, peer.my_head); });
     }
     if ((s.armed & abi::arm_send_space) != 0) {
-      add_wait(here, wait_kind::send_space, readers_, s.peer_rx_base, [&](const queue_pair_state& peer) {
-        return s.space.distance(s.peer_tail_cache, peer.my_tail);
-      });
+      add_wait(
+          here, wait_kind::send_space, use.armed[1], readers_, s.peer_rx_base,
+          [&](const queue_pair_state& peer) { return s.space.distance(s.peer_tail_cache, peer.my_tail); });
     }
-    if ((s.armed & abi::arm_source_read) != 0) add_own(here, wait_kind::source_read);
+    if ((s.armed & abi::arm_source_read) != 0) add_own(here, wait_kind::source_read, use.armed[2]);
+  }
+
+  [[nodiscard]] std::optional<std::size_t> node_of(std::size_t dump, abi::task_id task) const {
+    for (std::size_t n = first_node_[dump]; n < first_node_[dump + 1]; ++n) {
+      if (nodes_[n].task == task) return n;
+    }
+    return std::nullopt;
+  }
+
+  /// Takes in a complete edge of a task; one that has ended left its wait to the kernel.
+  void add_edge(std::size_t dump, wait_edge e, abi::task_id task) {
+    const std::size_t n = node_of(dump, task).value_or(first_node_[dump]);
+    e.task = nodes_[n].task;
+    e.step = step_of(dumps_[dump], e.task);
+    nodes_[n].waits = true;
+    nodes_[n].held = nodes_[n].held || holds(e);
+    edges_.push_back(std::move(e));
+  }
+  /// The same, and it waits for `to`: the task that is known to do what it waits for, else any of that PE.
+  void add_edge(std::size_t dump, wait_edge e, abi::task_id task, std::size_t to,
+                std::optional<abi::task_id> user) {
+    const std::size_t from = node_of(dump, task).value_or(first_node_[dump]);
+    const auto known = user ? node_of(to, *user) : std::nullopt;
+    const std::size_t first = known.value_or(first_node_[to]);
+    const std::size_t last = known ? *known + 1 : first_node_[to + 1];
+    for (std::size_t n = first; n < last; ++n) {
+      out_[from].push_back({n, edges_.size()});
+      nodes_[n].waited_on = true;
+    }
+    add_edge(dump, std::move(e), task);
+  }
+
+  /// Waits within a PE: of a task for those it runs; of all for one that has the core and does not go on; and
+  /// of a task that waits for nothing known, for whichever other does.
+  void link_tasks(std::size_t dump) {
+    const abi::firmware_tasks& tasks = dumps_[dump].tasks;
+    const std::size_t first = first_node_[dump], last = first_node_[dump + 1];
+    if (last - first == 1) return;
+    const auto is_leaf = [&](std::size_t n) { return !tasks.has_children(nodes_[n].task); };
+    const auto has_core = [&](std::size_t n) {
+      return !tasks.idle() && nodes_[n].task == tasks.running() && !nodes_[n].waits;
+    };
+    bool any_waits = false;
+    for (std::size_t n = first; n < last; ++n) any_waits = any_waits || (is_leaf(n) && nodes_[n].waits);
+    for (std::size_t n = first; n < last; ++n) {
+      const bool blocked = is_leaf(n) && !nodes_[n].waits && !nodes_[n].takes_any && !has_core(n);
+      for (std::size_t other = first; other < last; ++other) {
+        if (other == n) continue;
+        const bool child = tasks.live()[other - first].parent == nodes_[n].task;
+        const bool sibling = blocked && is_leaf(other) && (nodes_[other].waits || !any_waits);
+        if (child || sibling || (is_leaf(n) && has_core(other))) out_[n].push_back({other, no_edge});
+      }
+    }
   }
 
   /// A wait for this PE's own DMA.
-  void add_own(place here, wait_kind kind) {
+  void add_own(place here, wait_kind kind, abi::task_id task) {
     const pe_coord self = dumps_[here.dump].pe;
-    edges_.push_back({self, here.dir, kind, wait_cause::own_dma, self, here.dir, 0});
-    waits_[here.dump] = true;
+    add_edge(here.dump, {self, here.dir, kind, wait_cause::own_dma, self, here.dir, 0}, task);
+  }
+
+  [[nodiscard]] std::optional<std::size_t> dump_of(pe_coord pe) const {
+    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), pe,
+                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+    if (at == dumps_.end() || at->pe != pe) return std::nullopt;
+    return static_cast<std::size_t>(at - dumps_.begin());
   }
 
   /// A wait for a word that another PE is to write.
-  void add_poll(std::size_t dump, pe_coord writer) {
+  void add_poll(std::size_t dump, pe_coord writer, abi::task_id task) {
     const pe_coord self = dumps_[dump].pe;
-    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), writer,
-                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
     wait_edge e{self, 0, wait_kind::memory, wait_cause::unwired, writer, 0, 0};
-    if (at != dumps_.end() && at->pe == writer && writer != self) {
-      const auto to = static_cast<std::size_t>(at - dumps_.begin());
-      e.cause = wait_cause::peer;
-      out_[dump].push_back({to, edges_.size()});
-      waited_on_[to] = true;
-    }
-    waits_[dump] = true;
-    edges_.push_back(e);
+    const auto to = dump_of(writer);
+    if (!to || writer == self) return add_edge(dump, std::move(e), task);
+    e.cause = wait_cause::peer;
+    add_edge(dump, std::move(e), task, *to, std::nullopt);
   }
 
-  /// A wait for a tag-matched message, or that a peer takes one. Who takes a message of anybody waits for
-  /// nobody in particular.
+  /// A wait for a tag-matched message, or that a peer takes one.
   void add_message(std::size_t dump, const abi::operation_note& n) {
-    if (n.kind == abi::operation_kind::barrier || !n.peer) return;
-    wait_edge e{dumps_[dump].pe, 0, wait_kind::message, wait_cause::unwired, *n.peer, 0, n.count, {}, n};
-    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), *n.peer,
-                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
-    if (at != dumps_.end() && at->pe == *n.peer && at->state == events::core_state::done) {
-      e.cause = wait_cause::ended;
-    } else if (at != dumps_.end() && at->pe == *n.peer) {
-      const auto to = static_cast<std::size_t>(at - dumps_.begin());
-      e.cause = wait_cause::peer;
-      out_[dump].push_back({to, edges_.size()});
-      waited_on_[to] = true;
+    if (n.kind == abi::operation_kind::barrier) return;
+    if (!n.peer) {
+      nodes_[node_of(dump, n.task).value_or(first_node_[dump])].takes_any = true;
+      return;
     }
-    waits_[dump] = true;
-    edges_.push_back(std::move(e));
+    wait_edge e{dumps_[dump].pe, 0, wait_kind::message, wait_cause::unwired, *n.peer, 0, n.count, {}, n};
+    const auto to = dump_of(*n.peer);
+    if (to) e.cause = has_ended(*to) ? wait_cause::ended : wait_cause::peer;
+    if (e.cause != wait_cause::peer) return add_edge(dump, std::move(e), n.task);
+    add_edge(dump, std::move(e), n.task, *to, std::nullopt);
   }
   [[nodiscard]] bool waits_for_itself(std::size_t node) const {
     return std::any_of(out_[node].begin(), out_[node].end(), [node](const link& l) { return l.to == node; });
@@ -204,8 +274,10 @@ class wait_graph {
   void explain_missing(wait_edge& e, const queue_pair_state& s) const {
     const bool receive = e.kind == wait_kind::receive;
     if (const flight* f = receive ? next_message(s) : next_credit(s)) {
-      e.cause = wait_cause::in_flight;
+      const bool lost = machine_.still && f->state == flight_state::part_arrived;
+      e.cause = lost ? wait_cause::lost_message : wait_cause::in_flight;
       e.where = f->where;
+      e.flight = f->state;
     } else if (!machine_.still) {
       e.cause = wait_cause::in_flight;
       e.where = "in flight, or lost: the run ended while packets moved";
@@ -215,27 +287,25 @@ class wait_graph {
   }
 
   template <class Missing>
-  void add_wait(place here, wait_kind kind, const std::map<abi::address, place>& ends, abi::address ring,
-                Missing missing) {
+  void add_wait(place here, wait_kind kind, abi::task_id task, const std::map<abi::address, place>& ends,
+                abi::address ring, Missing missing) {
     const pe_coord self = dumps_[here.dump].pe;
     wait_edge e{self, here.dir, kind, wait_cause::unwired, self, here.dir, 0};
     const std::optional<place> end = other_end(here, kind, ends, ring, missing);
-    if (end) {
-      e.on = dumps_[end->dump].pe;
-      e.on_dir = end->dir;
-      e.missing = missing(state(*end));
-      e.cause = wait_cause::peer;
-      if (e.missing != 0) explain_missing(e, state(here));
-    }
-    if (e.cause == wait_cause::peer) {
-      out_[here.dump].push_back({end->dump, edges_.size()});
-      waited_on_[end->dump] = true;
-    }
-    waits_[here.dump] = true;
-    edges_.push_back(e);
+    if (!end) return add_edge(here.dump, std::move(e), task);
+    e.on = dumps_[end->dump].pe;
+    e.on_dir = end->dir;
+    e.missing = missing(state(*end));
+    e.cause = wait_cause::peer;
+    if (e.missing != 0) explain_missing(e, state(here));
+    if (e.cause != wait_cause::peer) return add_edge(here.dump, std::move(e), task);
+    const abi::queue_pair_use use = dumps_[end->dump].tasks.use_of(end->dir);
+    add_edge(here.dump, std::move(e), task, end->dump,
+             kind == wait_kind::receive ? use.sender : use.receiver);
   }
 
-  /// Strongly connected groups without a wait for a PE outside, each sorted, in order of their first.
+  /// Strongly connected groups without a wait for a task outside or one that cannot end, which explains all
+  /// others of the group; each sorted, in order of their first.
   std::vector<std::vector<std::size_t>> groups_that_wait_for_no_other() const {
     boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> graph(out_.size());
     for (std::size_t i = 0; i < out_.size(); ++i) {
@@ -248,6 +318,7 @@ class wait_graph {
     std::vector<bool> leaves(count);
     for (std::size_t i = 0; i < out_.size(); ++i) {
       groups[group_of[i]].push_back(i);
+      if (nodes_[i].held) leaves[group_of[i]] = true;
       for (const link& l : out_[i]) {
         if (group_of[l.to] != group_of[i]) leaves[group_of[i]] = true;
       }
@@ -260,16 +331,30 @@ class wait_graph {
     return ends;
   }
 
-  wait_root peer_root(std::size_t node) const {
-    wait_root root{root_kind::peer, {dumps_[node].pe}, {}};
-    for (const wait_edge& e : edges_) {
-      if (e.cause == wait_cause::peer && e.on == dumps_[node].pe) root.waits.push_back(e);
+  using group_of_nodes = std::vector<std::size_t>;
+  [[nodiscard]] bool waits(const group_of_nodes& group) const {
+    return std::any_of(group.begin(), group.end(), [this](std::size_t n) { return nodes_[n].waits; });
+  }
+  [[nodiscard]] bool is_waited_on(const group_of_nodes& group) const {
+    return std::any_of(group.begin(), group.end(), [this](std::size_t n) { return nodes_[n].waited_on; });
+  }
+
+  wait_root peer_root(const group_of_nodes& group) const {
+    const pe_dump& pe = dumps_[nodes_[group[0]].dump];
+    const bool one = group.size() == 1;
+    wait_root root{root_kind::peer, {pe.pe}, {}, one ? step_of(pe, nodes_[group[0]].task) : present_step(pe)};
+    std::set<std::size_t> to;
+    for (const auto& links : out_) {
+      for (const link& l : links) {
+        if (l.edge != no_edge && std::binary_search(group.begin(), group.end(), l.to)) to.insert(l.edge);
+      }
     }
+    for (const std::size_t e : to) root.waits.push_back(edges_[e]);
     return root;
   }
 
-  /// A shortest cycle through the first PE of the group, by breadth-first search.
-  wait_root cycle_root(const std::vector<std::size_t>& group) const {
+  /// A shortest cycle through the first task of the group, by breadth-first search.
+  wait_root cycle_root(const group_of_nodes& group) const {
     const std::size_t start = group[0];
     std::map<std::size_t, std::pair<std::size_t, std::size_t>> came;  // node -> {node before, edge}
     std::deque<std::size_t> queue{start};
@@ -280,12 +365,14 @@ class wait_graph {
         if (came.try_emplace(l.to, node, l.edge).second) queue.push_back(l.to);
       }
     }
-    wait_root root{root_kind::cycle, {}, {}};
+    wait_root root{root_kind::cycle, {}, {}, {}};
     std::size_t node = start;
     do {
       const auto [before, edge] = came.at(node);
-      root.waits.push_back(edges_[edge]);
-      root.members.push_back(dumps_[before].pe);
+      if (edge != no_edge) {
+        root.waits.push_back(edges_[edge]);
+        root.members.push_back(edges_[edge].waiter);
+      }
       node = before;
     } while (node != start);
     std::reverse(root.waits.begin(), root.waits.end());
@@ -300,29 +387,20 @@ class wait_graph {
   std::map<abi::address, place> writers_;                                   ///< by peer_rx_base
   std::map<abi::address, std::vector<place>> tree_readers_, tree_writers_;  ///< by the tree's mailbox
   std::vector<wait_edge> edges_;
-  std::vector<std::vector<link>> out_;
-  std::vector<bool> waited_on_;
-  std::vector<bool> waits_;
+  std::vector<vertex> nodes_;
+  std::vector<std::size_t> first_node_;  ///< by dump, and one behind the last
+  std::vector<std::vector<link>> out_;   ///< by node
 };
 
 }  // namespace
-
-std::string present_step(const pe_dump& pe) {
-  std::string text = pe.step;
-  for (const abi::operation_note& n : pe.awaits) {
-    if (n.kind != abi::operation_kind::barrier) continue;  // the steps of messages say it themselves
-    text += fmt::format("{}{}", text.empty() ? "" : ": ", abi::describe(n));
-  }
-  return text;
-}
 
 wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
                               const comm::direction_namer& names) {
   std::sort(machine.pes.begin(), machine.pes.end(),
             [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
   const wait_graph graph(machine);
-  wait_for_report report{graph.edges(), graph.roots(), {}};
-  report.text = wait_text(shape, machine, report, names);
+  wait_for_report report{graph.edges(), graph.roots(), {}, {}};
+  write_waits(shape, machine, names, report);
   return report;
 }
 

@@ -21,12 +21,20 @@ struct pe_dump {
   pe_coord pe;
   events::core_state state{};
   std::vector<protocol::queue_pair_state> queue_pairs;
-  std::string step;                            ///< the step the kernel was in; may be empty
+  abi::firmware_tasks tasks{};
   bool awaits_copy{};                          ///< DMA_ARM waits for a copy of this PE
   std::optional<abi::poll_request> polls{};    ///< the word its firmware polls
   std::optional<abi::signal_watch> watches{};  ///< the same in global memory
   std::vector<abi::operation_note> awaits{};   ///< messages and barriers its activities wait for
 };
+
+/// What becomes of a message or credit that was sent.
+enum class flight_state : std::uint8_t {
+  under_way,
+  part_arrived,  ///< bytes of it have arrived, and nothing else of it is anywhere
+  held_behind    ///< all of it has arrived, behind a message of the same sender of which only a part has
+};
+[[nodiscard]] const char* to_string(flight_state s);
 
 /// A message or credit that one engine has sent and that has not taken effect at the other.
 struct flight {
@@ -34,6 +42,7 @@ struct flight {
   abi::ipcq_fields fields;
   std::string where;  ///< "in the fabric"
   bool begins{};      ///< its first packet is one of those under way
+  flight_state state{flight_state::under_way};
 };
 
 /// A packet that belongs to no queue pair: of a tag-matched message, a read or a write.
@@ -52,8 +61,10 @@ struct stopped_machine {
   std::vector<other_packet> others{};
 };
 
-/// Where the kernel is: its step and, in a barrier, how far it is in it. May be empty.
+/// The steps of the tasks that have not ended and, in a barrier, how far the PE is in it. May be empty.
 [[nodiscard]] std::string present_step(const pe_dump& pe);
+/// The step of one of its tasks. May be empty.
+[[nodiscard]] std::string step_of(const pe_dump& pe, abi::task_id task);
 
 /// copy: of the DMA's compute port; memory: a word that another PE is expected to write; message: a
 /// tag-matched one, or that it is taken. These belong to no queue pair: `dir` means nothing.
@@ -84,15 +95,18 @@ struct wait_edge {
   pe_coord on;
   comm::direction on_dir{};
   std::uint32_t missing{};  ///< messages sent or slots released that have not taken effect
-  std::string where{};      ///< in_flight
+  std::string where{};      ///< in_flight; lost_message: where the part of it is that has arrived
   std::optional<abi::operation_note> operation{};  ///< message
+  abi::task_id task{abi::kernel_task};             ///< of the waiter's firmware
+  std::string step{};                              ///< of that task
+  flight_state flight{flight_state::under_way};    ///< of what `where` says the place of
 };
 
 enum class root_kind : std::uint8_t {
   fault,  ///< one wait whose cause is not the peer: waits holds it
   peer,   ///< an unfinished PE that waits for nobody, or a PE others wait for that waits for nobody:
           ///< members holds it, waits who waits for it (perhaps nobody)
-  cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter
+  cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter; no wait of it ends at a fault
 };
 
 [[nodiscard]] const char* to_string(root_kind k);
@@ -101,17 +115,20 @@ struct wait_root {
   root_kind kind{};
   std::vector<pe_coord> members;
   std::vector<wait_edge> waits;
+  std::string step;  ///< fault, peer: where the firmware of the member is; may be empty
 };
 
 struct wait_for_report {
   std::vector<wait_edge> edges;  ///< by waiter, direction, kind
   std::vector<wait_root> roots;  ///< faults first, then peers, then cycles
   std::string text;              ///< for people: roots, waits, pointer dump
+  std::string summary;           ///< its first lines, at most ten, the last of which says where the rest is
 };
 
 /// Builds the wait-for graph and finds what holds it: every wait that a loss, a missing wire or a packet
 /// that does not move keeps from ending, every PE at the end of a chain of waits, and a cycle of each
-/// group of PEs that wait for each other only.
+/// group of tasks that wait for each other only. A task that waits for a queue pair waits for the task of the
+/// other PE that uses it; where that is not known or has ended, for whichever of its tasks goes on.
 [[nodiscard]] wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
                                             const comm::direction_namer& names = comm::generic_names());
 

@@ -22,13 +22,29 @@ const char* state_text(events::core_state s) {
   return "is in an unknown state";
 }
 
+/// At most this many lines go to stderr.
+constexpr std::ptrdiff_t summary_lines = 10;
+
+std::string first_lines(const std::string& text) {
+  const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
+  const std::ptrdiff_t kept = std::min(lines, summary_lines - 1);
+  std::size_t end = 0;
+  for (std::ptrdiff_t i = 0; i < kept; ++i) end = text.find('\n', end) + 1;
+  return text.substr(0, end) +
+         (lines > kept
+              ? fmt::format("and {} more lines, all waits and the queue pairs: see deadlock.json (written "
+                            "with --out)\n",
+                            lines - kept)
+              : std::string("all waits and the queue pairs: see deadlock.json (written with --out)\n"));
+}
+
 /// The roots, waits and pointers as text.
 class writer {
  public:
   writer(const machine_shape& shape, const stopped_machine& machine, const comm::direction_namer& names)
       : shape_(shape), machine_(machine), dumps_(machine.pes), names_(names) {}
 
-  std::string report(const wait_for_report& r) const {
+  std::string head(const wait_for_report& r) const {
     const auto open = std::count_if(dumps_.begin(), dumps_.end(), [](const pe_dump& d) {
       return d.state != events::core_state::done && d.state != events::core_state::idle;
     });
@@ -36,11 +52,15 @@ class writer {
                                    machine_.still ? " and nothing moves" : "", r.edges.size());
     for (const wait_root& root : r.roots) text += describe(root);
     if (r.roots.empty()) {
-      text += machine_.still ? "root: none found: no PE has stopped and no queue pair has a waiter\n"
-                             : "root: none: the awaited messages may still arrive\n";
+      text += machine_.still    ? "root: none found: no PE has stopped and no queue pair has a waiter\n"
+              : r.edges.empty() ? "root: none: no PE waits\n"
+                                : "root: none: the awaited messages may still arrive\n";
     }
-    text += "waits:\n";
-    for (const wait_edge& e : r.edges) text += "  " + describe(e) + "\n";
+    return text;
+  }
+  std::string rest(const wait_for_report& r) const {
+    std::string text = "waits:\n";
+    for (const wait_edge& e : r.edges) text += "  " + describe(e) + step_text(e.step) + "\n";
     return text + "queue pairs not at rest:\n" + pointer_dump(shape_, dumps_, names_);
   }
 
@@ -52,8 +72,7 @@ class writer {
     return *std::lower_bound(dumps_.begin(), dumps_.end(), pe,
                              [](const pe_dump& d, pe_coord p) { return d.pe < p; });
   }
-  std::string step_of(pe_coord pe) const {
-    const std::string step = present_step(dump_of(pe));
+  static std::string step_text(const std::string& step) {
     return step.empty() ? "" : fmt::format(" (step {})", step);
   }
   std::string rx_base(const wait_edge& e) const {
@@ -94,7 +113,10 @@ class writer {
         return fmt::format("{}; {} has {} {}, the next is {}", wait, other, receive ? "sent" : "released",
                            e.missing, e.where);
       case wait_cause::lost_message:
-        return fmt::format("{}; {} has sent {} that never became visible there", wait, other, e.missing);
+        return e.where.empty()
+                   ? fmt::format("{}; {} has sent {} that never became visible there", wait, other, e.missing)
+                   : fmt::format("{}; {} has sent {}, the next is {} and nothing of it is in flight", wait,
+                                 other, e.missing, e.where);
       case wait_cause::lost_credit:
         return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
       case wait_cause::unwired:
@@ -158,6 +180,8 @@ class writer {
                                 : "its program lacks the call that these waits need, or has not reached it";
     switch (root.waits.front().cause) {
       case wait_cause::lost_message:
+        if (root.waits.front().flight == flight_state::part_arrived)
+          return "one of the message's packets was lost, or arrived twice";
         return "the token was counted on another queue pair (ipcq.match), or the packet was lost";
       case wait_cause::lost_credit:
         return "the credit was counted on another queue pair (ipcq.match), or the packet was lost";
@@ -167,7 +191,10 @@ class writer {
         return "the two ends were installed differently: see --dump-install";
       case wait_cause::ended:
         return "its peer's program has no such call, or names another tag; or a message is lost";
-      case wait_cause::in_flight: return "the packet does not move: check what blocks it there";
+      case wait_cause::in_flight:
+        if (root.waits.front().flight == flight_state::held_behind)
+          return "a packet of the earlier message was lost, or arrived twice";
+        return "the packet does not move: check what blocks it there";
       default:
         return "the DMA engine makes no progress: check the memory that it reads and its port to the NoC";
     }
@@ -176,22 +203,20 @@ class writer {
   std::string describe(const wait_root& root) const {
     std::string text;
     switch (root.kind) {
-      case root_kind::fault:
-        text = "root: " + describe(root.waits[0]) + step_of(root.members[0]) + "\n";
-        break;
+      case root_kind::fault: text = "root: " + describe(root.waits[0]) + step_text(root.step) + "\n"; break;
       case root_kind::peer: {
         const pe_coord pe = root.members[0];
         text = fmt::format("root: {} {}{}; {} waits end there\n", pe_path(shape_, pe),
-                           state_text(dump_of(pe).state), step_of(pe), root.waits.size());
+                           state_text(dump_of(pe).state), step_text(root.step), root.waits.size());
         break;
       }
-      case root_kind::cycle:
-        text = fmt::format("root: a cycle of {} waits\n", root.waits.size());
-        for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_of(e.waiter) + "\n";
-        break;
+      case root_kind::cycle: text = fmt::format("root: a cycle of {} waits\n", root.waits.size()); break;
     }
     // A run that was cut off need not be stuck: then there is nothing to mend.
-    return text + (machine_.still ? "  hint: " : "  hint, if it makes no progress: ") + advice(root) + "\n";
+    text += (machine_.still ? "  hint: " : "  hint, if it makes no progress: ") + advice(root) + "\n";
+    if (root.kind != root_kind::cycle) return text;
+    for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_text(e.step) + "\n";
+    return text;
   }
 
   const machine_shape& shape_;
@@ -202,9 +227,12 @@ class writer {
 
 }  // namespace
 
-std::string wait_text(const machine_shape& shape, const stopped_machine& machine,
-                      const wait_for_report& report, const comm::direction_namer& names) {
-  return writer(shape, machine, names).report(report);
+void write_waits(const machine_shape& shape, const stopped_machine& machine,
+                 const comm::direction_namer& names, wait_for_report& report) {
+  const writer w(shape, machine, names);
+  const std::string head = w.head(report);
+  report.text = head + w.rest(report);
+  report.summary = first_lines(head);
 }
 
 std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,

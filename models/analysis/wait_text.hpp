@@ -8,8 +8,9 @@
 
 namespace diecast::analysis {
 
-/// Roots with their hints, all waits, and the pointer dump. `machine.pes` must be sorted by PE.
-[[nodiscard]] std::string wait_text(const machine_shape& shape, const stopped_machine& machine,
-                                    const wait_for_report& report, const comm::direction_namer& names);
+/// Writes text and summary of a report whose edges and roots are known: roots with their hints, all waits,
+/// and the pointer dump. `machine.pes` must be sorted by PE.
+void write_waits(const machine_shape& shape, const stopped_machine& machine,
+                 const comm::direction_namer& names, wait_for_report& report);
 
 }  // namespace diecast::analysis

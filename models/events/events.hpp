@@ -28,6 +28,15 @@ struct step_entered {
   pe_coord pe;
   std::string_view name;  ///< valid during the call only
   std::uint32_t index{};
+  abi::task_id task{abi::kernel_task};
+};
+/// From here on this task of the PE's firmware sends to or receives from a queue pair.
+struct queue_pair_used {
+  sim_time at;
+  pe_coord pe;
+  std::uint16_t qp{};
+  bool send{};
+  abi::task_id task{};
 };
 /// Any change of a queue pair's pointers; `seq` values are modulo W.
 struct queue_pair_changed {
@@ -148,6 +157,7 @@ class observer {
   virtual ~observer() = default;
   virtual void on(const core_state_changed&) {}
   virtual void on(const step_entered&) {}
+  virtual void on(const queue_pair_used&) {}
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
@@ -188,6 +198,7 @@ class hub {
 
   void publish(const core_state_changed& e) const { to_all(core_states, e); }
   void publish(const step_entered& e) const { to_all(steps, e); }
+  void publish(const queue_pair_used& e) const { to_all(steps, e); }
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }

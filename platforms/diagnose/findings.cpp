@@ -257,6 +257,9 @@ void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
       "{} {} waits for {}; cause {} at {}{}", where, text_of(wait, "direction"), text_of(wait, "for"), cause,
       text_of(wait, "on"), wait.contains("where") ? " (" + text_of(wait, "where") + ")" : "");
   if (cause == "lost_credit") return found.push_back(make("lost_credit", where, text));
+  if (cause == "lost_message" && text_of(wait, "in_flight_state") == "part_arrived") {
+    return found.push_back(make("half_message", where, text));
+  }
   if (cause == "lost_message") {
     return found.push_back(came ? make("miscounted_message", where, text + "; every packet that left came")
                                 : make("drop", where, text));
@@ -322,7 +325,7 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
     step = text_of(p, "step");
   }
   const std::string where_it_is = fmt::format("{}, step '{}'", state, step);
-  if (o.errors.find(pe + " polls") != std::string::npos) {
+  if (text_of(o.deadlock, "text").find(pe + " polls") != std::string::npos) {
     return found.push_back(make("infinite_poll", pe, fmt::format("{} polls ({})", pe, where_it_is)));
   }
   // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.

@@ -46,8 +46,13 @@ json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
          {"cause", to_string(e.cause)},
          {"on", pe_path(shape, e.on)},
          {"on_direction", of_queue ? json(run.direction_name(e.on, e.on_dir)) : json(nullptr)},
-         {"missing", e.missing}};
-  if (!e.where.empty()) j["where"] = e.where;
+         {"missing", e.missing},
+         {"task", e.task},
+         {"step", e.step}};
+  if (!e.where.empty()) {
+    j["where"] = e.where;
+    j["in_flight_state"] = to_string(e.flight);
+  }
   if (e.operation) {
     j["operation"] = to_string(e.operation->kind);
     j["tag"] = e.operation->tag ? json(*e.operation->tag) : json(nullptr);
@@ -58,7 +63,8 @@ json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
 }
 
 json root_json(const prepared_run& run, const analysis::wait_root& r) {
-  json root{{"kind", to_string(r.kind)}, {"members", json::array()}, {"waits", json::array()}};
+  json root{
+      {"kind", to_string(r.kind)}, {"step", r.step}, {"members", json::array()}, {"waits", json::array()}};
   for (const pe_coord pe : r.members) root["members"].push_back(pe_path(run.machine.config.shape(), pe));
   for (const auto& e : r.waits) root["waits"].push_back(edge_json(run, e));
   return root;

@@ -246,15 +246,17 @@ class writer {
   /// What firmware has asked for and waits for, numbered from `next`.
   void waits(const analysis::pe_dump& pe, comm::direction d, const protocol::queue_pair_state& q,
              std::uint64_t& next, json& entries) const {
-    const auto add = [&](bool send, std::uint32_t sequence) {
-      json e = base(pe, next++, point_to_point(pe, send, q.peer), 0, pe.step, 0);
+    const auto add = [&](bool send, std::uint32_t sequence, abi::task_id task) {
+      const std::string step = analysis::step_of(pe, task);
+      json e = base(pe, next++, point_to_point(pe, send, q.peer), 0, step, 0);
       e["p2p_seq_id"] = sequence;
       e["direction"] = run_.direction_name(pe.pe, d);
-      e["step"] = pe.step;
+      e["step"] = step;
       entries.push_back(std::move(e));
     };
-    if ((q.armed & abi::arm_receive) != 0) add(false, q.my_tail);
-    if ((q.armed & abi::arm_send_space) != 0) add(true, q.my_head);
+    const abi::queue_pair_use use = pe.tasks.use_of(d);
+    if ((q.armed & abi::arm_receive) != 0) add(false, q.my_tail, use.armed[0]);
+    if ((q.armed & abi::arm_send_space) != 0) add(true, q.my_head, use.armed[1]);
   }
 
   [[nodiscard]] std::string point_to_point(const analysis::pe_dump& pe, bool send,

@@ -16,6 +16,7 @@ json flight_json(const prepared_run& run, const analysis::flight& f) {
           {"bytes", f.fields.message_bytes},
           {"from", pe_path(run.machine.config.shape(), f.fields.source)},
           {"first_packet_under_way", f.begins},
+          {"state", to_string(f.state)},
           {"where", f.where}};
 }
 

@@ -18,22 +18,25 @@ flight_recorder::flight_recorder(const machine_shape& shape, std::uint64_t opera
 void flight_recorder::next_launch() {
   ++launches_;
   for (track& t : tracks_) {
-    t.step = 0;
-    t.step_index = 0;
+    t.steps.clear();
+    t.users.clear();
     t.noted.clear();
     t.messages = 0;
   }
 }
 
-/// A new record, in the present step.
-flight_operation& flight_recorder::add(track& t, sim_time at) {
+/// A new record, in the step of its task; of one that has marked none, the kernel's.
+flight_operation& flight_recorder::add(track& t, sim_time at, abi::task_id task) {
   if (t.ring.size() < kept_) t.ring.emplace_back();
   flight_operation& o = t.ring[t.records % kept_];
   o = {};
   o.record_id = t.records++;
   o.launch = launches_ == 0 ? 0 : launches_ - 1;
-  o.step = t.step;
-  o.step_index = t.step_index;
+  const auto marked = [&t](abi::task_id id) { return id < t.steps.size() ? t.steps[id] : marked_step{}; };
+  const marked_step own = marked(task);
+  const marked_step step = own.name != 0 ? own : marked(abi::kernel_task);
+  o.step = step.name;
+  o.step_index = step.index;
   o.created = at;
   return o;
 }
@@ -46,7 +49,8 @@ flight_operation* flight_recorder::find(track& t, std::uint64_t record) {
 // --- queue pairs ----------------------------------------------------------------------------------
 
 void flight_recorder::start(track& t, const events::message_event& e, bool send) {
-  flight_operation& o = add(t, e.at);
+  const std::size_t at = place(e.qp, send);
+  flight_operation& o = add(t, e.at, at < t.users.size() ? t.users[at] : abi::kernel_task);
   o.send = send;
   o.qp = e.qp;
   o.peer = e.peer;
@@ -55,7 +59,6 @@ void flight_recorder::start(track& t, const events::message_event& e, bool send)
   o.state = flight_state::started;
   o.started = e.at;
   if (!send) o.crc = t.crc;
-  const std::size_t at = place(e.qp, send);
   if (t.open.size() <= at) t.open.resize(at + 1);
   t.open[at].push_back({o.record_id, e.sequence});
 }
@@ -123,8 +126,8 @@ void flight_recorder::admit(flight_group& g, pe_coord pe) {
 }
 
 void flight_recorder::post(track& t, const events::operation_changed& e) {
-  flight_operation& o = add(t, e.at);
   const abi::operation_note& n = e.note;
+  flight_operation& o = add(t, e.at, n.task);
   const bool barrier = n.kind == abi::operation_kind::barrier;
   o.group = barrier ? group_of(n) : n.group;
   if (barrier) admit(groups_[o.group], e.pe);
@@ -189,12 +192,21 @@ flight_recorder::barrier_counts flight_recorder::barriers_of(pe_coord pe, std::u
 
 void flight_recorder::on(const events::step_entered& e) {
   track& t = tracks_[shape_.pe_index(e.pe)];
-  t.step_index = e.index;
-  if (step_names_[t.step] == e.name) return;
+  if (t.steps.size() <= e.task) t.steps.resize(std::size_t{e.task} + 1);
+  marked_step& step = t.steps[e.task];
+  step.index = e.index;
+  if (step_names_[step.name] == e.name) return;
   const auto [at, fresh] =
       step_numbers_.emplace(std::string(e.name), static_cast<std::uint16_t>(step_names_.size()));
   if (fresh) step_names_.emplace_back(e.name);
-  t.step = at->second;
+  step.name = at->second;
+}
+
+void flight_recorder::on(const events::queue_pair_used& e) {
+  track& t = tracks_[shape_.pe_index(e.pe)];
+  const std::size_t at = place(e.qp, e.send);
+  if (t.users.size() <= at) t.users.resize(at + 1);
+  t.users[at] = e.task;
 }
 
 std::vector<flight_operation> flight_recorder::operations_of(pe_coord pe) const {

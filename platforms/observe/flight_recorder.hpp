@@ -78,6 +78,7 @@ class flight_recorder : public events::observer {
   [[nodiscard]] barrier_counts barriers_of(pe_coord pe, std::uint32_t group) const;
 
   void on(const events::step_entered& e) override;
+  void on(const events::queue_pair_used& e) override;
   void on(const events::message_event& e) override;
   void on(const events::message_content& e) override;
   void on(const events::operation_changed& e) override;
@@ -92,19 +93,23 @@ class flight_recorder : public events::observer {
     std::uint32_t group{};  ///< of a barrier
   };
   using operation_key = std::pair<abi::operation_kind, std::uint32_t>;
+  struct marked_step {
+    std::uint16_t name{};  ///< index into step_names_
+    std::uint32_t index{};
+  };
   struct track {
     std::vector<flight_operation> ring;  ///< record i at i modulo its size
     std::uint64_t records{};
-    std::uint16_t step{};
-    std::uint32_t step_index{};
-    std::uint64_t crc{};  ///< of the content that was written last
+    std::vector<marked_step> steps;     ///< by task of its firmware
+    std::vector<abi::task_id> users{};  ///< by queue pair and direction: the task that used it last
+    std::uint64_t crc{};                ///< of the content that was written last
     /// Of each queue pair and direction: records not completed, oldest first; the ring may hold them no more.
     std::vector<std::deque<open_record>> open;
     std::map<operation_key, noted_record> noted;       ///< messages and barriers that have not ended
     std::uint32_t messages{};                          ///< posted in this launch
     std::map<std::uint32_t, barrier_counts> barriers;  ///< by group
   };
-  flight_operation& add(track& t, sim_time at);
+  flight_operation& add(track& t, sim_time at, abi::task_id task);
   [[nodiscard]] flight_operation* find(track& t, std::uint64_t record);
   void start(track& t, const events::message_event& e, bool send);
   void complete(track& t, const events::message_event& e, bool send);

@@ -195,9 +195,28 @@ void collect_hbm(netlist::pod& pod, run_outcome& o) {
 class flight_list {
  public:
   void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins = false) {
-    const auto [at, is_new] = number_.try_emplace({credit, f.match_address, f.sequence}, list.size());
-    if (is_new) list.push_back({credit, f, where});
-    list[at->second].begins |= begins;
+    const std::size_t at = numbered(credit, f);
+    if (at == list.size()) list.push_back({credit, f, where});
+    list[at].begins |= begins;
+    if (list[at].state == analysis::flight_state::part_arrived) list[at].where = where;
+    if (list[at].state != analysis::flight_state::held_behind)
+      list[at].state = analysis::flight_state::under_way;
+  }
+  /// A message that its receiver has begun to take in.
+  void add_begun(const abi::ipcq_fields& f, const std::string& engine, hw::dma_engine::inbound_state state) {
+    using in = hw::dma_engine::inbound_state;
+    using analysis::flight_state;
+    if (numbered(false, f) < list.size()) return;
+    const auto add = [&](flight_state s, std::string where) {
+      list.push_back({false, f, std::move(where), false, s});
+    };
+    switch (state) {
+      case in::part_arrived: return add(flight_state::part_arrived, "half received by " + engine);
+      case in::being_written: return add(flight_state::under_way, "being written by " + engine);
+      case in::held_behind:
+        return add(flight_state::held_behind,
+                   "complete in " + engine + ", behind an earlier message that is half received");
+    }
   }
   /// A packet in the fabric: of a message or credit, or another one.
   void add(const abi::packet_header& h, const std::string& where) {
@@ -212,6 +231,9 @@ class flight_list {
   std::vector<analysis::other_packet> others;
 
  private:
+  std::size_t numbered(bool credit, const abi::ipcq_fields& f) {
+    return number_.try_emplace({credit, f.match_address, f.sequence}, list.size()).first->second;
+  }
   std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
 };
 
@@ -221,10 +243,10 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   pod.visit_cubes([&](const netlist::cube& cube) {
     for (const auto& pe : cube.pes()) {
       const std::string path = pe_path(shape, pe->ipcq.core().self());
-      pe->dma.visit_flights([&](bool inbound, const abi::ipcq_fields& f) {
-        flights.add(false, f,
-                    (inbound ? "half received by the DMA engine of " : "in the DMA engine of ") + path);
-      });
+      const std::string engine = "the DMA engine of " + path;
+      pe->dma.visit_outbound([&](const abi::ipcq_fields& f) { flights.add(false, f, "in " + engine); });
+      pe->dma.visit_inbound(
+          [&](const abi::ipcq_fields& f, auto state) { flights.add_begun(f, engine, state); });
       pe->ipcq.visit_flights([&](bool credit, const abi::ipcq_fields& f) {
         flights.add(credit, f, "in the IPCQ engine of " + path);
       });
@@ -365,7 +387,7 @@ analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod
   analysis::stopped_machine now{{}, std::move(flights.list), still, std::move(flights.others)};
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
-    now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(), p.ipcq.awaits_copy(),
+    now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.tasks(), p.ipcq.awaits_copy(),
                        p.core.polling(), p.core.watching(), p.core.awaiting()});
   }
   return now;
@@ -383,7 +405,7 @@ void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, 
   const std::string words = analysis::explain_words(shape, watched);
   o.status = status;
   o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", hw::now().ns(),
-                          unfinished, run.members.members.size(), why, words, report.text);
+                          unfinished, run.members.members.size(), why, words, report.summary);
   o.deadlock_json = deadlock_json(run, report, stopped, watched, why);
 }
 

@@ -18,15 +18,15 @@ struct status_row {
 
 /// The worst first.
 constexpr std::array<status_row, 10> statuses{{{run_status::internal, "internal", 70},
-                                              {run_status::system, "system", 71},
-                                              {run_status::fault, "fault", 4},
-                                              {run_status::deadlock, "deadlock", 3},
-                                              {run_status::limit, "limit", 3},
-                                              {run_status::wrong, "wrong", 1},
-                                              {run_status::not_reproducible, "not_reproducible", 6},
-                                              {run_status::error, "error", 2},
-                                              {run_status::interrupted, "interrupted", 130},
-                                              {run_status::ok, "ok", 0}}};
+                                               {run_status::system, "system", 71},
+                                               {run_status::fault, "fault", 4},
+                                               {run_status::deadlock, "deadlock", 3},
+                                               {run_status::limit, "limit", 3},
+                                               {run_status::wrong, "wrong", 1},
+                                               {run_status::not_reproducible, "not_reproducible", 6},
+                                               {run_status::error, "error", 2},
+                                               {run_status::interrupted, "interrupted", 130},
+                                               {run_status::ok, "ok", 0}}};
 
 const status_row& row_of(run_status s) {
   const auto at =

@@ -264,7 +264,7 @@ std::string mock_machine::impl::describe_stop(std::uint64_t steps) const {
     const auto state = idle                                     ? events::core_state::done
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
-    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), pe->step(), false, pe->polled(),
+    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), pe->tasks(), false, pe->polled(),
                            pe->watched(), pe->awaiting()});
   }
   const std::string why =

@@ -42,6 +42,7 @@ void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firm
   started_at_ = board_.clock;
   empty_polls_ = 0;
   watched_.reset();
+  tasks_ = {};
 }
 
 void mock_pe::resume() {
@@ -94,6 +95,7 @@ std::uint64_t mock_pe::read_register(abi::register_offset reg) {
 void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   interruption();
   empty_polls_ = 0;
+  tasks_.wrote(reg, value);
   trapped([&] { write_to_block(reg, value); });
 }
 
@@ -260,6 +262,7 @@ std::uint64_t mock_pe::add_at_memory(abi::address at, std::uint64_t value) {
 void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
   const bool begins_or_ends = watched_.has_value() != wanted.has_value();
   watched_ = wanted;
+  tasks_.watches(wanted.has_value());
   if (!begins_or_ends) return;  // from one word to another: it still only looks
   looks_ = 0;
   words_.clear();

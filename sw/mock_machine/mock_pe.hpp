@@ -53,7 +53,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
   [[nodiscard]] protocol::tag_core& tag_unit() { return tag_unit_; }
   /// The step its firmware marked last.
-  [[nodiscard]] const std::string& step() const { return step_; }
+  [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   [[nodiscard]] state status() const { return state_; }
   void wake() { state_ = state::ready; }
   /// It has looked for an event twice in a row, found none, and done nothing but wait since.
@@ -103,11 +103,14 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker& step) override {
     empty_polls_ = 0;
-    step_ = step.name;
+    tasks_.mark(step.name, step.index);
     if (board_.on_step) board_.on_step(self_, step);
   }
+  void task(const abi::task_note& n) override { tasks_.hear(n); }
   void note(const abi::operation_note& n) override {
-    awaited_.hear(n);
+    abi::operation_note noted = n;
+    noted.task = tasks_.running();
+    awaited_.hear(noted);
     if (board_.on_note) board_.on_note(self_, n);
   }
   /// Messages and barriers that activities of its firmware wait for.
@@ -131,7 +134,7 @@ class mock_pe final : public abi::hal {
   std::uint32_t index_;
   protocol::ipcq_core core_;
   protocol::tag_core tag_unit_;
-  std::string step_;
+  abi::firmware_tasks tasks_;
   abi::awaited_operations awaited_;
   mock_board board_;
   state state_{state::idle};

@@ -93,11 +93,13 @@ void task_scheduler::run(const std::vector<std::function<void()>>& bodies) {
   while (!all_done()) {
     task* const next = next_ready();
     if (next == nullptr) {
+      hal_.task({abi::task_phase::idle});
       sleep_(next_alarm());
     } else {
       resume(*next);
     }
   }
+  hal_.task({abi::task_phase::resumed, abi::kernel_task});
 }
 
 /// Called on the stack of a task; the loop of run() resumes the new ones.
@@ -146,13 +148,17 @@ void task_scheduler::resume(task& t) {
   }
   current_ = &t;
   t.ready = nullptr;
+  hal_.task({abi::task_phase::resumed, t.id});
   t.context = std::move(t.context).resume();
+  if (t.done) hal_.task({abi::task_phase::ended, t.id});
   if (t.error) std::rethrow_exception(std::exchange(t.error, nullptr));
 }
 
 task_scheduler::task& task_scheduler::launch(const std::function<void()>& body) {
   tasks_.push_back(std::make_unique<task>());
   task& t = *tasks_.back();
+  t.id = ++last_id_;
+  hal_.task({abi::task_phase::begun, t.id});
   const auto entry = [this, &t, &body](coroutine&& kernel) {
     main_ = std::move(kernel);
     unwind_kernel_too guard{main_};

@@ -49,6 +49,7 @@ class task_scheduler {
 
  private:
   struct task {
+    abi::task_id id{};
     coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
     sim_time alarm{sim_time::never()};     ///< it wants to look again then
@@ -71,6 +72,7 @@ class task_scheduler {
   std::function<void(sim_time)> sleep_;
   std::vector<std::unique_ptr<task>> tasks_;  ///< in order of launch: a task before those it runs
   task* current_{};
+  abi::task_id last_id_{abi::kernel_task};
   coroutine main_;  ///< the kernel's own context while a task runs
 };
 

@@ -51,9 +51,14 @@ class Kinds(harness.Case):
         self.assertGreater(raw["runs"][0]["wrong_elements"], 0)
 
     def test_kind_drop(self):
-        # Of four packets of a message one is missing: it stays half received.
-        done = self.run_pod(*self.config("drop"), expect=3)
-        self.assertIn("half received", done.stderr)
+        # Of four packets of a message one is lost: the others have arrived, and nothing is in flight.
+        out = self.folder / "drop"
+        done = self.run_pod(*self.config("drop"), "--out", out, expect=3)
+        self.assertRegex(done.stderr, "the next is half received by the DMA engine of .* and nothing of it is in flight")
+        self.assertNotIn("does not move", done.stderr)
+        report = json.loads((out / "deadlock.json").read_text())
+        self.assertEqual({w["cause"] for r in report["roots"] for w in r["waits"]}, {"lost_message"})
+        self.assertEqual([f["state"] for f in report["in_flight"]], ["part_arrived"] + 3 * ["held_behind"])
         # One packet a message: the next one is out of sequence.
         done = self.run_pod(*self.config("drop"), *sets("ipcq.slot_bytes=1024"), expect=4)
         self.assertIn("but expected sequence", done.stderr)
@@ -61,7 +66,9 @@ class Kinds(harness.Case):
     def test_kind_duplicate(self):
         # The receiver's DMA takes the copy for the next packet of the message and waits for the rest.
         done = self.run_pod(*self.config("duplicate"), expect=3)
-        self.assertIn("is half received by the DMA engine of pod.sip0.cube_1_0.pe2", done.stderr)
+        self.assertIn("the next is complete in the DMA engine of pod.sip0.cube_1_0.pe2, behind an earlier message that is "
+                      "half received", done.stderr)
+        self.assertNotIn("does not move", done.stderr)
 
     def test_what_routers_find_is_a_fault_too(self):
         # Contributions to a sum in the network that differ; a copy that nobody sent.
@@ -123,6 +130,24 @@ class Kinds(harness.Case):
 
     def test_kind_slow_pe(self):
         self.assertGreater(self.one(*self.config("slow_pe"))["time_ns"], 1.5 * self.healthy_time())
+
+    def test_what_a_lost_credit_holds_up_is_no_cycle(self):
+        fault = json.dumps([{"kind": "lost_credit", "where": "pod.sip0.cube_1_0.pe2", "after": 2, "count": 0}])
+        # 16 PEs and 256.
+        for job in ([*self.config("lost_credit"), "--algorithm", "ring_1d"],
+                    [*self.config("lost_credit"), "--algorithm", "ring_1d_unidir"],
+                    [*sets(f"faults={fault}"), "--algorithm", "ring_1d", "--no-data"]):
+            out = self.folder / "lost"
+            done = self.run_pod(*job, "--quiet", "--out", out, expect=3)
+            lines = done.stderr.strip().splitlines()
+            self.assertLessEqual(len(lines), 11)  # what ended the run, and ten lines
+            self.assertIn("see deadlock.json", lines[-1])
+            self.assertNotIn("a cycle of", done.stderr)
+            report = json.loads((out / "deadlock.json").read_text())
+            self.assertEqual({(r["kind"], w["cause"]) for r in report["roots"] for w in r["waits"]},
+                             {("fault", "lost_credit")})
+            self.assertEqual({m for r in report["roots"] for m in r["members"]}, {"pod.sip0.cube_1_0.pe2"})
+            self.assertIn("queue pairs not at rest:", report["text"])
 
     def test_kind_dead_pe(self):
         done = self.run_pod(*self.config("dead_pe"), expect=3)
@@ -422,6 +447,15 @@ class Staging(harness.Case):
         self.assertIn("sim.limit_ms = 1, the limit of simulated time; no deadlock is known, and a higher limit "
                       "continues the run", done.stderr)
         self.assertNotIn("hint: ", done.stderr)
+        self.assertTrue(done.stderr.startswith("limit: at 1000000.000 ns "), done.stderr)
+        self.assertNotIn("deadlock: ", done.stderr)
+        result = json.loads((self.folder / "o" / "result.json").read_text())
+        self.assertEqual((result["status"], result["runs"][0]["status"]), ("limit", "limit"))
+        # All has ended and is right but for a credit that comes beyond the limit.
+        credit = json.dumps([{"kind": "late_credit", "where": "pod.sip0.cube_1_0.pe2", "delay_ns": 2000000}])
+        row = self.result(*self.SMALL, *tree, *sets("sim.limit_ms=1", f"faults={credit}"), expect=3)["runs"][0]
+        self.assertEqual((row["status"], row["verified"]), ("limit", True))
+        self.assertIn("0 of 16 PEs have not finished", row["message"])
         # Not at the next event, which a late start puts beyond the limit.
         late = sets("sim.limit_ms=1", "ccl.start_delays=*.pe1=5000000")
         self.assertIn("at 1000000.000 ns", self.run_pod(*self.SMALL, *tree, *late, expect=3).stderr)
@@ -447,15 +481,6 @@ class Staging(harness.Case):
         # The size that docs/correctness.md states.
         stated = re.search(r"staging wins from (\d+) KiB on", (harness.ROOT / "docs" / "correctness.md").read_text())
         wins = int(stated.group(1))
-        self.assertTrue(done.stderr.startswith("limit: at 1000000.000 ns "), done.stderr)
-        self.assertNotIn("deadlock: ", done.stderr)
-        result = json.loads((self.folder / "o" / "result.json").read_text())
-        self.assertEqual((result["status"], result["runs"][0]["status"]), ("limit", "limit"))
-        # All has ended and is right but for a credit that comes beyond the limit.
-        credit = json.dumps([{"kind": "late_credit", "where": "pod.sip0.cube_1_0.pe2", "delay_ns": 2000000}])
-        row = self.result(*self.SMALL, *tree, *sets("sim.limit_ms=1", f"faults={credit}"), expect=3)["runs"][0]
-        self.assertEqual((row["status"], row["verified"]), ("limit", True))
-        self.assertIn("0 of 16 PEs have not finished", row["message"])
         self.assertLess(time("staged", f"{wins}KiB"), time("direct", f"{wins}KiB"))
         self.assertGreater(time("staged", f"{wins // 2}KiB"), time("direct", f"{wins // 2}KiB"))
 
@@ -505,6 +530,15 @@ class Reproduction(harness.Case):
     def test_double_run_of_a_healthy_machine(self):
         self.run_pod(*self.SMALL, "--double-run", "--iters", "2", "--algorithm", "ring_1d,intercube")
 
+    def test_what_goes_on_from_launch_to_launch_is_no_difference(self):
+        # Bit errors, refresh and open rows shift the times of later launches, and messages from step to step.
+        for key in ("ucie.ber=1e-6", "ccl.tensor_kind=hbm"):
+            self.run_pod(*self.SMALL, "--double-run", "--iters", "3", *sets(key))
+        # A bit that flips in one launch of three makes its result another one.
+        fault = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_0_0.pe3", "count": 1}])
+        done = self.run_pod(*self.SMALL, "--double-run", "--iters", "3", *sets(f"faults={fault}"), expect=None)
+        self.assertIn("differs from the first at rank ", done.stderr)
+
     def test_record_and_verify_agree(self):
         self.run_pod(*self.SMALL, "--record", "run.rec")
         self.run_pod(*self.SMALL, "--verify", "run.rec")
@@ -539,15 +573,6 @@ class Reproduction(harness.Case):
         self.assertEqual({tuple(row[4:8]) for row in messages}, {("4", "18432", "4", "18432")})
         # Eager bytes, and bytes that a rendezvous reads: the first that differ are named by rank, step and field.
         for after in (0, 6):
-    def test_what_goes_on_from_launch_to_launch_is_no_difference(self):
-        # Bit errors, refresh and open rows shift the times of later launches, and messages from step to step.
-        for key in ("ucie.ber=1e-6", "ccl.tensor_kind=hbm"):
-            self.run_pod(*self.SMALL, "--double-run", "--iters", "3", *sets(key))
-        # A bit that flips in one launch of three makes its result another one.
-        fault = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_0_0.pe3", "count": 1}])
-        done = self.run_pod(*self.SMALL, "--double-run", "--iters", "3", *sets(f"faults={fault}"), expect=None)
-        self.assertIn("differs from the first at rank ", done.stderr)
-
             flip = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "after": after}])
             done = self.run_pod(*halo, "--verify", "run.rec", "--set", f"faults={flip}", expect=1)
             self.assertRegex(done.stderr, r"differs from run.rec first at rank 6, step .*: contents is 0x")

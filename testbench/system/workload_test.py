@@ -202,6 +202,31 @@ class Stragglers(Streams):
             self.run_pod(*harness.SMALL, *harness.sets(f"ccl.start_delays={value}"), expect=2)
 
 
+class Hang(Streams):
+    def test_a_hung_stream_is_in_its_own_step(self):
+        # Both receive first; the other stream has ended long before.
+        hung = [{"id": "hung.recv", "op": "irecv", "shift": 1, "tag": 1, "bytes": 64},
+                {"id": "hung.wait", "op": "wait", "for": ["hung.recv"]},
+                {"id": "hung.send", "op": "isend", "shift": 1, "tag": 1, "bytes": 64},
+                {"id": "hung.end", "op": "wait", "for": ["hung.send"]}]
+        fine = [{"id": "fine.work", "op": "compute", "ns": 500}, {"id": "fine.sum", "op": "all_reduce", "bytes": 1024}]
+        streams = [{"name": "hung", "on": [0, 1], "ops": hung}, {"name": "fine", "on": [0, 1], "ops": fine}]
+        file = self.file("hang.json", json.dumps({"streams": streams}))
+        out = self.folder / "hang"
+        done = self.run_pod(*harness.SMALL, "--workload", file, "--out", out, expect=3)
+        waits = {f"receive from rank {rank} of communicator 0, tag 1" for rank in (0, 1)}
+        for step in waits:
+            self.assertEqual(done.stderr.count(f"(step {step})"), 1)
+        self.assertNotIn("all_gather", done.stderr)
+        report = json.loads((out / "deadlock.json").read_text())
+        self.assertEqual({w["step"] for r in report["roots"] for w in r["waits"]}, waits)
+        self.assertEqual({pe["step"] for pe in report["pes"]}, waits)
+        flight = json.loads((out / "flight.json").read_text())
+        self.assertEqual({rank["step"] for rank in flight["ranks"]}, waits)
+        steps = {(e.get("tag"), e["step"]) for e in flight["entries"] if e["is_p2p"]}
+        self.assertEqual(steps, {(1, "hung.recv 0"), (None, "reduce_scatter 0"), (None, "all_gather 0")})
+
+
 class Errors(Streams):
     def test_an_empty_file_is_called_empty(self):
         self.fails(self.file("empty.json", ""), "--workload: is empty")

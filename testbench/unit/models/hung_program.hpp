@@ -74,7 +74,7 @@ class hung_program {
     for (std::uint32_t p = 0; p < pes_; ++p) {
       m.pes.push_back({pe(p),
                        at_[p] == code_[p].size() ? events::core_state::done : events::core_state::asleep,
-                       (*machine_).engine(p).queue_pairs(), ""});
+                       (*machine_).engine(p).queue_pairs()});
     }
     m.flights = held_;
     return m;

@@ -52,7 +52,7 @@ class ring_program {
     for (std::size_t i = machine.size(); i-- > 0;) {  // in any order
       const bool done = pcs_[i] == 2 * rounds_;
       dumps.push_back({machine[i].self(), done ? events::core_state::done : events::core_state::asleep,
-                       machine[i].queue_pairs(), fmt::format("round {}", pcs_[i] / 2)});
+                       machine[i].queue_pairs(), firmware_tasks{fmt::format("round {}", pcs_[i] / 2)}});
     }
     return explain_waits(shape_, {dumps, {}});
   }
@@ -102,7 +102,7 @@ wait_for_report report_of(test::engines& m, events::core_state state = events::c
   for (std::size_t i = 0; i < m.size(); ++i) {
     const auto& qps = m[i].queue_pairs();
     const bool waits = std::any_of(qps.begin(), qps.end(), [](const auto& s) { return s.armed != 0; });
-    dumps.push_back({m[i].self(), waits ? events::core_state::asleep : state, qps, ""});
+    dumps.push_back({m[i].self(), waits ? events::core_state::asleep : state, qps});
   }
   return explain_waits({1, 1, 1, static_cast<std::uint32_t>(m.size())}, {dumps, {}});
 }
@@ -282,7 +282,7 @@ TEST_CASE("wait_for: a message in flight explains a wait only while things move"
   arm(m, 1, west, arm_receive);
   stopped_machine stopped;
   for (std::size_t i = 0; i < m.size(); ++i)
-    stopped.pes.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), ""});
+    stopped.pes.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs()});
   const ipcq_fields next{m.qp(1, west).rx_base, 0, 8, waiting_pe(0), east};
   const auto cause = [&] { return explain_waits({1, 1, 1, 3}, stopped).edges.at(0).cause; };
   CHECK(cause() == wait_cause::lost_message);
@@ -307,7 +307,7 @@ TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it"
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i) {
     const auto state = i == 1 ? events::core_state::running : events::core_state::done;
-    dumps.push_back({m[i].self(), state, m[i].queue_pairs(), i == 1 ? "barrier 4" : ""});
+    dumps.push_back({m[i].self(), state, m[i].queue_pairs(), firmware_tasks{i == 1 ? "barrier 4" : ""}});
   }
   const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
   REQUIRE(r.roots.size() == 1);
@@ -323,7 +323,7 @@ TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {
   auto m = ring(3);
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
-    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), "", true, {}});
+    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), {}, true, {}});
   const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
   REQUIRE(r.roots.size() == 3);
   CHECK(r.roots[1].waits[0].kind == wait_kind::copy);
@@ -334,7 +334,7 @@ TEST_CASE("wait_for: polled words are waits for their expected writers") {
   auto m = ring(4);
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
-    dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), ""});
+    dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs()});
   // 0 -> 1 -> 0 by polling, 2 by its ring for 1, 3 for a PE that has no part in the run.
   dumps[0].polls = poll_request{0x40, compare::ge, 5, waiting_pe(1)};
   dumps[1].polls = poll_request{0x80, compare::eq, 6, waiting_pe(0)};
@@ -375,7 +375,7 @@ TEST_CASE("wait_for: tag-matched messages are waits for their peers") {
   auto m = ring(6);
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
-    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), ""});
+    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs()});
   // 0 waits for 1, which waits for 2, which takes what anybody sends; 3 for itself; 4 for one outside; 5 for
   // 0.
   dumps[0].awaits = {message(operation_kind::receive, waiting_pe(1), 8)};
@@ -384,8 +384,8 @@ TEST_CASE("wait_for: tag-matched messages are waits for their peers") {
   dumps[3].awaits = {message(operation_kind::receive, waiting_pe(3), 1)};
   dumps[4].awaits = {message(operation_kind::receive, waiting_pe(9), 1)};
   dumps[5].awaits = {message(operation_kind::receipt, waiting_pe(0), 0)};
-  dumps.push_back({waiting_pe(6), events::core_state::asleep, {}, "end of messaging"});
-  dumps.push_back({waiting_pe(7), events::core_state::done, {}, ""});
+  dumps.push_back({waiting_pe(6), events::core_state::asleep, {}, firmware_tasks{"end of messaging"}});
+  dumps.push_back({waiting_pe(7), events::core_state::done, {}});
   dumps[6].awaits = {message(operation_kind::receipt, waiting_pe(7), 0)};
   const auto r = explain_waits({1, 1, 1, 16}, {dumps, {}});
   REQUIRE(r.roots.size() == 4);
@@ -410,7 +410,8 @@ TEST_CASE("wait_for: a barrier says how far a PE is in it, and its flag is the w
   auto m = ring(2);
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
-    dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), "enter barrier 3"});
+    dumps.push_back(
+        {m[i].self(), events::core_state::running, m[i].queue_pairs(), firmware_tasks{"enter barrier 3"}});
   diecast::abi::operation_note n;
   n.kind = diecast::abi::operation_kind::barrier;
   n.phase = diecast::abi::operation_phase::awaited;

@@ -344,13 +344,10 @@ TEST_CASE("dma: a message whose source is being read is in the engine") {
   b.send(100, from_pe2(0, 0x10000, 1024, 0, 3));
   run_until(nanoseconds(2900));
   std::vector<std::uint32_t> sequences;
-  b.pe[0].dma->visit_flights([&](bool inbound, const abi::ipcq_fields& f) {
-    CHECK_FALSE(inbound);
-    sequences.push_back(f.sequence);
-  });
+  b.pe[0].dma->visit_outbound([&](const abi::ipcq_fields& f) { sequences.push_back(f.sequence); });
   CHECK(sequences == std::vector<std::uint32_t>{3});
   b.run();
-  b.pe[0].dma->visit_flights([](bool, const abi::ipcq_fields&) { FAIL("all have left"); });
+  b.pe[0].dma->visit_outbound([](const abi::ipcq_fields&) { FAIL("all have left"); });
 }
 
 }  // namespace
