@@ -28,14 +28,16 @@ void finish_average(pe_context& pe, const elements& e) {
   pe.finish_average(b.at, b.bytes);
 }
 
-void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e) {
+void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e,
+              const std::function<void(comm::direction)>& before) {
   const tcm_range b = in_output(pe, e);
-  pe.send_all(to, b.at, b.bytes);
+  pe.send_all(to, b.at, b.bytes, before);
 }
 
-void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e) {
+void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e,
+                const std::function<void(comm::direction)>& before) {
   const tcm_range b = in_output(pe, e);
-  pe.reduce_all(from, b.at, b.bytes);
+  pe.reduce_all(from, b.at, b.bytes, before);
 }
 
 void receive_all(pe_context& pe, comm::direction from, const elements& e) {

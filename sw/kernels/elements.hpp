@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sw/runtime/pe_context.hpp"
@@ -29,8 +30,10 @@ void start_in_output(pe_context& pe);
 void finish_average(pe_context& pe, const elements& e);
 
 /// One-sided moves of a range, to or from one or several directions; pe_context says when they are safe.
-void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e);
-void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e);
+void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e,
+              const std::function<void(comm::direction)>& before = {});
+void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e,
+                const std::function<void(comm::direction)>& before = {});
 void receive_all(pe_context& pe, comm::direction from, const elements& e);
 
 /// Both ends of `dir` swap the range and both end with the sum of the two.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/tree_all_reduce.hpp"
 
+#include <fmt/format.h>
 #include <utility>
 
+#include "models/comm/patterns.hpp"
 #include "models/comm/trees.hpp"
 
 namespace diecast::sw {
@@ -10,9 +12,18 @@ namespace {
 
 std::uint32_t index(std::uint64_t chunk) { return static_cast<std::uint32_t>(chunk); }
 
+/// Marks a step "reduce from rank 12, round 2"; of other trees none, whose steps are the chunks.
+void name_step(pe_context& pe, const tree_place& tree, const char* what, comm::direction edge) {
+  if (!tree.binomial_rank) return;
+  const auto round = static_cast<std::uint32_t>(edge - comm::partner(0));
+  pe.step(fmt::format("{} rank {}, round", what, *tree.binomial_rank ^ 1U << round), round);
+}
+
 void reduce_up(pe_context& pe, const tree_place& tree, const elements& e) {
-  for (const auto& group : tree.children) reduce_all(pe, group, e);
+  for (const auto& group : tree.children)
+    reduce_all(pe, group, e, [&](comm::direction from) { name_step(pe, tree, "reduce from", from); });
   if (tree.parent) {
+    name_step(pe, tree, "reduce to", *tree.parent);
     send_all(pe, {*tree.parent}, e);
   } else if (tree.divides) {
     finish_average(pe, e);
@@ -20,12 +31,15 @@ void reduce_up(pe_context& pe, const tree_place& tree, const elements& e) {
 }
 
 void broadcast_down(pe_context& pe, const tree_place& tree, const elements& e) {
-  if (tree.parent) receive_all(pe, *tree.parent, e);
+  if (tree.parent) {
+    name_step(pe, tree, "broadcast from", *tree.parent);
+    receive_all(pe, *tree.parent, e);
+  }
   std::vector<comm::direction> all;
   // Those whose contribution came last are the farthest from the leaves below them.
   for (auto group = tree.children.rbegin(); group != tree.children.rend(); ++group)
     all.insert(all.end(), group->begin(), group->end());
-  send_all(pe, all, e);
+  send_all(pe, all, e, [&](comm::direction to) { name_step(pe, tree, "broadcast to", to); });
 }
 
 }  // namespace

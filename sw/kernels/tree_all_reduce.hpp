@@ -18,6 +18,9 @@ struct tree_place {
   /// Groups of children; one group's contributions are added before the next one's.
   std::vector<std::vector<comm::direction>> children;
 
+  /// Rank of this PE in a binomial tree, whose edges are comm::partner(round): steps name round and partner.
+  std::optional<std::uint32_t> binomial_rank{};
+
   bool divides{true};  ///< the root divides averages; false when it adds more before it does
 };
 

@@ -61,6 +61,7 @@ void run_double_binary_tree(pe_context& pe) {
 
 void run_p2p_tree(pe_context& pe) {
   tree_place t;
+  t.binomial_rank = pe.args().rank;
   for (std::uint64_t k = 0; k < word(pe, children); ++k) {
     if (t.children.empty()) t.children.emplace_back();
     t.children.back().push_back(comm::partner(static_cast<std::uint32_t>(k)));

@@ -115,8 +115,11 @@ class pe_context {
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
   /// The same bytes to, or equally long messages from, several directions, interleaved slot by slot
   /// in the order given, so that every element meets its operands in that order whatever the timing.
-  void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
-  void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
+  /// `before`, unless empty, is called before each slot of each direction.
+  void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+                const std::function<void(comm::direction)>& before = {});
+  void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+                  const std::function<void(comm::direction)>& before = {});
 
   /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
   /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one

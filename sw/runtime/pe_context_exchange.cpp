@@ -48,12 +48,13 @@ void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64
   send_all(std::vector{dir}, offset, bytes);
 }
 
-void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
-                          std::uint64_t bytes) {
+void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+                          const std::function<void(comm::direction)>& before) {
   if (dirs.empty() || bytes == 0) return;
   slot_cut sending = impl_->cut(impl_->tx(dirs.front()), bytes);
   for (; sending.more(); sending.done += sending.piece()) {
     for (const auto dir : dirs) {
+      if (before) before(dir);
       queue_state& q = impl_->tx(dir);
       impl_->driver.wait_space(q);
       impl_->put(q, offset + sending.done, sending.piece());
@@ -71,11 +72,12 @@ void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64
 }
 
 void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
-                            std::uint64_t bytes) {
+                            std::uint64_t bytes, const std::function<void(comm::direction)>& before) {
   if (dirs.empty() || bytes == 0) return;
   slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), bytes);
   for (; receiving.more(); receiving.done += receiving.piece()) {
     for (const auto dir : dirs) {
+      if (before) before(dir);
       queue_state& q = impl_->receiver(dir);
       impl_->driver.wait_message(q);
       impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduce algorithms on the SystemC machine (a subset of the mock machine's matrix), and the ccl block."""
 import json
+import re
 
 import harness
 
@@ -44,6 +45,20 @@ class Matrix(harness.Case):
         for dtype, op in (("f16", "max"), ("bf16", "avg"), ("f32", "prod"), ("i32", "min"), ("i32", "avg")):
             for row in self.algorithms("--bytes", "3000", "--dtype", dtype, "--op", op).values():
                 self.assertIs(row["ranks_bitwise_equal"], True, row["algorithm"])
+
+    def test_steps_of_the_deterministic_tree_name_round_and_partner(self):
+        """A PE that stops leaves every other one in a step of its own, which says whom it waits for."""
+        fault = json.dumps([{"kind": "dead_pe", "where": "pod.sip0.cube_1_0.pe2", "after": 5}])
+        self.run_pod(*harness.SMALL, "--algorithm", "p2p_tree", "--bytes", "4KiB", "--set", f"faults={fault}",
+                     "--out", "out", expect=3)
+        ranks = json.loads((self.folder / "out" / "flight.json").read_text())["ranks"]
+        for row in ranks:
+            for rank in row["ranks"] if "ranks" in row else [row["rank"]]:
+                told = re.match(r"(reduce|broadcast) (from|to) rank (\d+), round (\d+)$", row["step"])
+                self.assertTrue(told, row)
+                self.assertEqual(int(told[3]), rank ^ 1 << int(told[4]), row)
+        steps = {row["step"] for row in ranks}
+        self.assertGreaterEqual(len(steps), 8, steps)
 
     def test_sums_in_f32(self):
         plain = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg")
