@@ -118,9 +118,16 @@ enum class firmware_count : std::uint8_t {
   corrupted_calls,    ///< through a bad entry of the dispatch table
   stale_looks,        ///< at a flag, without dropping the line first
   unflushed_signals,  ///< stored, and left in the cache
-  exact_waits         ///< for a count and nothing after it
+  exact_waits,        ///< for a count and nothing after it
+  open_rounds,        ///< without a core barrier before them
+  late_loads,         ///< of a team's counter, after the entry core barrier
+  open_entries,       ///< of a rank barrier, without waiting for the other cores
+  slots_by_rank,      ///< signals to the line numbered by the rank
+  packed_signals,     ///< to a flag that shares its line
+  reused_states,      ///< of new teams, not cleared
+  unchecked_radices   ///< below 2
 };
-inline constexpr unsigned firmware_counts = 12;
+inline constexpr unsigned firmware_counts = 19;
 
 /// What the firmware is doing, for the timeline and the flight recorder; costs no time.
 struct step_marker {

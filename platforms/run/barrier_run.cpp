@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 #include <stdexcept>
 
 #include "models/cost/barrier_cost.hpp"
@@ -115,6 +116,32 @@ void barrier_watch::report(const host_side& s, netlist::pod& pod, run_outcome& o
     report_barrier(s, sum, o);
   } else {
     report_workload(s, sum, o);
+  }
+  if (s.finished() && o.status == run_status::ok && run_.point.tell_faults) tell_harmless(sum, o);
+}
+
+void barrier_watch::tell_harmless(const counts& sum, run_outcome& o) const {
+  using abi::erratum;
+  using abi::firmware_count;
+  static const std::map<erratum, firmware_count> lines{
+      {erratum::set_without_dcci, firmware_count::unflushed_signals},
+      {erratum::wait_without_dcci, firmware_count::stale_looks},
+      {erratum::no_round_barrier, firmware_count::open_rounds},
+      {erratum::late_counter, firmware_count::late_loads},
+      {erratum::no_entry_barrier, firmware_count::open_entries},
+      {erratum::slot_by_rank, firmware_count::slots_by_rank},
+      {erratum::packed_flags, firmware_count::packed_signals},
+      {erratum::reused_team_state, firmware_count::reused_states},
+      {erratum::unchecked_radix, firmware_count::unchecked_radices},
+      {erratum::exact_count, firmware_count::exact_waits}};
+  const abi::errata_word present = *abi::parse_errata(run_.machine.config.ccl.errata);
+  for (const abi::erratum_description& e : abi::errata()) {
+    if (!present.has(e.bit)) continue;
+    const std::uint64_t times = sum.of(lines.at(e.bit));
+    o.notes.push_back(fmt::format(
+        "ccl.errata={} did not act: {}", e.name,
+        times == 0 ? "no barrier of this run comes to the line of the defect"
+                   : fmt::format("firmware came {} times to its line, and all barriers were right", times)));
   }
 }
 

@@ -54,6 +54,8 @@ class barrier_watch {
   void report_barrier(const host_side& s, const counts& sum, run_outcome& o) const;
   void report_workload(const host_side& s, const counts& sum, run_outcome& o) const;
   void tell_escapes(run_outcome& o) const;
+  /// Notes for the bits of ccl.errata that have done no harm.
+  void tell_harmless(const counts& sum, run_outcome& o) const;
   /// Without data nothing says that the other ops of a stream are right, so its barriers can only be wrong.
   [[nodiscard]] bool judges(bool good) const;
 

@@ -48,8 +48,10 @@ void rank_barriers::one_barrier(const team& t, barrier_algorithm how) {
   entered.algorithm = comm::to_string(how);
   note(t, abi::operation_phase::posted);
   entered.members = {};
-  if (!options_.errata.has(erratum::no_entry_barrier)) wait_for_cores(t, "entry of cores, round");
-  if (options_.errata.has(erratum::late_counter)) entered.count = count = load_counter(t) + 1;
+  if (!comes_to(erratum::no_entry_barrier, firmware_count::open_entries))
+    wait_for_cores(t, "entry of cores, round");
+  if (comes_to(erratum::late_counter, firmware_count::late_loads))
+    entered.count = count = load_counter(t) + 1;
   note(t, abi::operation_phase::started);
   switch (how) {
     case barrier_algorithm::centralized_pull: centralized_pull(t, count); break;
@@ -59,6 +61,12 @@ void rank_barriers::one_barrier(const team& t, barrier_algorithm how) {
   signals_.set(t.counter(), count);
   wait_for_cores(t, "exit of cores, round");
   note(t, abi::operation_phase::completed);
+}
+
+bool rank_barriers::comes_to(erratum e, firmware_count line) {
+  if (!options_.errata.has(e)) return false;
+  hal_.count(line, 1);
+  return true;
 }
 
 // --- what reports say of it -----------------------------------------------------------------------
@@ -124,6 +132,7 @@ pe_coord rank_barriers::core_of(const team& t, std::uint32_t rank, std::uint32_t
 
 void rank_barriers::signal(const team& t, std::uint32_t to, std::uint32_t index, std::uint32_t count) {
   signals_.set(flag(t, to, index), count);
+  (void)comes_to(erratum::packed_flags, firmware_count::packed_signals);
   hal_.count(firmware_count::signals_set, 1);
 }
 
@@ -155,7 +164,7 @@ void rank_barriers::dissemination(const team& t, std::uint32_t count) {
   const std::uint32_t n = t.size();
   for (std::uint32_t round = 0, reach = 1; reach < n; ++round, reach *= 2) {
     const std::uint32_t from = (t.me + n - reach) % n;
-    const bool by_rank = options_.errata.has(erratum::slot_by_rank);
+    const bool by_rank = comes_to(erratum::slot_by_rank, firmware_count::slots_by_rank);
     signal(t, (t.me + reach) % n, by_rank ? t.me : round, count);
     check_flag(t, t.me, by_rank ? from : round, count, core_of(t, from, 0), {"round", round});
   }
@@ -165,7 +174,7 @@ void rank_barriers::dissemination(const team& t, std::uint32_t count) {
 /// among the cores. Multiples beyond the team come round again: redundant, and still sent.
 void rank_barriers::group_dissemination(const team& t, std::uint32_t count) {
   const std::uint32_t k = options_.radix;
-  if (k < 2 && !options_.errata.has(erratum::unchecked_radix)) {
+  if (k < 2 && !comes_to(erratum::unchecked_radix, firmware_count::unchecked_radices)) {
     throw firmware_trap(hal_.self(), fmt::format("group_dissemination with radix {}: its rounds would never "
                                                  "end (expected 2 or more)",
                                                  k));
@@ -174,7 +183,8 @@ void rank_barriers::group_dissemination(const team& t, std::uint32_t count) {
   for (std::uint64_t shift = 1; shift < t.size(); shift *= k, ++round) {
     hal_.mark_step({"barrier round", round});
     // A core that is ahead would signal for a rank whose other cores have not got their signals.
-    if (round > 0 && !options_.errata.has(erratum::no_round_barrier)) wait_for_cores(t, "cores before round");
+    if (round > 0 && !comes_to(erratum::no_round_barrier, firmware_count::open_rounds))
+      wait_for_cores(t, "cores before round");
     exchange_group(t, count, round, shift);
   }
 }
@@ -265,7 +275,7 @@ team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>&
   if (!member) t.members.clear();
   if (member && cores_.me() == 0) {
     mark_slot(t.members[t.me].home, t.slot, true);
-    if (!options_.errata.has(erratum::reused_team_state)) clear(t, start);
+    if (!comes_to(erratum::reused_team_state, firmware_count::reused_states)) clear(t, start);
     signals_.quiet();
   }
   barrier(parent, how);  // no member begins before the flags of all are clear

@@ -67,6 +67,8 @@ class rank_barriers {
                   const awaited_part& what);
   [[nodiscard]] abi::address flag(const team& t, std::uint32_t rank, std::uint32_t index) const;
   [[nodiscard]] pe_coord core_of(const team& t, std::uint32_t rank, std::uint32_t core) const;
+  /// Whether the defect is there; its line is counted then.
+  [[nodiscard]] bool comes_to(abi::erratum e, abi::firmware_count line);
   void check_ranks(const team& parent, const std::vector<std::uint32_t>& ranks) const;
   [[nodiscard]] std::uint32_t free_slot(const team& parent);
   void mark_slot(abi::address home, std::uint32_t slot, bool used);

@@ -198,6 +198,23 @@ class Defects(harness.Case):
             self.assertEqual(int(word, 16), int(sip[3:]) << 56 | cube << 48 | 5 << 44 | int(port) << 36 | int(offset, 16))
             self.assertEqual((line, operand, place), (word, word, waiter))  # a flag begins its line
 
+    def test_a_defect_that_does_no_harm_is_said_not_to_act(self):
+        def note(erratum, algorithm, *more):
+            row = self.one(*MACHINE, "--collective", "barrier", "--algorithm", algorithm, *sets(f"ccl.errata={erratum}"), *more)
+            (said,) = [n for n in row["notes"] if n.startswith("ccl.errata=")]
+            return said
+        for erratum, algorithm in (("slot_by_rank", "centralized_pull"), ("no_round_barrier", "dissemination"),
+                                   ("reused_team_state", "dissemination"), ("unchecked_radix", "group_dissemination")):
+            self.assertEqual(note(erratum, algorithm), f"ccl.errata={erratum} did not act: no barrier of this run comes to "
+                             "the line of the defect")
+        for erratum in ("no_entry_barrier", "late_counter"):
+            self.assertRegex(note(erratum, "dissemination", "--ranks", "pe"), f"^ccl.errata={erratum} did not act: firmware "
+                             "came [1-9][0-9]* times to its line, and all barriers were right$")
+        clean = self.one(*MACHINE, "--collective", "barrier", "--algorithm", "dissemination")
+        self.assertFalse([n for n in clean["notes"] if "errata" in n])
+        harmful = self.run_with("packed_flags", "dissemination", "--ranks", "pe", *sets("ccl.barrier_skew_ns=200"), expect=3)
+        self.assertNotIn("did not act", harmful.stderr)
+
     def test_two_flags_in_a_line_lose_a_signal(self):
         said = self.run_with("packed_flags", "dissemination", "--ranks", "pe",
                              *sets("ccl.barrier_skew_ns=200"), expect=3).stderr
