@@ -21,7 +21,7 @@ bool dma_engine::is_protected(const abi::packet_header& h) const {
   switch (h.kind) {
     case abi::packet_kind::ipcq_data:
     case abi::packet_kind::tag_message: return true;
-    case abi::packet_kind::read_response: return (h.transaction & tag_read_bit) != 0;
+    case abi::packet_kind::read_response: return abi::answers_rendezvous(h);
     default: return false;
   }
 }

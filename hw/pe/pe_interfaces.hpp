@@ -53,8 +53,7 @@ class ipcq_if : public virtual sc_core::sc_interface {
 
 /// Stands for the virtual channel of a packet that never was in the network.
 inline constexpr std::uint8_t no_buffer = UINT8_MAX;
-/// Set in the transaction of a read of the tag-matching unit, whose answer goes there.
-inline constexpr std::uint64_t tag_read_bit = std::uint64_t{1} << 61;
+using abi::tag_read_bit;
 
 /// What the DMA engine, which owns the PE's network interface, tells the tag-matching unit.
 class message_if : public virtual sc_core::sc_interface {

@@ -104,6 +104,12 @@ struct packet_header {
   bool operator==(const packet_header&) const = default;
 };
 
+/// Set in the transaction of a read of the tag-matching unit (bulk of a rendezvous), whose answer goes there.
+inline constexpr std::uint64_t tag_read_bit = std::uint64_t{1} << 61;
+[[nodiscard]] constexpr bool answers_rendezvous(const packet_header& h) {
+  return h.kind == packet_kind::read_response && (h.transaction & tag_read_bit) != 0;
+}
+
 /// Precondition: is_tree(h.destination).
 [[nodiscard]] tree_flow flow_of(const packet_header& h);
 

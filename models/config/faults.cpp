@@ -91,14 +91,13 @@ std::span<const fault_kind_entry> fault_kinds() {
   using k = fault_kind;
   static const std::array all{
       fault_kind_entry{k::bit_flip, "bit_flip", interposer, either, true, true, of_packets,
-                       "one bit of a packet's payload is inverted; rendezvous reads are not affected"},
+                       "one bit of a packet's payload is inverted"},
       fault_kind_entry{k::drop, "drop", interposer, either, true, true, of_packets,
-                       "a packet of data is lost; rendezvous reads are not affected"},
+                       "a packet of data is lost"},
       fault_kind_entry{k::duplicate, "duplicate", interposer, either, true, true, of_packets,
-                       "a packet of data comes twice; rendezvous reads are not affected"},
-      fault_kind_entry{
-          k::reorder, "reorder", interposer, either, true, true, with_delay,
-          "a packet of data is overtaken by what comes within delay_ns; rendezvous reads are not affected"},
+                       "a packet of data comes twice"},
+      fault_kind_entry{k::reorder, "reorder", interposer, either, true, true, with_delay,
+                       "a packet of data is overtaken by what comes within delay_ns"},
       fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
                        "a returning credit is lost"},
       fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
@@ -232,7 +231,8 @@ const char* chances_of(fault_kind kind, bool at_a_link) {
     case fault_kind::bit_flip:
     case fault_kind::drop:
     case fault_kind::duplicate:
-    case fault_kind::reorder: return "packets of data (of queue pairs, or eager messages; reads are none)";
+    case fault_kind::reorder:
+      return "packets of data (of queue pairs, tag-matched messages and reads of a rendezvous)";
     case fault_kind::lost_credit:
     case fault_kind::late_credit: return "credits";
     case fault_kind::link_down:

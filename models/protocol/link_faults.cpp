@@ -12,7 +12,7 @@ using config::fault_kind;
 
 bool carries_data(const abi::packet_header& h) {
   const abi::traffic_class c = abi::class_of(h.kind);
-  return c == abi::traffic_class::comm || c == abi::traffic_class::message;
+  return c == abi::traffic_class::comm || c == abi::traffic_class::message || abi::answers_rendezvous(h);
 }
 
 /// Whether a packet is one that a fault of this kind could strike.

@@ -190,6 +190,8 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (matched(complaint, "of the same sender is half received")) {
     found.push_back(
         make("reorder", where, "packets of two messages of one sender are interleaved: " + complaint));
+  } else if (matched(complaint, R"(answers read \d+, which is not open)")) {
+    found.push_back(make("duplicate", where, complaint));
   } else if (matched(complaint, "TM_DONE names .* which is not open")) {
     found.push_back(make(answered_twice, where, "a message was answered twice: " + complaint));
   } else if (matched(complaint, R"(ends with \d+ messages that nobody received)")) {

@@ -202,3 +202,36 @@ TEST_CASE("a place tells the chances and hits of each of its faults") {
   CHECK(tallies[1].chances == 0);
   CHECK(tallies[1].met == 0);
 }
+
+TEST_CASE("another draw strikes other packets, in the same bits") {
+  fault_setting f = fault(fault_kind::bit_flip, 0, 0);
+  f.probability = 0.5;
+  const auto struck = [&f](std::uint64_t draw) {
+    protocol::link_faults faults({{f, 0, draw}}, "here", one_ns);
+    std::vector<std::vector<std::byte>> all(64, std::vector<std::byte>(64));
+    for (auto& data : all) static_cast<void>(faults.pass(data_packet(), data, 2, one_ns, one_ns));
+    return all;
+  };
+  const auto given = struck(0), other = struck(1);
+  CHECK(given == struck(0));
+  CHECK(other != given);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (bits_changed(given[i]) == 1 && bits_changed(other[i]) == 1) CHECK(given[i] == other[i]);
+  }
+  f.probability = 1;
+  CHECK(struck(0) == struck(1));  // what always acts is the same in every draw
+}
+
+TEST_CASE("what a rendezvous reads is data, other reads are not") {
+  for (const fault_kind kind : {fault_kind::bit_flip, fault_kind::drop, fault_kind::duplicate}) {
+    protocol::link_faults faults(placed({fault(kind, 0, 0)}), "here", one_ns);
+    diecast::abi::packet_header h = data_packet();
+    h.kind = diecast::abi::packet_kind::read_response;
+    std::vector<std::byte> data(64);
+    static_cast<void>(faults.pass(h, data, 2, one_ns, one_ns));
+    CHECK(faults.tallies()[0].chances == 0);
+    h.transaction = diecast::abi::tag_read_bit | 3;
+    static_cast<void>(faults.pass(h, data, 2, one_ns, one_ns));
+    CHECK(faults.tallies()[0].met == 1);
+  }
+}
