@@ -35,6 +35,7 @@ struct fault_kind_entry {
 struct placed_fault {
   fault_setting setting;
   std::size_t number{};
+  std::uint64_t draw{};  ///< sim.fault_draw
 };
 
 /// What came of a fault at one place.

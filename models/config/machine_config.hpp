@@ -22,6 +22,7 @@ using auto_real = std::optional<double>;
 
 struct sim_block {
   std::uint64_t seed{1};
+  std::uint64_t fault_draw{0};
   std::string build_order{"forward"};  ///< forward | reverse | shuffle:N
   std::uint64_t slice_us{1};
   std::uint64_t limit_ms{10'000};

@@ -22,6 +22,10 @@ block_table sim_table() {
   return rows<b>(&machine_config::sim, "sim", "The run itself.")
       .count(&b::seed, "seed", "", 0, UINT64_MAX,
              "Key of every random draw; with equal configs, equal results.", assumption)
+      .count(&b::fault_draw, "fault_draw", "", 0, UINT64_MAX,
+             "Which draw of the chances (`probability`) of all faults: another number strikes other packets, "
+             "as another run of a real machine does. Where a strike acts (which bit) stays that of its seed.",
+             assumption)
       .text(
           &b::build_order, "build_order", "forward|reverse|shuffle:[0-9]{1,18}",
           "Order in which modules and bindings are built: forward, reverse or shuffle:N. Changes no result.",

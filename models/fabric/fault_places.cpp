@@ -48,7 +48,7 @@ template <class Condition>
 fault_list those(const config::machine_config& c, Condition condition) {
   fault_list list;
   for (std::size_t i = 0; i < c.faults.size(); ++i) {
-    if (condition(c.faults[i])) list.push_back({c.faults[i], i});
+    if (condition(c.faults[i])) list.push_back({c.faults[i], i, c.sim.fault_draw});
   }
   return list;
 }

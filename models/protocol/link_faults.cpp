@@ -41,14 +41,17 @@ bool lasts(fault_kind kind) { return kind == fault_kind::link_down || kind == fa
 fault_trigger::fault_trigger(const config::placed_fault& fault, const std::string& place, std::size_t index)
     : setting_(fault.setting),
       number_(fault.number),
-      draws_(fault.setting.seed, place, fmt::format("fault {}", index)) {}
+      draws_(fault.setting.seed, place, fmt::format("fault {}", index)),
+      chance_(fault.draw == 0 ? draws_
+                              : random::stream(fault.setting.seed, place,
+                                               fmt::format("fault {} draw {}", index, fault.draw))) {}
 
 bool fault_trigger::strikes(sim_time now) {
   if (now < nanoseconds(setting_.from_us * 1e3)) return false;
   const std::uint64_t chance = chances_++;
   if (chance < setting_.after) return false;
   if (setting_.count != 0 && strikes_ == setting_.count && !lasts(setting_.kind)) return false;
-  if (setting_.probability < 1.0 && draws_.unit(2 * chance) >= setting_.probability) return false;
+  if (setting_.probability < 1.0 && chance_.unit(2 * chance) >= setting_.probability) return false;
   ++strikes_;
   return true;
 }

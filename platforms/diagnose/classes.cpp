@@ -44,7 +44,7 @@ constexpr std::array classes{
     finding_class{"premature_barrier",
                   "what a PE has written is not waited for before others read it or go on"},
     finding_class{"wrong_data", "results are wrong, and no experiment says why"},
-    finding_class{"nondeterminism", "two runs of the same differ"},
+    finding_class{"nondeterminism", "two runs with equal draws differ"},
     finding_class{"slow_pe", "a core runs slower than its clock"},
     finding_class{"link_degraded", "a link carries less than its rate"},
     finding_class{"late_credit", "credits come late"},

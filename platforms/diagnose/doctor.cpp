@@ -17,11 +17,9 @@
 namespace diecast::diagnose {
 namespace {
 
-/// Is it the same every time?
+/// With every draw repeated nothing may change.
 void compare(trials& t, const observation& a, const observation& b) {
-  const bool same = a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint();
-  t.answer("the same every time", same ? "yes" : "no");
-  if (same) return;
+  if (a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint()) return;
   finding f;
   f.kind = "nondeterminism";
   f.evidence.push_back(fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
@@ -33,9 +31,10 @@ void cache_monitor(trials& t) {
   if (!t.found("dispatch_corruption")) return;
   const changes disabled{"--set", "comm.mr_cache_monitor=disabled"};
   const observation* o = t.attempt("without the cache monitor", disabled);
-  if (o == nullptr) return;
+  if (o == nullptr) return (void)t.ask_removed("mr_cache_monitor", o);
   const bool gone = !t.shows(*o);
-  t.answer("disabling the cache monitor removes it", gone ? "yes" : "no");
+  t.answer("disabling the cache monitor removes it",
+           t.ask_removed("mr_cache_monitor", o, [&t](const observation& a) { return t.shows(a); }));
   if (gone) t.let_stand(disabled, right(*o));
 }
 
@@ -54,10 +53,12 @@ void matching_unit(trials& t) {
 
 void checksums(trials& t) {
   const observation* o = t.attempt(checksums_experiment, {"--set", "comm.checksum=crc32c"});
-  if (o == nullptr) return;
-  const bool seen = o->exit_code == 4 && names(signs_of(*o), "bit_flip");
+  const auto sees = [](const observation& a) { return a.exit_code == 4 && names(signs_of(a), "bit_flip"); };
+  if (o == nullptr) return t.ask_seen("checksum", o, sees);
+  const bool seen = sees(*o);
   if (!seen && right(t.base()) && right(*o)) return;  // there is nothing to see
   t.answer("checksums see it", seen ? "yes: " + o->complaint() : "no");
+  t.ask_seen("checksum", o, sees);
 }
 
 /// Small messages of one packet each tell a lost packet from a late one and from one that came twice.
@@ -99,6 +100,7 @@ void ask_again(trials& t, const std::string& name, const changes& more, double t
   const signs what = right(t.base()) ? signs::count : signs::ignored;
   const observation* o = t.attempt(name, more, what, {times});
   if (o != nullptr) t.answer("in " + name, t.outcome(*o));
+  t.ask_changed("history", o);
 }
 
 /// A link that few small packets went over may be slow, or only shared by them: more bytes tell.
@@ -152,7 +154,10 @@ case_file examination(laboratory& lab, const patient& who) {
   if (t.base().timed_out || given.exit_code == 2) return t.close();
   if (who.job_chosen)
     t.answer("job", "a barrier: none was given, and the config is refused for the default one");
-  if (const observation* again = t.attempt("once more", {})) compare(t, t.base(), *again);
+  if (const observation* again = t.attempt("once more", {})) {
+    compare(t, t.base(), *again);
+    t.measure();
+  }
   look_into_a_cheap_part(t);
   ask_what_is_wrong(t);
   t.look_into_all_again();

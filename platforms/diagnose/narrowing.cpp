@@ -59,9 +59,10 @@ void narrowing::other_ways() {
   if (right(t_.base())) return;
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
+  const std::string removed = t_.ask_removed("staging", staged);
   if (staged == nullptr) return;
-  t_.answer("staging removes it", right(*staged) ? "yes" : "no");
-  routes_.push_back({"staged through host memory", right(*staged), false});
+  t_.answer("staging removes it", removed);
+  routes_.push_back({"staged through host memory", right(*staged), false, t_.last_rate()});
 }
 
 void narrowing::other_algorithm() {
@@ -69,9 +70,11 @@ void narrowing::other_algorithm() {
   if (others.empty()) return;
   const std::string& name = others.front();
   const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name});
-  if (o == nullptr || right(t_.base())) return;
-  t_.answer("another algorithm removes it", fmt::format("{} ({})", right(*o) ? "yes" : "no", name));
-  routes_.push_back({"with " + name, right(*o), false});
+  if (right(t_.base())) return;
+  const std::string removed = t_.ask_removed("algorithm", o);
+  if (o == nullptr) return;
+  t_.answer("another algorithm removes it", fmt::format("{} ({})", removed, name));
+  routes_.push_back({"with " + name, right(*o), false, t_.last_rate()});
 }
 
 /// Two algorithms that are likely to go by other ways than the run: the first word of a name is taken for its
@@ -102,10 +105,11 @@ void narrowing::other_transport() {
   const changes other = tags ? t_.flags_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload})
                              : changes{"--workload", t_.leave(ring_of_messages(piece))};
   const observation* o = t_.attempt("another transport", other, signs::ignored);
+  const std::string removed = t_.ask_removed("transport", o);
   if (o == nullptr) return;
   const char* const name = tags ? "queue pairs" : "tag-matched messages";
-  t_.answer("another transport removes it",
-            right(*o) ? fmt::format("yes ({})", name) : fmt::format("no: {} ({})", t_.outcome(*o), name));
+  t_.answer("another transport removes it", right(*o) ? fmt::format("{} ({})", removed, name)
+                                                      : fmt::format("no: {} ({})", t_.outcome(*o), name));
 }
 
 /// By its statistics, which only a run that ends has, or by its recorder.
@@ -127,7 +131,8 @@ void narrowing::smallest() {
     if (o == nullptr) continue;
     const std::string way = fmt::format("with one rank per {}", ranks);
     t_.answer(way, t_.outcome(*o));
-    routes_.push_back({way, right(*o), true});
+    if (!t_.shows(*o)) t_.ask_changed("ranks", o);
+    routes_.push_back({way, right(*o), true, t_.last_rate()});
   }
 }
 
@@ -145,6 +150,7 @@ void narrowing::fewer_bytes() {
     } else {
       without = bytes;
     }
+    if (without || fewest / step < least) t_.ask_changed("size", o);
   }
   if (fewest == t_.bytes() && !without) return;  // nothing was learned
   t_.answer("fewest bytes that show it", std::to_string(fewest));
@@ -168,6 +174,7 @@ void narrowing::fewest_ranks() {
     while (take_fewer(*job)) {
     }
   }
+  if (!t_.was_asked("ranks")) t_.record("ranks", "no", t_.last_rate());
   if (job->bytes > 0) shrink(*job);
   t_.answer("fewest ranks that show it",
             fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, to_text(job->ranks)));
@@ -252,7 +259,9 @@ std::optional<bool> narrowing::shown(const collective_job& job) {
                                        job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
   const observation* o = t_.attempt(name, t_.flags_of(job), signs::ignored, {1, job_s_});
   if (o == nullptr) return std::nullopt;
-  if (job.bytes == 0 || job.bytes >= t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
+  if (!t_.shows(*o)) t_.ask_changed("ranks", o);
+  if (job.bytes == 0 || job.bytes >= t_.bytes())
+    routes_.push_back({"among ranks " + ranks, right(*o), true, t_.last_rate()});
   if (t_.shows(*o)) job_s_ = o->wall_s;
   return t_.shows(*o);
 }
@@ -265,6 +274,11 @@ void narrowing::route() {
     if (!r.fewer_ranks || of_link) (r.is_right ? good : bad).push_back(r.way);
   }
   if (good.empty() && bad.empty()) return;
+  const auto best = std::max_element(routes_.begin(), routes_.end(), [](const auto& a, const auto& b) {
+    return std::pair{a.is_right, a.after.draws} < std::pair{b.is_right, b.after.draws};
+  });
+  const bool told = differ(t_.rate_before(), best->after);
+  t_.record("route", good.empty() ? "no" : told ? "yes" : "not distinguishable", best->after);
   t_.answer("depends on the route", good.empty() ? "not as far as was tried"
                                                  : fmt::format("yes: right {}{}", some_of(good),
                                                                bad.empty() ? "" : "; not " + some_of(bad)));

@@ -48,6 +48,7 @@ class narrowing {
     std::string way;
     bool is_right{};
     bool fewer_ranks{};  ///< that is all that is changed
+    rate after{};
   };
   trials& t_;
   std::vector<tried_route> routes_;

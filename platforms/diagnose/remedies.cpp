@@ -121,6 +121,7 @@ class treatment {
   changes job_;
   delay delay_{delays.front()};
   bool all_tried_{true};
+  const observation* last_{};  ///< what was given last
 };
 
 const observation* treatment::give(const remedy_set& some, const delay& d) {
@@ -137,7 +138,7 @@ const observation* treatment::give(const remedy_set& some, const delay& d) {
   const observation* o =
       t_.attempt(fmt::format("{}{}", fmt::join(names, ", "), by), more, signs::count, {1, bad_.wall_s});
   all_tried_ = all_tried_ && o != nullptr;
-  return o;
+  return last_ = o;
 }
 
 /// All of them, later and later, until results are right: the best, null when none helps.
@@ -162,8 +163,10 @@ bool treatment::as_well(const observation& o, const observation& all) const {
 /// The smallest sets of them that do as well as all together.
 std::vector<remedy_set> treatment::fewest(const observation& all) {
   std::vector<remedy_set> enough;
+  const remedy& split = remedies().front();
   for (const remedy& r : remedies()) {
     const observation* o = give({&r}, delay_);
+    if (&r == &split) (void)t_.ask_removed("split_sendrecv", o);
     if (o == nullptr) continue;
     t_.answer(r.question, helped(*o, bad_));
     if (as_well(*o, all)) enough.push_back({&r});
@@ -260,7 +263,8 @@ void treatment::blame(const remedy_set& some, bool cures) {
 
 bool treatment::run() {
   const observation* all = all_at_once();
-  if (all == nullptr) return false;
+  // With all at once it is not removed, so that none alone removes it.
+  if (all == nullptr) return (void)t_.ask_removed("split_sendrecv", last_), false;
   const std::vector<remedy_set> enough = fewest(*all);
   blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
   return true;

@@ -42,6 +42,38 @@ ordered_json experiment_json(const observation& o, const laboratory& lab) {
   return j;
 }
 
+ordered_json rate_json(const rate& r) {
+  const interval i = interval_of(r);
+  return {{"rate", r.share()}, {"low", i.low}, {"high", i.high}, {"draws", r.draws}};
+}
+
+/// Every question of the list; of those that were not asked there are no rates.
+ordered_json questions_json(const case_file& file) {
+  ordered_json all = ordered_json::array();
+  for (const char* id : {"staging", "checksum", "split_sendrecv", "mr_cache_monitor", "algorithm",
+                         "transport", "size", "ranks", "route", "history"}) {
+    const auto q = std::find_if(file.questions.begin(), file.questions.end(),
+                                [id](const rated_question& asked) { return asked.id == id; });
+    if (q == file.questions.end()) {
+      all.push_back({{"id", id}, {"answer", "not applicable"}, {"before", nullptr}, {"after", nullptr}});
+    } else {
+      all.push_back({{"id", id},
+                     {"answer", q->answer},
+                     {"before", rate_json(q->before)},
+                     {"after", rate_json(q->after)}});
+    }
+  }
+  return all;
+}
+
+/// Of fewer draws that are alike nothing is said.
+constexpr std::uint32_t least_draws = 5;
+
+const char* determinism_of(const case_file& file) {
+  if (file.stochastic) return "stochastic";
+  return file.failed.draws < least_draws ? "unknown" : "deterministic";
+}
+
 }  // namespace
 
 std::string to_json(const case_file& file, const laboratory& lab, const std::string& config_sha256) {
@@ -66,6 +98,9 @@ std::string to_json(const case_file& file, const laboratory& lab, const std::str
                        {"healthy", file.findings.empty()},
                        {"meaning", meaning_of(verdict_of(file))},
                        {"findings", findings},
+                       {"determinism", determinism_of(file)},
+                       {"failure_rate", rate_json(file.failed)},
+                       {"questions", questions_json(file)},
                        {"answers", answers},
                        {"experiments", experiments},
                        {"not_tried", file.skipped},
@@ -104,6 +139,13 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     text += fmt::format("\nNot tried, out of time (limit {:.0f} s): {}\n", lab.budget(),
                         fmt::join(file.skipped, ", "));
   }
+  if (file.failed.draws > 0) {
+    text += fmt::format("\n{}: fails in {}; rates before and after a change:\n", determinism_of(file),
+                        to_text(file.failed));
+  }
+  for (const rated_question& q : file.questions)
+    text +=
+        fmt::format("  {}: {} (before {}, after {})\n", q.id, q.answer, to_text(q.before), to_text(q.after));
   if (!file.answers.empty()) text += "\nQuestions:\n";
   for (const auto& [question, answer] : file.answers) {
     const bool cut = answer.size() > most_letters;

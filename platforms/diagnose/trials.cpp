@@ -90,10 +90,13 @@ const observation* trials::attempt(const std::string& name, const changes& more,
       keep(lab_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
   // What another machine would refuse says nothing about this one.
   if (what == signs::count && o.exit_code != 2) merge(open_, seen_in(o));
+  last_ = {more, {}, 0, o.wall_s};
   if (o.timed_out) return skip(name), nullptr;
-  if (o.exit_code != 2) return &o;
-  answer(name, "is refused: " + o.complaint());
-  return nullptr;
+  if (o.exit_code == 2) return answer(name, "is refused: " + o.complaint()), nullptr;
+  last_.after.add(fails(o));
+  const observation* const told = until_told_apart(&o, name, std::max(c.patience * expected, least_s));
+  if (told != &o && what == signs::count) merge(open_, seen_in(*told));
+  return told;
 }
 
 /// A job of its own is reckoned from what is looked into, and its cost says how much more it asks for; what
@@ -166,11 +169,14 @@ std::optional<collective_job> trials::job() const {
 
 void trials::look_into(const collective_job& part, const observation& o) {
   const auto file = std::find(o.changes.begin(), o.changes.end(), "--workload");
-  at_ = {number_of(o), {file, std::next(file, 2)}, part.bytes, part};
+  changes flags{file, std::next(file, 2)};
+  at_ = {number_of(o), flags, part.bytes, part};
+  keep_draw_of(o);
 }
 
 void trials::look_into(own_kind job, const changes& flags, const observation& o) {
   at_ = {number_of(o), flags, 0, {}, job};
+  keep_draw_of(o);
 }
 
 std::size_t trials::number_of(const observation& o) const {
@@ -309,6 +315,8 @@ void trials::name_the_root() {
 case_file trials::close() {
   constexpr int stopped = 143, failed = 70;
   at_ = whole_;
+  file_.failed = whole_.failed;
+  file_.stochastic = whole_.varies;
   const observation& first = file_.observations.front();
   conclude();
   if (lab_.was_interrupted()) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@
 #include "platforms/diagnose/report.hpp"
 
 namespace diecast::diagnose {
+
+/// Begins the setting of another draw of the faults' chances.
+inline constexpr const char* draw_key = "sim.fault_draw=";
 
 /// A job that the doctor tries beside the one that was given.
 enum class own_kind { none, barriers, messages };
@@ -42,6 +46,9 @@ class trials {
     std::uint64_t bytes{};                 ///< message size
     std::optional<collective_job> part{};  ///< of what it is a collective, where it is one of some ranks
     own_kind own{};                        ///< none: it is the run as given, a smaller one or a part of it
+    rate failed{};         ///< among draws of the faults' chances; without draws: not measured
+    bool varies{};         ///< those draws differ
+    std::uint32_t draw{};  ///< that `base` is of
   };
 
   /// Both outlive it.
@@ -55,6 +62,28 @@ class trials {
   /// stopped, or this machine refuses it; the case file says so.
   const observation* attempt(const std::string& name, const changes& more, signs what = signs::count,
                              const cost& c = {});
+
+  /// Repeats what is looked into with other draws of the faults' chances and nothing else changed, until its
+  /// rate of failures is known or a share of the time is used. Where draws differ, one that fails takes the
+  /// place of one that does not.
+  void measure();
+  /// What counts as a failure of a draw, or as a sight of it; empty: fails().
+  using sign = std::function<bool(const observation&)>;
+  [[nodiscard]] static bool fails(const observation& o) { return !right(o); }
+  /// Answers question `id` by the experiment that was made last, `o` (null: attempt() gave none), of which
+  /// more draws are made: whether it removes what is looked into. A failure is seen: "no"; none is and
+  /// Fisher's test tells the rates apart: "yes"; else "not distinguishable". The first answer to an id stays.
+  std::string ask_removed(const char* id, const observation* o, const sign& counts = {});
+  /// Whether it is seen, `after` being the rate of that.
+  void ask_seen(const char* id, const observation* o, const sign& seen);
+  /// Whether the rate of failures is another one.
+  void ask_changed(const char* id, const observation* o);
+  /// An answer as given, by the last experiment's rates.
+  std::string record(const char* id, const char* word, const rate& after);
+  [[nodiscard]] bool was_asked(const std::string& id) const;
+  /// Failures among the draws of the last experiment, and of what it changes.
+  [[nodiscard]] const rate& last_rate() const { return last_.after; }
+  [[nodiscard]] const rate& rate_before() const { return subject_of(last_.more).failed; }
 
   /// Whether the machine refused the experiment of this name, the last one.
   [[nodiscard]] bool was_refused(const std::string& name) const;
@@ -156,6 +185,12 @@ class trials {
 
  private:
   const observation& keep(observation o);
+  [[nodiscard]] observation draw(const std::string& name, const changes& more, std::uint32_t number,
+                                 double limit_s);
+  void keep_draw_of(const observation& o);
+  [[nodiscard]] std::uint32_t next_draw(const subject& of);
+  [[nodiscard]] rate more_draws(const observation* o, const sign& counts);
+  const observation* until_told_apart(const observation* first, const std::string& name, double limit_s);
   const observation& smaller(const observation& given);
   [[nodiscard]] std::size_t number_of(const observation& o) const;
   [[nodiscard]] double expected_s(const changes& more, const cost& c) const;
@@ -172,6 +207,12 @@ class trials {
   subject at_;        ///< it, or a part of it
   changes standing_;  ///< workarounds found: they let the next thing be seen
   subject cheap_;     ///< no part: none was sought or found
+  struct {
+    changes more;
+    rate after;
+    std::uint32_t next_draw{};
+    double wall_s{};
+  } last_;  ///< the last experiment
   std::string prefix_;
   bool cured_{};                      ///< with them results are right
   bool unfinished_{};                 ///< the run as given was stopped

@@ -87,6 +87,36 @@ class Diagnosis(harness.Case):
                             (2, ("--collective", "reduce_scatter", "--algorithm", "pairwise", "--bytes", "1KiB"))):
             self.check_place("link_degraded", {"where": link, "factor": factor}, link, *job)
 
+    def question(self, found, name):
+        return next(q for q in found["questions"] if q["id"] == name)
+
+    def test_a_fault_that_acts_by_chance_is_stochastic(self):
+        """Whether the run as given fails or not; what removes it is told from rates."""
+        for seed in (1, 2):
+            fault = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "probability": 0.02, "count": 0,
+                                 "seed": seed}])
+            _, found = self.diagnose(*SMALL, "--set", f"faults={fault}", "--algorithm", "ring_1d", "--bytes", "16KiB")
+            self.assertEqual((found["verdict"], found["determinism"]), ("bit_flip", "stochastic"))
+            rate = found["failure_rate"]
+            self.assertLessEqual(rate["high"] - rate["low"], 0.3)
+            self.assertTrue(rate["low"] < 0.57 < rate["high"], rate)  # 1,000 plain runs: 57%
+            self.assertEqual(self.question(found, "checksum")["answer"], "yes")
+            for name in ("staging", "split_sendrecv", "algorithm"):
+                asked = self.question(found, name)
+                self.assertNotEqual(asked["answer"], "yes", asked)
+                self.assertEqual(asked["before"], rate)
+                self.assertGreater(asked["after"]["draws"], 1)
+
+    def test_what_always_acts_is_deterministic(self):
+        for kind in ("bit_flip", "sendrecv_alias"):
+            fault = json.dumps([{"kind": kind, "where": "pod.sip0.cube_1_0.pe2"}])
+            _, found = self.diagnose(*SMALL, "--algorithm", "ring_1d", "--bytes", "16KiB", "--set", f"faults={fault}")
+            self.assertEqual((found["verdict"], found["determinism"]), (kind, "deterministic"))
+            self.assertEqual(found["failure_rate"]["rate"], 1.0)
+            split = self.question(found, "split_sendrecv")
+            self.assertEqual(split["answer"], "yes" if kind == "sendrecv_alias" else "no")
+            self.assertGreaterEqual(split["after"]["draws"], 2)
+
     def test_every_config_is_checked(self):
         self.assertEqual({f.stem for f in FAULTS.glob("*.json")},
                          {n[len("test_class_"):] for n in dir(self) if n.startswith("test_class_")})

@@ -2,11 +2,13 @@
 // The doctor on patients that are scripts: what it makes of runs that take too long or are refused.
 #include "platforms/diagnose/doctor.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unistd.h>
 
 #include "doctor_patient.hpp"
 #include "platforms/diagnose/findings.hpp"
@@ -308,6 +310,83 @@ TEST_CASE("doctor: a config that is refused for the default job gets one that it
   CHECK(j["answers"]["job"] == "a barrier: none was given, and the config is refused for the default one");
   CHECK(j["experiments"][0]["command"].get<std::string>().find("--collective barrier") != std::string::npos);
   CHECK(json::parse(script(patient).examine(100, "w.json").json)["verdict"] == "config_error");
+}
+
+namespace {
+
+/// Wrong in every draw of the faults' chances whose number leaves less than `wrong` when divided by 5, unless
+/// it is staged.
+std::string by_draws(int wrong) {
+  return "draw=0; for word; do case $word in sim.fault_draw=*) draw=${word#*=};; esac; done\nright\n"
+         "case \"$*\" in *comm.path=staged*) exit 0;; esac\n"
+         "if [ $((draw % 5)) -lt " +
+         std::to_string(wrong) + " ]; then exit 1; fi\n";
+}
+
+const json* question(const json& diagnosis, const std::string& id) {
+  for (const json& q : diagnosis["questions"]) {
+    if (q["id"] == id) return &q;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: a fault that acts by chance has a rate, and what removes it is told from rates") {
+  for (const int wrong : {1, 3}) {
+    CAPTURE(wrong);
+    const json j = json::parse(script(by_draws(wrong)).examine(100).json);
+    CHECK(j["determinism"] == "stochastic");
+    const json& rate = j["failure_rate"];
+    CHECK(rate["low"] < wrong / 5.0);
+    CHECK(rate["high"] > wrong / 5.0);
+    CHECK(rate["high"].get<double>() - rate["low"].get<double>() <= 0.3);
+    REQUIRE(question(j, "staging"));
+    CHECK((*question(j, "staging"))["answer"] == "yes");
+    CHECK((*question(j, "staging"))["before"]["draws"] == rate["draws"]);
+    CHECK((*question(j, "staging"))["after"]["rate"] == 0.0);
+    CHECK((*question(j, "staging"))["after"]["draws"] > 2);
+    // A single draw of the others is right, too.
+    CHECK((*question(j, "split_sendrecv"))["answer"] == "no");
+    CHECK((*question(j, "mr_cache_monitor"))["answer"] == "not applicable");
+    CHECK(j["verdict"] == "wrong_data");
+  }
+}
+
+TEST_CASE("doctor: rates that time does not tell apart are not distinguishable") {
+  // Staged runs take for ever but the first, which is right.
+  const json j = json::parse(
+      script("case \"$*\" in *comm.path=staged*sim.fault_draw=*) exec sleep 60;; esac\n" + by_draws(3))
+          .examine(25)
+          .json);
+  CHECK(j["determinism"] == "stochastic");
+  CHECK((*question(j, "staging"))["answer"] == "not distinguishable");
+}
+
+TEST_CASE("doctor: what every draw shows is deterministic") {
+  const json bad = json::parse(script("right\nexit 1\n").examine(100).json);
+  CHECK(bad["determinism"] == "deterministic");
+  CHECK(bad["failure_rate"]["rate"] == 1.0);
+  CHECK(bad["failure_rate"]["draws"] >= 20);
+  CHECK((*question(bad, "staging"))["answer"] == "no");
+  CHECK((*question(bad, "staging"))["after"]["draws"] >= 2);
+  const json good = json::parse(script("right\n").examine(100).json);
+  CHECK(good["determinism"] == "deterministic");
+  CHECK(good["failure_rate"]["rate"] == 0.0);
+  CHECK(good["questions"].size() == 10);
+}
+
+TEST_CASE("doctor: a run that differs with equal draws is nondeterminism") {
+  const std::string count = (std::filesystem::temp_directory_path() / "diecast-runs-XXXXXX").string();
+  std::string name = count;
+  REQUIRE(mkdtemp(name.data()) != nullptr);
+  const script moody("touch " + name + "/$$\nright\n[ $(($(ls " + name + " | wc -l) % 2)) = 1 ]\n");
+  const json j = json::parse(moody.examine(20).json);
+  std::filesystem::remove_all(name);
+  const auto& found = j["findings"];
+  CHECK(
+      std::any_of(found.begin(), found.end(), [](const json& f) { return f["class"] == "nondeterminism"; }));
+  CHECK(j["determinism"] == "stochastic");
 }
 
 TEST_CASE("doctor: what is left without a place") {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Campaigns of draws: the same run with other draws of the faults' chances.
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+#include "platforms/diagnose/trials.hpp"
+
+namespace diecast::diagnose {
+namespace {
+
+constexpr std::uint32_t alike = 20;    ///< draws without a difference that are enough
+constexpr std::uint32_t fewest = 2;    ///< of an answer: never from one draw
+constexpr std::uint32_t most = 60;     ///< of any experiment
+constexpr double widest = 0.3;         ///< of the 95% interval of a rate that is known
+constexpr double least_time_s = 10.0;  ///< a draw is given
+constexpr const char* unknown = "not distinguishable";
+
+bool varies(const observation& a, const observation& b) {
+  return a.exit_code != b.exit_code || a.fingerprint() != b.fingerprint() || a.time_ns() != b.time_ns() ||
+         a.complaint() != b.complaint();
+}
+
+/// Precondition: the last change sets it.
+std::uint32_t number_of_draw(const observation& o) {
+  return static_cast<std::uint32_t>(std::stoul(o.changes.back().substr(std::string_view(draw_key).size())));
+}
+
+bool is_known(const rate& r, bool differs) {
+  if (!differs) return r.draws >= alike;
+  const interval i = interval_of(r);
+  return r.draws >= most || (r.draws >= alike && i.high - i.low <= widest);
+}
+
+}  // namespace
+
+observation trials::draw(const std::string& name, const changes& more, std::uint32_t number, double limit_s) {
+  changes all = joined(more);
+  all.insert(all.end(), {"--set", fmt::format("{}{}", draw_key, number)});
+  return lab_.run(prefix_ + name, all, limit_s);
+}
+
+/// `o` may be another draw than the first: what is looked into is that one.
+void trials::keep_draw_of(const observation& o) {
+  if (!o.changes.empty() && o.changes.back().starts_with(draw_key)) {
+    at_.flags.insert(at_.flags.end(), {"--set", o.changes.back()});
+    at_.draw = number_of_draw(o);
+  }
+  if (whole_.varies) measure();
+}
+
+/// The next draw that an experiment on this has not had.
+std::uint32_t trials::next_draw(const subject& of) {
+  last_.next_draw += last_.next_draw + 1 == of.draw ? 2 : 1;
+  return last_.next_draw;
+}
+
+void trials::measure() {
+  constexpr double share = 0.15;
+  if (at_.failed.draws > 0) return;
+  subject& s = at_;
+  const double limit_s = std::max(6 * base().wall_s, least_time_s);
+  const double until_s = seconds_left() * (1 - share);
+  const bool was_right = right(base());
+  std::optional<observation> other;  // that fails where the base is right
+  s.failed.add(!was_right);
+  for (std::uint32_t i = 1; !is_known(s.failed, s.varies); ++i) {
+    if (i == s.draw) continue;
+    if (seconds_left() - base().wall_s < until_s) break;
+    observation o = draw(fmt::format("draw {}", i), {}, i, limit_s);
+    if (o.timed_out || o.exit_code == 2) break;
+    s.failed.add(!right(o));
+    s.varies = s.varies || varies(base(), o);
+    if (was_right && !right(o) && !other) other = std::move(o);
+  }
+  if (other) {
+    s.base = number_of(keep(std::move(*other)));
+    merge(open_, seen_in(base()));
+    s.flags.insert(s.flags.end(), {"--set", base().changes.back()});
+    s.draw = number_of_draw(base());
+  }
+  if (!s.part && s.own == own_kind::none) whole_ = s;
+}
+
+/// Where draws differ, a single one that is right says nothing: the first that fails is what the experiment
+/// shows, or else one that is right, when the rates are told apart.
+const observation* trials::until_told_apart(const observation* first, const std::string& name,
+                                            double limit_s) {
+  constexpr double share = 0.04;
+  const subject& of = subject_of(last_.more);
+  if (!of.varies || of.failed.failures == 0) return first;
+  const double until_s = seconds_left() * (1 - share);
+  while (last_.after.failures == 0 && !differ(of.failed, last_.after) && last_.after.draws < most) {
+    if (seconds_left() - last_.wall_s < until_s) break;
+    observation o = draw(name, last_.more, next_draw(of), limit_s);
+    if (o.timed_out || o.exit_code == 2) break;
+    last_.after.add(fails(o));
+    if (fails(o)) return &keep(std::move(o));
+  }
+  return first;
+}
+
+rate trials::more_draws(const observation* o, const sign& counts) {
+  constexpr double share = 0.1;
+  measure();
+  if (o == nullptr) return {};
+  const subject& of = subject_of(last_.more);
+  rate& seen = last_.after;
+  if (counts) seen = {counts(*o) ? 1U : 0U, 1};
+  const double until_s = seconds_left() * (1 - share), limit_s = std::max(6 * last_.wall_s, least_time_s);
+  const std::uint32_t enough = of.varies ? alike / 2 : fewest;
+  const auto open = [&] {
+    return seen.draws < enough || (seen.failures == 0 && of.failed.failures > 0 && !differ(of.failed, seen));
+  };
+  while (seen.draws < most && open()) {
+    if (seconds_left() - last_.wall_s < until_s) break;
+    const observation more = draw(o->name, last_.more, next_draw(of), limit_s);
+    if (more.timed_out || more.exit_code == 2) break;
+    seen.add(counts ? counts(more) : fails(more));
+  }
+  return seen;
+}
+
+std::string trials::ask_removed(const char* id, const observation* o, const sign& counts) {
+  const rate after = more_draws(o, counts);
+  return record(id, after.failures > 0 ? "no" : differ(rate_before(), after) ? "yes" : unknown, after);
+}
+
+void trials::ask_seen(const char* id, const observation* o, const sign& seen) {
+  const rate after = more_draws(o, seen);
+  const bool told = rate_before().failures == 0 || differ(rate_before(), after);
+  record(id, after.failures > 0 ? "yes" : told ? "no" : unknown, after);
+}
+
+void trials::ask_changed(const char* id, const observation* o) {
+  if (was_asked(id)) return;
+  const rate after = more_draws(o, {}), before = rate_before();
+  const bool alike = (after.failures > 0) == (before.failures > 0) && after.draws > 0;
+  record(id, differ(before, after) ? "yes" : alike ? "no" : unknown, after);
+}
+
+bool trials::was_asked(const std::string& id) const {
+  return std::any_of(file_.questions.begin(), file_.questions.end(),
+                     [&id](const rated_question& q) { return q.id == id; });
+}
+
+std::string trials::record(const char* id, const char* word, const rate& after) {
+  if (!was_asked(id)) file_.questions.push_back({id, word, rate_before(), after});
+  return word;
+}
+
+}  // namespace diecast::diagnose
