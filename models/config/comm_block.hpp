@@ -72,7 +72,7 @@ struct fault_setting {
   double probability{1.0};    ///< of a hit, drawn for each packet or operation that could be one
   double delay_ns{10'000.0};  ///< late_credit, reorder, token_before_data, premature_barrier
   double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
-  std::string variant;        ///< wrong_install: swap | overlap
+  std::string variant;        ///< wrong_install: swap | overlap | first_match
   std::uint64_t seed{1};      ///< of the draws: which bit, whether at all
   bool operator==(const fault_setting&) const = default;
 };

@@ -136,14 +136,16 @@ std::span<const fault_kind_entry> fault_kinds() {
                        true,
                        {"after", "from_us"},
                        "a core stops, after so many writes of its firmware to registers or global memory"},
-      fault_kind_entry{k::wrong_install,
-                       "wrong_install",
-                       policy,
-                       a_pe,
-                       false,
-                       true,
-                       {"variant"},
-                       "two directions of a PE are swapped, or their receive rings overlap"},
+      fault_kind_entry{
+          k::wrong_install,
+          "wrong_install",
+          policy,
+          a_pe,
+          false,
+          true,
+          {"how"},
+          "two directions of a PE are swapped, or their receive rings overlap, or several that lead to "
+          "one peer write into the first ring there that leads back"},
       fault_kind_entry{
           k::tag_list_race,
           "tag_list_race",
@@ -272,8 +274,9 @@ std::span<const fault_key> fault_keys() {
       real<&f::probability>("probability", "", 0, 1, "Chance that a packet or operation in question is hit."),
       real<&f::delay_ns>("delay_ns", "ns", 1, most_ns, "How long something is held back."),
       real<&f::factor>("factor", "", 1, 1e6, "How many times slower; a whole number for slow_pe."),
-      text<&f::variant>("variant", "swap|overlap",
-                        "wrong_install: two directions swapped (default), or rings that overlap."),
+      text<&f::variant>("how", "swap|overlap|first_match",
+                        "wrong_install: two directions swapped (default), rings that overlap, or directions "
+                        "paired by first match. `variant` is read as well."),
       count<&f::seed>("seed", std::numeric_limits<std::uint64_t>::max(),
                       "Of the draws: which bit, and whether at all."),
   };
@@ -281,6 +284,7 @@ std::span<const fault_key> fault_keys() {
 }
 
 const fault_key* find_fault_key(std::string_view name) {
+  if (name == "variant") name = "how";
   for (const fault_key& k : fault_keys()) {
     if (k.row.key == name) return &k;
   }
@@ -289,6 +293,7 @@ const fault_key* find_fault_key(std::string_view name) {
 
 bool takes(fault_kind kind, std::string_view key) {
   if (key == "kind" || key == "where" || key == "seed") return true;
+  if (key == "variant") key = "how";
   const auto& own = entry_of(kind).keys;
   return std::find(own.begin(), own.end(), key) != own.end();
 }

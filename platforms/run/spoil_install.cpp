@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/spoil_install.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 #include <vector>
@@ -23,6 +24,21 @@ rings rings_of(comm::install_plan& plan, pe_coord pe) {
   return found;
 }
 
+/// False when no two directions of the PE lead to one peer: then the first match is the right one.
+bool pair_by_first_match(comm::install_plan& plan, pe_coord pe) {
+  bool changed = false;
+  for (comm::queue_pair_install& q : plan.queue_pairs) {
+    if (q.owner != pe || !q.tx || q.through != comm::carrier::queue_pairs) continue;
+    const auto first = std::find_if(
+        plan.queue_pairs.begin(), plan.queue_pairs.end(),
+        [&q](const auto& other) { return other.owner == q.peer && other.peer == q.owner && other.rx; });
+    if (first == plan.queue_pairs.end() || first->rx_base == q.peer_rx_base) continue;
+    q.peer_rx_base = first->rx_base;
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool spoil_install(const config::machine_config& config, comm::install_plan& plan) {
@@ -32,6 +48,12 @@ bool spoil_install(const config::machine_config& config, comm::install_plan& pla
     if (f.kind != config::fault_kind::wrong_install) continue;
     for (const pe_coord pe : config::population(config).pes()) {
       if (!config::matches(f.where, pe_path(config.shape(), pe))) continue;
+      if (f.variant == "first_match") {
+        if (pair_by_first_match(plan, pe)) continue;
+        throw user_error(problem{fmt::format("faults[{}].where", i),
+                                 "names a PE with no two directions to one peer in this run",
+                                 pe_path(config.shape(), pe), "a PE of a ring of two"});
+      }
       const rings of_pe = rings_of(plan, pe);
       if (of_pe.size() < 2) {
         throw user_error(problem{fmt::format("faults[{}].where", i),

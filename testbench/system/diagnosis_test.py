@@ -11,7 +11,7 @@ FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
 
 # Configs whose name is not the class: what hides the fault, or what the class is.
-CLASS = {"bit_flip_ucie": "bit_flip", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install",
+CLASS = {"bit_flip_ucie": "bit_flip", "bit_flip_chance": "bit_flip", "wrong_install_first_match": "wrong_install", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install",
          "premature_barrier_link": "premature_barrier"}
 HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "slow_pe"}
 # Where each is, unless at EVERYWHERE_ELSE; of a link, the name of its two ends. Two ranks alone do not show
