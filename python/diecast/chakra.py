@@ -6,7 +6,7 @@ et_feeder_node.cpp), what comm_size counts from ASTRA-sim (astra-sim/system/coll
 import collections
 
 from diecast import chakra_file
-from diecast.inputs import json_of
+from diecast.inputs import json_of, near
 from diecast.trace import BadTrace, Builder, Op, need
 
 # CollectiveCommType of et_def.proto, by number.
@@ -15,7 +15,8 @@ COLLECTIVES = ("ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER", "BROAD
 OPS = {name: name.lower() for name in COLLECTIVES} | {"REDUCE_SCATTER_BLOCK": "reduce_scatter"}
 ROOTED = ("REDUCE", "GATHER", "SCATTER", "BROADCAST")
 GATHERS = ("ALL_GATHER", "GATHER")  # a workload's bytes are those of the whole vector
-WORLD = "world"  # the group of all ranks, of collectives without pg_name
+WORLD = "world"  # the group of all ranks
+OF_ALL = ("", "0", "default_pg", WORLD)  # pg_name of all ranks, unless --groups says otherwise; "0" is PyTorch's
 KNOWN = ("METADATA_NODE", "COMP_NODE", "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE")
 
 
@@ -48,7 +49,8 @@ class Place:
 
     def number(self, name, missing=None):
         value = self.node.attributes.get(name, missing)
-        need(isinstance(value, int) and not isinstance(value, bool) and value >= 0, self,
+        flag = name == "is_cpu_op" and isinstance(value, bool)
+        need(flag or isinstance(value, int) and not isinstance(value, bool) and value >= 0, self,
              f"{name} is {value!r}; expected a whole number")
         return value
 
@@ -69,6 +71,7 @@ class Converter:
         self.traces = [chakra_file.load(path) for path in files]
         self.meetings = {}   # (group, n-th of it) -> Meeting
         self.counts = collections.Counter()  # (rank, group) -> collectives so far
+        self.host_ops = 0
         self.ends = [{} for _ in files]  # by rank: node id -> id of the op that ends it
 
     def build(self):
@@ -86,6 +89,11 @@ class Converter:
         for meeting in self.meetings.values():
             self._add_meeting(meeting, ranks)
         self.builder.match_pieces()
+        if self.host_ops:
+            self.builder.notes.append(f"{self.host_ops} ops of hosts (is_cpu_op) are delays, which leave the PEs free")
+        for path, places in zip(self.paths, ranks):
+            if not places:
+                self.builder.notes.append(f"{path}: no nodes; the rank is idle")
         return self.builder
 
     def _index(self, rank):
@@ -103,13 +111,14 @@ class Converter:
         return list(dict.fromkeys(node.data_deps + (node.ctrl_deps if self.options.ctrl_deps else [])))
 
     def _group_of(self, place):
-        """Name and ranks of the process group."""
+        """Name and ranks of the process group; no name: that of all ranks."""
         name = place.node.attributes.get("pg_name", "")
         world = list(range(len(self.paths)))
-        if name == "":
-            return WORLD, world
         need(isinstance(name, str), place, f"pg_name is {name!r}; expected a text")
-        need(name in self.options.groups, place, f"pg_name {name!r} is no group of --groups")
+        if name in OF_ALL and name not in self.options.groups:
+            return None, world
+        need(name in self.options.groups, place, f"pg_name {name!r} is no group of --groups"
+             f"{near(name, self.options.groups)}")
         ranks = self.options.groups[name]
         need(max(ranks) < len(world), place, f"group {name} has rank {max(ranks)}; there are {len(world)} traces")
         need(place.rank in ranks, place, f"rank {place.rank} is not in its group {name}")
@@ -121,7 +130,7 @@ class Converter:
         self.counts[place.rank, name] += 1
         meeting = self.meetings.setdefault((name, number), None)
         if meeting is None:
-            id = f"{name}.{number}" if name == WORLD else f"group.{name}.{number}"
+            id = f"{WORLD}.{number}" if name is None else f"group.{name}.{number}"
             meeting = Meeting(id, self.builder.group(name, ranks), ranks, place)
             self.meetings[name, number] = meeting
         for field in ("comm_type", "comm_size"):
@@ -139,12 +148,21 @@ class Converter:
         """Says which op ends a node."""
         kind, id = place.node.type, f"rank{place.rank}.{place.node.id}"
         need(kind in KNOWN, place, f"type {kind}; expected {', '.join(KNOWN)}")
-        if kind == "COMP_NODE":
+        if self._on_host(place):
+            if place.node.duration_micros:
+                self.ends[place.rank][place.node.id] = id
+        elif kind == "COMP_NODE":
             self.ends[place.rank][place.node.id] = id
         elif kind == "COMM_COLL_NODE":
             self.ends[place.rank][place.node.id] = self._meet(place)
         elif kind != "METADATA_NODE":
             self.ends[place.rank][place.node.id] = f"{id}.done"
+
+    @staticmethod
+    def _on_host(place):
+        """Work of the host's CPU, also the call of a communication. As in ASTRA-sim's astra-sim/workload/Workload.cc it lasts its
+        duration, and the device is free."""
+        return place.node.type != "METADATA_NODE" and bool(place.number("is_cpu_op", 0))
 
     def _after(self, place, places):
         """Ids of the ops a node waits for; what has no work passes on what it waits for itself."""
@@ -163,7 +181,11 @@ class Converter:
 
     def _add(self, place, places):
         id, after = f"rank{place.rank}.{place.node.id}", self._after(place, places)
-        if place.node.type == "COMP_NODE":
+        if self._on_host(place):
+            if place.node.id in self.ends[place.rank]:
+                self.builder.delay(place, place.rank, id, self._duration(place), after)
+                self.host_ops += 1
+        elif place.node.type == "COMP_NODE":
             self.builder.compute(place, place.rank, id, self._duration(place), after)
         elif place.node.type in ("COMM_SEND_NODE", "COMM_RECV_NODE"):
             self._message(place, id, after)

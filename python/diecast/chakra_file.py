@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads files of Chakra execution traces, one per rank, in either of their two forms.
+"""Reads files of Chakra execution traces, one per rank, in any of their three forms.
 
 - .et: messages of Protocol Buffers, each behind its length as a varint: a GlobalMetadata, then the Nodes; perhaps gzipped.
 - JSON, as Chakra's jsonizer writes it: the same messages in protobuf's JSON mapping, one behind the other.
+- JSON, as Chakra's feeder reads it (src/feeder/JSONNode.cpp): an object whose workload_graph lists the nodes, with Id, Name and
+  NodeType (a number), runtime in microseconds, data_deps, and attributes as fields.
 
 Field numbers and names are those of github.com/mlcommons/chakra, schema/protobuf/et_def.proto; the framing is that of its
 src/third_party/utils/protolib.py; the encoding is protobuf.dev/programming-guides/encoding.
@@ -239,14 +241,34 @@ def json_node(data):
     return made
 
 
+def graph_node(data):
+    """A node of the feeder's form."""
+    made, of_node = Node(), ("Id", "Name", "NodeType", "runtime", "data_deps", "ctrl_deps")
+    need("Id" in data, "node", "no Id; expected Id, Name, NodeType, data_deps and attributes")
+    made.id, made.name = json_number(data["Id"], "Id"), json_of(data.get("Name", ""), str, "Name")
+    made.type = type_name(json_number(data.get("NodeType", 0), "NodeType"))
+    made.data_deps, made.ctrl_deps = ([json_number(i, key) for i in json_of(data.get(key, []), list, key)]
+                                      for key in ("data_deps", "ctrl_deps"))
+    made.duration_micros = json_number(data.get("runtime", 0), "runtime")
+    made.attributes = {name: value for name, value in data.items() if name not in of_node}
+    return made
+
+
+def read_graph(graph):
+    nodes = json_of(graph["workload_graph"], list, "workload_graph")
+    return each(graph_node, [json_of(entry, dict, f"workload_graph[{n}]") for n, entry in enumerate(nodes)])
+
+
 def read_json(text):
-    """Nodes of the jsonizer's file: objects one behind the other."""
+    """Nodes of a JSON file: objects one behind the other, or one with a workload_graph."""
     found, at = [], SPACE.match(text).end()
     while at < len(text):
         value, at = first_json(text, at, "JSON", BadTrace)
         need(isinstance(value, dict), "JSON", f"{str(value)[:40]!r}; expected an object")
         found.append(value)
         at = SPACE.match(text, at).end()
+    if len(found) == 1 and "workload_graph" in found[0]:
+        return read_graph(found[0])
     expected = "expected the GlobalMetadata, then every node as an object, one behind the other"
     need(found and "name" not in found[0], "JSON", f"the first object is a node; {expected}")
     need("nodes" not in found[0], "JSON", f"one object with a list of nodes; {expected}")
@@ -258,6 +280,7 @@ def load(path):
     data = data_of(path, BadTrace)
     data = data.removeprefix(codecs.BOM_UTF8) if re.match(codecs.BOM_UTF8 + rb"\s*[\[{]", data) else data
     try:
+        need(data.strip(), "file", "is empty; expected the GlobalMetadata, then nodes")
         need(not re.match(rb"\s*\[\s*[\]{]", data), "JSON", "an array; expected objects, one behind the other")
         return read_json(decoded(data, "JSON", BadTrace)) if re.match(rb'\s*\{\s*["}]', data) else read_protobuf(data)
     except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error) as error:

@@ -255,6 +255,46 @@ class Chakra(Import):
         ops = self.ops(*self.traces(nodes), "--ctrl-deps")
         self.assertEqual(ops["rank0.4"]["after"], ["rank0.3"])
 
+    def test_ops_of_the_host_leave_the_pe_free(self):
+        nodes = [self.node(1, "COMP_NODE", duration=3, is_cpu_op=True), self.node(2, "COMP_NODE", duration=2, is_cpu_op=False),
+                 self.node(3, "COMM_COLL_NODE", [1], is_cpu_op=True), self.coll(4, 0, deps=[2, 3], is_cpu_op=False)]
+        ops = self.run_workload(*self.traces(nodes, nodes))
+        self.assertIn("2 ops of hosts (is_cpu_op) are delays", self.script(*self.traces(nodes, nodes)).stderr)
+        self.assertEqual([ops[id]["op"] for id in ("rank0.1", "rank0.2", "world.0")], ["delay", "compute", "all_reduce"])
+        self.assertNotIn("rank0.3", ops)  # the call of a collective, without a duration
+        self.assertEqual(self.ops(*self.traces(nodes, nodes))["world.0"]["after"], ["rank0.2", "rank0.1", "rank1.2", "rank1.1"])
+        # Both at once: the host's 3 us hide the PE's 2 us.
+        self.assertLess(ops["world.0"]["start_ns"], 4000)
+
+    def test_the_form_of_chakras_feeder(self):
+        graph = [{"Id": 1, "Name": "fwd", "NodeType": 4, "data_deps": [], "runtime": 5},
+                 {"Id": 2, "Name": "ar", "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 4096, "is_cpu_op": False}]
+        traces = [self.file(f"t.{rank}.json", json.dumps({"workload_graph": graph})) for rank in range(2)]
+        ops = self.run_workload(*traces)
+        self.assertEqual((ops["world.0"]["bytes"], ops["world.0"]["verified"]), (4096, True))
+        self.assertGreaterEqual(ops["world.0"]["start_ns"], 5000)
+        for entry, expected in ((5, "workload_graph[0]: '5'; expected an object"), ({"id": 1}, "node 1 of the file: node: no Id"),
+                                ({"Id": 1, "runtime": 2.5}, "node 1 of the file: runtime: 2.5; expected a whole number")):
+            bad = self.file("b.0.json", json.dumps({"workload_graph": [entry]}))
+            self.assertIn(expected, self.script(bad, expect=2).stderr)
+
+    def test_ranks_without_nodes_are_named(self):
+        done = self.script(*self.traces([self.node(1, "COMP_NODE", duration=1)], []))
+        self.assertIn("t.1.json: no nodes; the rank is idle", done.stderr)
+        self.assertIn("t.0.et: no Chakra trace (file: is empty", self.script(self.file("t.0.et", ""), expect=2).stderr)
+
+    def test_process_groups_of_all_ranks(self):
+        both = [self.coll(1, 0, pg_name="world"), self.coll(2, 0, 2048, [1])]
+        pair = self.file("g.json", '{"world": [0, 1]}')
+        ops = self.ops(*self.traces(both, both, [self.coll(2, 0, 2048)]), "--groups", pair)
+        self.assertEqual((ops["group.world.0"]["group"], ops["group.world.0"]["bytes"]), ("group.world", 1024))
+        self.assertEqual((ops["world.0"].get("group"), ops["world.0"]["bytes"]), (None, 2048))
+        for name in ("", "0", "default_pg", "world"):
+            ops = self.ops(*self.traces(*[[self.coll(1, 0, pg_name=name)]] * 2))
+            self.assertEqual(list(ops), ["world.0"])
+        self.assertEqual(list(self.ops(*self.traces(*[[self.coll(1, 0, pg_name="0")]] * 2),
+                                       "--groups", self.file("g.json", '{"0": [0, 1]}'))), ["group.0.0"])
+
     def test_operations_need_a_rate(self):
         traces = self.traces([self.node(1, "COMP_NODE", num_ops=5000)])
         self.assertIn("node 1 (n1): num_ops without duration_micros", self.script(*traces, expect=2).stderr)
