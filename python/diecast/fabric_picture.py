@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine as a picture: SIPs, cubes, routers, PEs and HBM ports, with every link colored by its share of busy time.
-The links between SIPs are drawn in a picture of their own beneath, which fits any topology."""
+The links between SIPs are drawn in a picture of their own beneath: a mesh or torus as it is, north above, others on a circle."""
 import collections
 import math
 import re
@@ -14,9 +14,20 @@ EDGE = re.compile(r"pod\.sip([0-9]{1,5})\.cube_([0-9]{1,5})_([0-9]{1,5})\.ucie_(
 BETWEEN_SIPS = re.compile(r"pod\.sip([0-9]{1,5})\.(\w+)-sip([0-9]{1,5})\.(\w+)$")
 PE_COLOR, HBM_COLOR = "#4477aa", "#228833"
 LEGEND = 34
+APART = (120, 80)  # SIPs of a grid
 MOST_DRAWN = 1 << 16  # cubes of a machine, routers, PEs and memory channels of a cube
 PLACES = re.compile(r"[0-9]{1,5}_[0-9]{1,5}(,[0-9]{1,5}_[0-9]{1,5})*")
 STEP = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
+
+
+def grid_of(pod):
+    """Columns of the SIPs of a mesh or torus (pod_grid_of in models/config); None of other topologies."""
+    sips, columns = pod["sips"], pod.get("columns") or 0
+    if pod.get("topology") not in ("mesh_2d", "torus_2d"):
+        return None
+    if columns and sips % columns == 0:
+        return columns
+    return sips // max(rows for rows in range(1, math.isqrt(sips) + 1) if sips % rows == 0)
 
 
 class Layout:
@@ -40,15 +51,21 @@ class Layout:
         self.cube_height = (self.router_rows - 1) * pitch + 2 * 8
         self.sip_width = self.cube_columns * (self.cube_width + gap) + gap
         self.sip_height = self.cube_rows * (self.cube_height + gap) + gap
-        self.across = min(self.sips, max(1, 900 // (self.sip_width + 30)))
-        self.width = max(self.across * (self.sip_width + 30) + 10, 560)
+        self.grid = grid_of(config["pod"])
+        self.across = self.grid or min(self.sips, max(1, 900 // (self.sip_width + 30)))
+        self.width = max(self.across * (self.sip_width + 30) + 10, 560, 20 + APART[0] * (self.grid or 0))
         self.mesh_height = math.ceil(self.sips / self.across) * (self.sip_height + 44)
         self.ring = min(150, 34 + 9 * self.sips) if self.sips > 1 else 0  # radius of the circle of SIPs
         self.tall = self.ring if self.sips > 2 else 0  # two stand side by side
+        if self.grid:
+            self.tall = (self.sips // self.grid - 1) * APART[1] / 2
         self.height = self.mesh_height + (2 * self.tall + 90 if self.ring else 0) + LEGEND
 
     def sip(self, s):
-        return 10 + s % self.across * (self.sip_width + 30), 30 + s // self.across * (self.sip_height + 44)
+        row = s // self.across
+        if self.grid:
+            row = self.sips // self.grid - 1 - row
+        return 10 + s % self.across * (self.sip_width + 30), 30 + row * (self.sip_height + 44)
 
     def cube(self, s, x, y):
         left, top = self.sip(s)
@@ -139,14 +156,18 @@ def draw_blocks(picture, layout, places, s, cube_x, cube_y):
 
 
 def sip_place(layout, number):
-    """Where a SIP stands on the circle; the first at the left, so that two are side by side."""
+    """Where a SIP stands in its grid, or on the circle; there the first at the left, so that two are side by side."""
+    if layout.grid:
+        row, column = divmod(number, layout.grid)
+        return (layout.width / 2 + (column - (layout.grid - 1) / 2) * APART[0],
+                layout.mesh_height + 46 + 2 * layout.tall - row * APART[1])
     angle = math.pi + 2 * math.pi * number / layout.sips
     return (layout.width / 2 + 1.6 * layout.ring * math.cos(angle),
             layout.mesh_height + 46 + layout.tall - layout.tall * math.sin(angle))
 
 
 def draw_sip_links(picture, layout, links, scale):
-    """SIPs on a circle and a curve per directed link, each direction on its own side, parallel ones apart."""
+    """SIPs and a curve per directed link, each direction on its own side, parallel ones apart."""
     picture.label(10, layout.mesh_height + 14, "links between SIPs", size=11)
     drawn = collections.Counter()
     for link, match in links:
@@ -154,6 +175,8 @@ def draw_sip_links(picture, layout, links, scale):
         (x1, y1), (x2, y2) = sip_place(layout, a), sip_place(layout, b)
         length = math.hypot(x2 - x1, y2 - y1) or 1
         bow = 9 + 16 * drawn[a, b]
+        if layout.grid and length > 1.5 * max(APART):
+            bow += 24  # around the SIPs between
         drawn[a, b] += 1
         off_x, off_y = -(y2 - y1) / length * bow, (x2 - x1) / length * bow
         picture.curve((x1, y1), ((x1 + x2) / 2 + 2 * off_x, (y1 + y2) / 2 + 2 * off_y), (x2, y2),

@@ -21,11 +21,12 @@ body { font: 14px/1.45 sans-serif; color: #222; max-width: 66em; margin: 2em aut
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
+th, td:first-child { white-space: normal; overflow-wrap: anywhere; } td:first-child { min-width: 9em; } .wide { overflow-x: auto; }
 tr:nth-child(even) td { background: #f6f6f6; } code, pre { font-size: 0.92em; } pre { overflow-x: auto; } .note { color: #555; }
 svg { max-width: 100%; height: auto; } .key { display: inline-block; width: 0.8em; height: 0.8em; margin-right: 0.5em; } .bad { color: #b00020; font-weight: 600; }
 * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 @media print { body { margin: 0; max-width: none; font-size: 11px; } h2 { break-after: avoid; }
-  svg, table { break-inside: avoid; } }
+  svg, table { break-inside: avoid; } .wide { overflow-x: visible; } }
 """
 
 
@@ -35,7 +36,7 @@ def html_table(head, rows, colors=None):
     keys = [f'<i class=key style="background:{color}"></i>' for color in colors] if colors else [""] * len(rows)
     body = "".join("<tr>" + "".join(f"<td>{key if n == 0 else ''}{escape(c)}</td>" for n, c in enumerate(row)) + "</tr>"
                    for key, row in zip(keys, rows))
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def size_text(size):
@@ -68,7 +69,7 @@ def question(results):
 
 
 def figure(value, form):
-    """Nothing for what a run that has not ended does not have."""
+    """Nothing for what a run does not have: one that has not ended, or that moves no vector (a barrier)."""
     return "" if value is None else format(value, form)
 
 
@@ -82,11 +83,13 @@ def results_table(runs):
         head.insert(head.index("busbw GB/s") + 1, "pJ/bit")
     rows = []
     for row in runs:
-        cells = [name_of(row), size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
-                 figure(row["time_ns"], ",.1f"), figure(row["algbw_gbytes_s"], ".3f"), figure(row["busbw_gbytes_s"], ".3f"),
+        # A run without bandwidth has 0 as its bandwidth.
+        cells = [name_of(row), size_text(row["bytes"]) if row["bytes"] else "", f"{row['ranks']} {row['rank_set']}",
+                 figure(row["time_ns"], ",.1f"), figure(row["algbw_gbytes_s"] or None, ".3f"),
+                 figure(row["busbw_gbytes_s"] or None, ".3f"),
                  *([per_bit_text(row)] if powered else []), verdict(row), row["status"]]
         if bounded:
-            share = row.get("efficiency")  # of a run that has not ended there is none
+            share = row.get("efficiency") if row["bytes"] else None  # none of a run that has not ended; of a barrier only its latency
             cells[4:4] = ["" if row.get("bound_ns") is None else f"{row['bound_ns']:,.1f}", row.get("bound_kind", ""),
                           "" if share is None else f"{share:.1%}"]
         rows.append(cells)

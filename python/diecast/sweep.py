@@ -23,6 +23,7 @@ from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whol
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
+RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks", "team")  # columns that tell rows of a point apart
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.
@@ -325,16 +326,36 @@ def exit_code(records):
     return 0 if codes <= {0} else 70
 
 
+def lines_of(spec, plot, rows):
+    """{name of a line: [(x, y)]} of a plot. A line has one point at each x: where rows of a line share an x, every column that
+    tells them apart (keys of the grid, then what a run is) parts the line and joins its name."""
+    columns = columns_of(plot)
+    x, y, by = columns["x"], columns["y"], columns.get("series")
+    kept = [row for row in rows if row.get("status") == "ok" and None not in (row[x], row[y])]
+    parting = [by] if by else []
+
+    def key(row, names):
+        return tuple(str(row.get(name)) for name in names)
+
+    for name in dict.fromkeys((*(key.lstrip("-") for key in spec.grid), *RUN_IS)):
+        first = {}
+        twins = [(row, first.setdefault(key(row, (*parting, x)), row)) for row in kept]
+        if name not in (x, y, *parting) and any(key(a, [name]) != key(b, [name]) for a, b in twins):
+            parting.append(name)
+    lines = {}
+    for row in kept:
+        names = [row[name] if name == by else f"{name}={row.get(name)}" for name in parting]
+        lines.setdefault(names[0] if len(names) == 1 else ", ".join(map(str, names)), []).append((row[x], row[y]))
+    return lines
+
+
 def draw(spec, rows, out):
     """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises BadInput without matplotlib, NotWritten."""
     pyplot, files = axes.pyplot(), []
     for n, plot in enumerate(spec.plots):
         columns = columns_of(plot)
         x, y, by = columns["x"], columns["y"], columns.get("series")
-        series = {}
-        for row in rows:
-            if row.get("status") == "ok" and None not in (row[x], row[y]):
-                series.setdefault(row[by] if by else "", []).append((row[x], row[y]))
+        series = lines_of(spec, plot, rows)
         figure, panel = pyplot.subplots(figsize=(6, 4))
         for name, points in series.items():
             points = sorted(points) if all(inputs.is_number(p[0]) for p in points) else [(axes.label(p[0]), p[1]) for p in points]
@@ -344,8 +365,8 @@ def draw(spec, rows, out):
             if f"{axis}scale" in plot:
                 panel.set(**{f"{axis}scale": plot[f"{axis}scale"]})
         panel.grid(True, which="both", alpha=0.3)
-        if by:
-            panel.legend(title=axes.label(by))
+        if by or len(series) > 1:
+            panel.legend(title=axes.label(by) if by else None)
         figure.tight_layout()
         axes.save(figure, out / f"sweep_{n}.svg")
         pyplot.close(figure)

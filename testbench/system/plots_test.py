@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import re
 import sys
+import types
 import unittest
 
 import harness
@@ -11,7 +12,7 @@ import harness
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(harness.ROOT / "python"))
 
-from diecast import axes, svg  # noqa: E402
+from diecast import axes, fabric_picture, report, svg, sweep  # noqa: E402
 
 
 def script(name):
@@ -38,6 +39,73 @@ class Axes(unittest.TestCase):
         self.assertEqual([axes.byte_text(n) for n in axes.byte_marks(64, 1 << 20)], ["64 B", "1 KiB", "16 KiB", "256 KiB"])
         self.assertEqual(axes.byte_marks(1024, 8192), [1024, 2048, 4096, 8192])
         self.assertEqual(axes.byte_text(1000), "1000 B")
+
+
+class Lines(unittest.TestCase):
+    """A line of a sweep's plot has one point at each x."""
+    SPEC = types.SimpleNamespace(grid={"--bytes": [1, 2], "ipcq.n_slots": [4, 8], "noc.vcs": [2, 3]})
+
+    def rows(self, **more):
+        return [{"status": "ok", "bytes": size, "ipcq.n_slots": slots, "noc.vcs": vcs, "time_ns": 100 * slots + 10 * vcs + size, **more}
+                for size in (1, 2) for slots in (4, 8) for vcs in (2, 3)]
+
+    def test_points_of_other_keys_are_lines_of_their_own(self):
+        lines = sweep.lines_of(self.SPEC, {"x": "--bytes", "y": "time_ns"}, self.rows())
+        self.assertEqual(lines, {f"ipcq.n_slots={slots}, noc.vcs={vcs}": [(size, 100 * slots + 10 * vcs + size) for size in (1, 2)]
+                                 for slots in (4, 8) for vcs in (2, 3)})
+        lines = sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns", "series": "ipcq.n_slots"}, self.rows())
+        self.assertEqual(list(lines), ["4, noc.vcs=2", "4, noc.vcs=3", "8, noc.vcs=2", "8, noc.vcs=3"])
+
+    def test_only_what_tells_points_apart_parts_a_line(self):
+        few = [row for row in self.rows() if row["noc.vcs"] == 2]
+        self.assertEqual(list(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns", "series": "ipcq.n_slots"}, few)), [4, 8])
+        own_x = [dict(row, ranks=row["noc.vcs"] * row["ipcq.n_slots"] * row["bytes"] ** 4) for row in self.rows()]
+        self.assertEqual(list(sweep.lines_of(self.SPEC, {"x": "ranks", "y": "time_ns"}, own_x)), [""])
+        both = [dict(row, algorithm=name) for row in few for name in ("a", "b") if row["ipcq.n_slots"] == 4]
+        self.assertEqual(list(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns"}, both)), ["algorithm=a", "algorithm=b"])
+        self.assertEqual(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns"}, [dict(row, status="error") for row in few]), {})
+
+
+class SipGrid(unittest.TestCase):
+    """SIPs of a mesh or torus are drawn as they stand, north above."""
+
+    def layout(self, sips, topology, columns=0):
+        return fabric_picture.Layout({
+            "pod": {"sips": sips, "topology": topology, "columns": columns}, "sip": {"columns": 1, "rows": 1}, "cube": {"pes": 4},
+            "noc": {"columns": 2, "rows": 2, "topology": "mesh"}, "hbm": {"ports": 4}})
+
+    def test_sips_stand_in_their_grid(self):
+        for sips, columns, given in ((4, 2, 0), (12, 4, 0), (12, 3, 3), (7, 7, 0)):
+            layout = self.layout(sips, "torus_2d", given)
+            for where in (layout.sip, lambda s: fabric_picture.sip_place(layout, s)):
+                for s in range(sips):
+                    (x, y), (x0, y0) = where(s), where(0)
+                    self.assertEqual(x > x0, s % columns > 0)
+                    self.assertEqual(y < y0, s // columns > 0, f"sip{s} of {sips} is north of sip0")
+            self.assertEqual(len({fabric_picture.sip_place(layout, s) for s in range(sips)}), sips)
+            for s in range(sips):
+                x, y = fabric_picture.sip_place(layout, s)
+                self.assertTrue(17 <= x <= layout.width - 17 and layout.mesh_height < y - 8 < y + 8 < layout.height - 14)
+        ring = self.layout(4, "ring")
+        self.assertIsNone(ring.grid)
+        self.assertEqual(len({round(fabric_picture.sip_place(ring, s)[1]) for s in range(4)}), 3)  # a circle
+
+
+class Tables(unittest.TestCase):
+    def test_wide_tables_wrap_or_scroll(self):
+        self.assertRegex(report.html_table(["a b"], [["c"]]), r"^<div class=wide><table>.*</table></div>$")
+        self.assertIn(".wide { overflow-x: auto; }", report.STYLE)
+        self.assertRegex(report.STYLE, r"th, td:first-child \{ white-space: normal;")
+
+
+    def test_what_a_run_does_not_have_is_left_empty(self):
+        row = {"collective": "barrier", "algorithm": "dissemination", "bytes": 0, "ranks": 4, "rank_set": "cube", "time_ns": 2154.0,
+               "algbw_gbytes_s": 0.0, "busbw_gbytes_s": 0.0, "bound_ns": 256.0, "bound_kind": "latency", "efficiency": 0.118,
+               "verified": True, "status": "ok"}
+        cells = re.findall(r"<td>([^<]*)</td>", report.results_table([row]))
+        self.assertEqual(cells, ["barrier dissemination", "", "4 cube", "2,154.0", "256.0", "latency", "", "", "", "yes", "ok"])
+        cells = re.findall(r"<td>([^<]*)</td>", report.results_table([{**row, "bytes": 1024, "algbw_gbytes_s": 0.5}]))
+        self.assertEqual(cells[1:9], ["1 KiB", "4 cube", "2,154.0", "256.0", "latency", "11.8%", "0.500", ""])
 
 
 class Bars(unittest.TestCase):
