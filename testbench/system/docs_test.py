@@ -25,6 +25,10 @@ def script(name):
 run_docs, docs = script("run_docs"), script("docs")
 
 
+def plan_source():
+    return (harness.ROOT / "models" / "comm" / "install_plan.cpp").read_text()
+
+
 class Links(unittest.TestCase):
     def test_every_link_leads_somewhere(self):
         self.assertLessEqual({*run_docs.all_pages(), harness.ROOT / "CHANGELOG.md"}, {*docs.markdown_files()})
@@ -60,6 +64,24 @@ class Links(unittest.TestCase):
         names = set(re.findall(r"`((?:models|hw|sw|platforms)/[\w/]+)`", (harness.ROOT / "docs" / "glossary.md").read_text()))
         self.assertGreater(len(names), 40)
         self.assertEqual([n for n in sorted(names) if not [*harness.ROOT.glob(n), *harness.ROOT.glob(f"{n}.*")]], [])
+
+    def test_the_kernel_guide_spells_every_direction(self):
+        """Each by its name in reports and in C++."""
+        plan = (harness.ROOT / "models" / "comm" / "install_plan").with_suffix(".hpp").read_text()
+        numbers = dict(re.findall(r"\b([a-z_]+) = (\d+)(?=[,;])", "".join(re.findall(r"constexpr direction ([^;]*;)", plan))))
+        names = re.findall(r'"(\w+)"', re.search(r"names\{([^}]*)\}", plan_source())[1])
+        self.assertGreaterEqual(min(len(names), len(numbers)), 11)
+        page = (harness.ROOT / "docs" / "writing-a-kernel.md").read_text()
+        for spelled, number in numbers.items():
+            self.assertIn(f"comm::{spelled}", page)
+            if int(number) < len(names):
+                self.assertIn(f"`{names[int(number)]}`", page)
+
+    def test_first_pages_build_one_binary(self):
+        """Who follows a tutorial or adds a part need not build everything."""
+        for name in ("tutorial.md", "writing-a-kernel.md", "adding-a-block.md"):
+            text = (harness.ROOT / "docs" / name).read_text()
+            self.assertEqual(re.findall(r"scripts/build(?! release \w)", re.sub("scripts/build_separately", "", text)), [], name)
 
     def test_pages_use_the_words_of_the_glossary(self):
         """Words that only this project understood do not come back. Pages that the binary prints follow the code."""
