@@ -7,14 +7,20 @@ from diecast import fabric_picture, timeline_picture
 from diecast.energy import Account, accounted, per_bit_text
 from diecast.inputs import check, need
 from diecast.results import SIZES, BadResults, need_collectives
-from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_width
+from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, steps, text_width, value_axis
 
 MOST_BARS = 128
+MOST_OPS = 40
 # What a report reads beside what all scripts do.
 RESULT = {"machine": {"sips": "any", "pes": "any"}, "argv": ["text"], "config_sha256": "text", "seed": "any", "version": "any",
           "status": "text"}
 ROW = {"dtype": "text", "op": "text", "verified": "bool|null", "time_ns": "number|null", "algbw_gbytes_s": "number|null",
        "busbw_gbytes_s": "number|null"}
+STREAM = {"name": "text", "ranks": "number", "repeat": "number", "ops": "number", "start_ns": "number", "end_ns": "number|null",
+          "time_ns": "number|null", "finished": "bool", "verified": "bool|null", "isolated_ns": "number|null",
+          "slowdown": "number|null", "not_isolated": "text"}
+OP = {"id": "text", "stream": "text", "op": "text", "algorithm": "text", "iteration": "number", "ranks": "number", "bytes": "number",
+      "start_ns": "number", "end_ns": "number|null", "finished": "bool", "verified": "bool|null"}
 HEAD = "<!doctype html><html lang=en><head><meta charset=utf-8><title>Diecast report</title>"
 STYLE = """
 body { font: 14px/1.45 sans-serif; color: #222; max-width: 66em; margin: 2em auto; padding: 0 1em; }
@@ -84,12 +90,12 @@ def results_table(runs):
     rows = []
     for row in runs:
         # A run without bandwidth has 0 as its bandwidth.
-        cells = [name_of(row), size_text(row["bytes"]) if row["bytes"] else "", f"{row['ranks']} {row['rank_set']}",
+        cells = [name_of(row), "" if row["collective"] == "barrier" else size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
                  figure(row["time_ns"], ",.1f"), figure(row["algbw_gbytes_s"] or None, ".3f"),
                  figure(row["busbw_gbytes_s"] or None, ".3f"),
                  *([per_bit_text(row)] if powered else []), verdict(row), row["status"]]
         if bounded:
-            share = row.get("efficiency") if row["bytes"] else None  # none of a run that has not ended; of a barrier only its latency
+            share = None if row["collective"] == "barrier" else row.get("efficiency")  # none of a run that has not ended
             cells[4:4] = ["" if row.get("bound_ns") is None else f"{row['bound_ns']:,.1f}", row.get("bound_kind", ""),
                           "" if share is None else f"{share:.1%}"]
         rows.append(cells)
@@ -252,6 +258,74 @@ def path_section(results, run):
     return text
 
 
+def beside(op, ops):
+    """(id, ns) of the three ops that ran longest at the same time as this one, the longest first."""
+    shared = [(o["id"], min(o["end_ns"], op["end_ns"]) - max(o["start_ns"], op["start_ns"])) for o in ops if o is not op]
+    return sorted(((id, ns) for id, ns in shared if ns > 0), key=lambda s: (-s[1], s[0]))[:3]
+
+
+def op_name(op, repeated):
+    return f"{op['id']} #{op['iteration']}" if repeated else op["id"]
+
+
+def op_chart(ops, colors, repeated):
+    """A bar per op from its first member's start to its last one's end, in the color of its stream."""
+    row, left, width = 14, 200, 900
+    end = max(op["end_ns"] for op in ops) or 1
+    bottom = 38 + row * len(ops)
+    picture = Picture(width, bottom + 32, "Ops of the workload")
+    picture.label(4, 14, "Ops of the workload", size=12)
+
+    def x_of(ns):
+        return left + ns / end * (width - left - 24)
+
+    value_axis(picture, [mark for mark in steps(end) if mark <= end], x_of, bottom, "ns from the common start")
+    for n, op in enumerate(ops):
+        name = op_name(op, repeated)
+        picture.label(left - 6, 48 + row * n, name if text_width(name, 9) < left - 8 else f"{name[:30]}..", size=9, anchor="end")
+        picture.rectangle(x_of(op["start_ns"]), 40 + row * n, max(1, x_of(op["end_ns"]) - x_of(op["start_ns"])), row - 4,
+                          fill=colors[op["stream"]], tip=f"{name}: {op['start_ns']:,.1f} to {op['end_ns']:,.1f} ns")
+    return picture.text()
+
+
+def workload_section(row):
+    """Streams and ops of a workload; nothing for other runs."""
+    streams, ops = row.get("streams") or [], row.get("ops") or []
+    if not streams:
+        return ""
+    colors = colors_of(stream["name"] for stream in streams)
+    isolated = any(stream["isolated_ns"] is not None or stream["not_isolated"] for stream in streams)
+    head = ["stream", "ranks", "ops", "start ns", "end ns", "time ns", *(["alone ns", "slowdown"] if isolated else []), "verified"]
+    rows = []
+    for s in streams:
+        alone = [figure(s["isolated_ns"], ",.1f") or s["not_isolated"], figure(s["slowdown"], ".2f")] if isolated else []
+        rows.append([s["name"], s["ranks"], s["ops"] * s["repeat"], f"{s['start_ns']:,.1f}", figure(s["end_ns"], ",.1f"),
+                     figure(s["time_ns"], ",.1f"), *alone, op_verdict(s)])
+    text = "<h2>Streams</h2>" + html_table(head, rows, [colors[s["name"]] for s in streams])
+    if not isolated:
+        text += "<p class=note>With <code>--isolate</code> each stream also runs alone, and its slowdown stands here.</p>"
+    ended = [op for op in ops if op["end_ns"] is not None]
+    repeated = any(op["iteration"] for op in ops)
+    shown = sorted(ops, key=lambda op: (op["end_ns"] is not None, (op["start_ns"] - (op["end_ns"] or 0)), op["id"]))[:MOST_OPS]
+    rows = [[op_name(op, repeated), op["op"], op["algorithm"], size_text(op["bytes"]) if op["bytes"] else "", op["ranks"],
+             f"{op['start_ns']:,.1f}", figure(op["end_ns"], ",.1f"),
+             figure(None if op["end_ns"] is None else op["end_ns"] - op["start_ns"], ",.1f"),
+             ", ".join(f"{id} {ns:,.0f}" for id, ns in (beside(op, ended) if op["end_ns"] is not None else ())), op_verdict(op)]
+            for op in shown]
+    drawn = sorted((op for op in shown if op["end_ns"] is not None), key=lambda op: (op["start_ns"], op["id"]))
+    text += "<h2>Ops</h2>" + (op_chart(drawn, colors, repeated) if drawn else "")
+    text += ("<p class=note>From the first member's start to the last one's end. The core of a PE takes turns among ops that run at "
+             "one time, and they share its links: what runs beside an op makes it last longer"
+             f"{f' (the {MOST_OPS} longest of {len(ops)} ops)' if len(ops) > len(shown) else ''}.</p>")
+    return text + html_table(["op", "kind", "algorithm", "size", "ranks", "start ns", "end ns", "time ns", "beside, ns", "verified"], rows)
+
+
+def op_verdict(row):
+    if not row["finished"]:
+        return "unfinished"
+    return "" if row["verified"] is None else "yes" if row["verified"] else "NO"
+
+
 def page(results, timeline=None):
     """The report as HTML text; timeline: a file of the same run, or None. Raises BadResults for results of another kind."""
     need_collectives(results, "a report is")
@@ -261,6 +335,9 @@ def page(results, timeline=None):
     check(results.config, SIZES, f"{results.folder / 'config.json'}: config", BadResults)
     for n, row in enumerate(results.runs):
         check(row, ROW, f"{where}: runs[{n}]", BadResults)
+        for name, fields in (("streams", STREAM), ("ops", OP)):
+            for k, part in enumerate(row.get(name) or ()):
+                check(part, fields, f"{where}: runs[{n}].{name}[{k}]", BadResults)
     # A run that went wrong comes first, then the longest.
     slowest = max(range(len(results.runs)),
                   key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"] or 0))
@@ -275,6 +352,6 @@ def page(results, timeline=None):
                      f"{'longest run' if row['status'] == 'ok' else 'run that did not end well'}.</p>")
     if timeline is not None:
         parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))
-    parts += [path_section(results, slowest), heat_section(results, slowest), waits_section(results, slowest),
+    parts += [workload_section(row), path_section(results, slowest), heat_section(results, slowest), waits_section(results, slowest),
               hbm_section(results, slowest)]
     return (f"{HEAD}<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n")

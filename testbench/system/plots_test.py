@@ -104,7 +104,7 @@ class Tables(unittest.TestCase):
                "verified": True, "status": "ok"}
         cells = re.findall(r"<td>([^<]*)</td>", report.results_table([row]))
         self.assertEqual(cells, ["barrier dissemination", "", "4 cube", "2,154.0", "256.0", "latency", "", "", "", "yes", "ok"])
-        cells = re.findall(r"<td>([^<]*)</td>", report.results_table([{**row, "bytes": 1024, "algbw_gbytes_s": 0.5}]))
+        cells = re.findall(r"<td>([^<]*)</td>", report.results_table([{**row, "collective": "scatter", "bytes": 1024, "algbw_gbytes_s": 0.5}]))
         self.assertEqual(cells[1:9], ["1 KiB", "4 cube", "2,154.0", "256.0", "latency", "11.8%", "0.500", ""])
 
 

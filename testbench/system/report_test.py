@@ -213,6 +213,28 @@ class Scripts(Reports):
         self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", out)
         self.assertFalse((out / "report.html").exists())
 
+    def test_a_workload_has_its_streams_and_ops(self):
+        ranks = list(range(16))
+        workload = {"streams": [
+            {"name": "tp", "on": ranks, "ops": [{"op": "compute", "ns": 3000}, {"op": "all_reduce", "bytes": 4096}]},
+            {"name": "dp", "on": ranks, "ops": [{"op": "all_reduce", "bytes": 65536}]}]}
+        file = self.file("w.json", json.dumps(workload))
+        text = self.report(*harness.SMALL, "--workload", file, "--isolate")
+        run, = load(self.folder / "out").runs
+        words = Balanced(text).words
+        for stream in run["streams"]:
+            self.assertIn(f"{stream['slowdown']:.2f}", words)
+            self.assertIn(f"{stream['isolated_ns']:,.1f}", words)
+        for op in run["ops"]:
+            self.assertIn(f"<title>{op['id']}: {op['start_ns']:,.1f} to {op['end_ns']:,.1f} ns</title>", text)
+        # Why 3,000 ns of computation last longer: what ran beside it.
+        compute, large = run["ops"][0], run["ops"][2]
+        self.assertGreater(compute["end_ns"] - compute["start_ns"], 5000)
+        shared = min(compute["end_ns"], large["end_ns"]) - max(compute["start_ns"], large["start_ns"])
+        self.assertTrue(any(word.startswith(f"dp.0 {shared:,.0f}") for word in words), words)
+        self.assertIn("--isolate", self.report(*harness.SMALL, "--workload", file).split("<h2>Streams")[1])
+        self.assertNotIn("<h2>Streams", self.report(*harness.SMALL, "--bytes", "1KiB"))
+
     def test_each_algorithm_has_its_color_and_its_own_bound(self):
         text = self.report(*harness.SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "1KiB:64KiB:x8")
         plots = [part for part in re.findall(r"<svg.*?</svg>", text) if "<polyline" in part]
