@@ -146,6 +146,16 @@ class Results(HbmCase):
             peaks.append(round(row["peak_gbytes_s"], 1))
         self.assertEqual(peaks, [32.0, 51.2, 76.8, 64.0])
 
+    def test_presets_are_whole_stacks(self):
+        """Channels and capacity are the generation's; a file that names them keeps its own."""
+        for preset, channels, mib, peak in (("HBM2_2000", 8, 4096, 256.0), ("HBM3_6400", 16, 16384, 819.2),
+                                            ("HBM3E_9600", 16, 16384, 1228.8), ("HBM4_8000", 32, 32768, 2048.0)):
+            stack = self.file("stack.json", json.dumps({"hbm": {"preset": preset}}))
+            text = self.run_pod("--config", stack, "--check-config").stdout
+            self.assertIn(f"{channels} channel(s) x 2 pseudo-channels", text)
+            self.assertIn(f"capacity {mib} MiB, peak {peak:.1f} GB/s", text)
+            self.assertIn("1 channel(s)", self.run_pod(*REFERENCE, "--set", f"hbm.preset={preset}", "--check-config").stdout)
+
     def test_patterns_and_limits(self):
         for refresh in ("all_bank", "per_bank", "none"):
             for pattern in PATTERNS:

@@ -99,18 +99,21 @@ TEST_CASE("shipped presets: those that are the defaults change nothing") {
 }
 
 TEST_CASE("shipped presets: tests without files use the same HBM generations") {
-  const auto same = [](const std::string& preset, config::hbm_block block) {
+  const auto same = [](const std::string& preset, config::hbm_block block, std::uint64_t channels,
+                       std::uint64_t channel_mib) {
     INFO(preset);
     config::machine_config expected;
     expected.hbm = block;
+    expected.hbm.ports = channels;
+    expected.hbm.port_mib = channel_mib;
     expected.hbm.controller_ns = config::hbm_block{}.controller_ns;
     const auto loaded = platforms::load_config({{}, {"hbm.preset=" + preset}, {}}).config;
     CHECK(platforms::dump_config(loaded) == platforms::dump_config(expected));
   };
-  same("HBM2_2000", hbm2());
-  same("HBM3_6400", hbm3());
-  same("HBM3E_9600", hbm3e());
-  same("HBM4_8000", hbm4());
+  same("HBM2_2000", hbm2(), 8, 512);
+  same("HBM3_6400", hbm3(), 16, 1024);
+  same("HBM3E_9600", hbm3e(), 16, 1024);
+  same("HBM4_8000", hbm4(), 32, 1024);
 }
 
 TEST_CASE("shipped presets: peak of each HBM generation") {
@@ -118,10 +121,10 @@ TEST_CASE("shipped presets: peak of each HBM generation") {
     const auto c = platforms::load_config({{}, {"hbm.preset=" + preset}, {}}).config;
     return static_cast<double>(c.hbm.ports * c.hbm.pseudo_channels * c.hbm.burst_bytes) / c.hbm.burst_ns;
   };
-  CHECK(peak("HBM2_2000") == Approx(512));
+  CHECK(peak("HBM2_2000") == Approx(256));
   CHECK(peak("HBM3_6400") == Approx(819.2));
   CHECK(peak("HBM3E_9600") == Approx(1228.8));
-  CHECK(peak("HBM4_8000") == Approx(1024));
+  CHECK(peak("HBM4_8000") == Approx(2048));
 }
 
 TEST_CASE("generated pages: every key and register once, no broken table row") {
