@@ -18,7 +18,7 @@ TEST_CASE("rates: the exact interval of Clopper and Pearson") {
   // Brown, Cai and DasGupta (2001): 4 of 10.
   check({4, 10}, 0.1216, 0.7376);
   check({0, 0}, 0, 1);
-  CHECK(diagnose::to_text({24, 40}) == "60% (43 to 75) of 40 draws");
+  CHECK(diagnose::to_text(diagnose::rate{24, 40}) == "60% (43 to 75) of 40 draws");
 }
 
 TEST_CASE("rates: Fisher's exact test") {

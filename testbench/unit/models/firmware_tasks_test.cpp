@@ -17,7 +17,7 @@ using comm::west;
 
 namespace {
 
-pe_coord pe(std::uint32_t p) { return {sip_id{0}, cube_id{0}, pe_id{p}}; }
+pe_coord pe_of_task(std::uint32_t p) { return {sip_id{0}, cube_id{0}, pe_id{p}}; }
 
 firmware_tasks two_tasks() {
   firmware_tasks t;
@@ -134,7 +134,7 @@ TEST_CASE("wait_for: a cycle of two tasks is a root beside a fault that holds ot
   const auto r = b.report();
   REQUIRE(r.roots.size() == 2);
   CHECK(r.roots[0].kind == root_kind::fault);
-  CHECK(r.roots[0].members == std::vector{pe(3)});
+  CHECK(r.roots[0].members == std::vector{pe_of_task(3)});
   CHECK(r.roots[1].kind == root_kind::cycle);
   REQUIRE(r.roots[1].waits.size() == 2);
   for (const wait_edge& e : r.roots[1].waits) CHECK(e.task == 1);
@@ -167,7 +167,7 @@ TEST_CASE("wait_for: waits of two tasks of a PE make no cycle") {
     if (root.kind == root_kind::fault) CHECK(root.waits[0].task == 2);
   }
   for (const wait_edge& e : r.edges) {
-    if (e.waiter == pe(0)) CHECK(e.step == (e.task == 1 ? "waits 0" : "sends 0"));
+    if (e.waiter == pe_of_task(0)) CHECK(e.step == (e.task == 1 ? "waits 0" : "sends 0"));
   }
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("wait_for: a message of which only a part is left is lost, not in flig
   stopped_machine stopped;
   for (std::size_t i = 0; i < m.size(); ++i)
     stopped.pes.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs()});
-  const ipcq_fields next{m.qp(1, west).rx_base, 0, 8, pe(0), east};
+  const ipcq_fields next{m.qp(1, west).rx_base, 0, 8, pe_of_task(0), east};
   stopped.flights = {
       {false, next, "half received by the DMA engine of pe1", false, flight_state::part_arrived}};
   const auto r = explain_waits({1, 1, 1, 3}, stopped);
