@@ -96,7 +96,7 @@ std::uint16_t cube_noc::exit_by_leg(unsigned terminal, const packet& p, std::uin
 void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   if (wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband) return;
   const std::uint32_t o = terminal_port(terminal);
-  if (outputs_[o].swallowed) return;  // returned when the flits left
+  if (outputs_[o].swallowed && !is_request(phase.vc)) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
   // Told now, for the core takes it in when it is needed.
   tell_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
@@ -185,8 +185,10 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
   if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
   if (!routes_.wraps() || router >= layout_.routers()) return straight_route(router, exit, vc);
   const fabric::hop h = routes_.next_hop(router, exit, vc);
-  return {h.side == fabric::sides ? terminal_port(exit) : side_port(router, h.side), h.vcs.first,
-          h.vcs.count};
+  if (h.side != fabric::sides) return {side_port(router, h.side), h.vcs.first, h.vcs.count};
+  // Requests wait in one queue at their target.
+  if (is_request(vc)) return {terminal_port(exit), topology_.vc(abi::traffic_class::request, 0), 1};
+  return {terminal_port(exit), h.vcs.first, h.vcs.count};
 }
 
 [[gnu::noinline]] switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit,
@@ -216,7 +218,10 @@ inline void cube_noc::announce(const switch_core::departure& d, packet_ptr&& p) 
 void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
   const output& o = outputs_[d.output];
   if (o.to_unit) return trees_->take(d, std::move(p));
-  if (o.swallowed) {
+  if (o.swallowed && is_request(d.vc)) {
+    if (const std::uint32_t flits = d.flits - (d.tail ? 1 : 0); flits > 0)
+      core_.credit(d.output, d.vc, flits, core_.cycle() + 1);
+  } else if (o.swallowed) {
     const std::uint64_t usable = d.first + way_out_ + credit_cycles_;
     core_.credit(d.output, d.vc, d.flits, usable);
     tell_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));

@@ -106,7 +106,7 @@ class cube_noc : public sc_core::sc_module,
     std::uint32_t link{none};  ///< of the topology; none: inside a network interface
     fabric_out* wall{};        ///< of the terminal it leaves to; null: another router, a unit or an interface
     bool to_unit{};            ///< of a tree, which has a port of the same number in
-    bool swallowed{};          ///< by a sink of a network study, which returns credits flit by flit
+    bool swallowed{};          ///< by a sink of a study, which returns credits flit by flit
   };
 
   // Construction.
@@ -180,7 +180,11 @@ class cube_noc : public sc_core::sc_module,
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                std::uint64_t end) const;
   /// Whether who sends into this NoC counts credits.
-  [[nodiscard]] bool has_credits_in() const { return !(study_ && wormhole_); }
+  [[nodiscard]] bool has_credits_in() const { return !(study_ && wormhole_) || transactions_; }
+  /// Of a transaction study: who takes it returns the credit of its last flit when it is served.
+  [[nodiscard]] bool is_request(std::uint8_t vc) const {
+    return transactions_ && topology_.class_of(vc) == abi::traffic_class::request;
+  }
   /// Credits of a link spent (flits < 0) or usable again at `at`.
   void tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const;
   /// To an input without a router before it.
@@ -199,6 +203,7 @@ class cube_noc : public sc_core::sc_module,
   const bool wires_;
   const bool wormhole_;
   const bool study_;
+  const bool transactions_;  ///< a study of requests and responses, with credits at the terminals
   const bool one_leg_;  ///< packets for this cube cannot be on a wrong one
   /// Of a router: input buffer to grant (head), grant to the next router's input buffer.
   const std::uint32_t head_delay_, latency_;

@@ -5,6 +5,7 @@
 
 #include "hw/noc/cube_noc.hpp"
 #include "models/timing/wall_buffers.hpp"
+#include "models/traffic/transactions.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -48,6 +49,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       wires_(config.noc.sideband == config::sideband_kind::wires),
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
       study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
+      transactions_(study_ && topology.classes() > 1),
       one_leg_(topology.legs() == 1 && !topology.has_trees()),
       // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
@@ -99,6 +101,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   p.classes = study_ ? 1 : abi::traffic_classes;
   p.wormhole = wormhole_;
   p.interleave_vcs = interleaves_vcs(config);
+  p.vc_round_robin = config.noc.vc_round_robin;
   p.overlap = overlaps(timing_);
   p.longest_packet = timing::max_packet_flits(config);
   p.weights = {narrow(config.noc.request_weight), narrow(config.noc.response_weight),
@@ -118,6 +121,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     entry_hops_[vc] = entry_hop(vc);
   }
   note_places();
+  const std::vector<std::uint32_t> queues = traffic::request_queues(config.noc);
   entry_ports_.resize(layout_.terminals.size());
   injected_.resize(layout_.terminals.size());
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
@@ -133,7 +137,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
       outputs_.back() = {topology_.eject_link(sip_, cube_, t), nullptr, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
-        p.ports.back().credits[vc] = wall_capacity_[vc];
+        p.ports.back().credits[vc] = is_request(static_cast<std::uint8_t>(vc)) ? queues[t] : wall_capacity_[vc];
         if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
       }
     }
@@ -197,7 +201,8 @@ void cube_noc::join_routers(switch_core::parameters& p) const {
     for (unsigned s = 0; s < fabric::sides; ++s) {
       if (side_port(r, s) == none) continue;
       const auto side = static_cast<fabric::side>(s);
-      const auto back = static_cast<unsigned>(fabric::opposite(side));
+      // The one link into a router of a one-way dimension shares its port with the one that goes on.
+      const auto back = topology_.grid().is_oneway() ? s : static_cast<unsigned>(fabric::opposite(side));
       p.ports[side_port(r, s)].downstream = side_port(topology_.next_router(r, side), back);
     }
   }

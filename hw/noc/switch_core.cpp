@@ -87,7 +87,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     ins_[n].credit_cycles = from.credit_cycles;
     entry_delays_[n] = {from.head_delay, from.body_delay};
     outs_[n].vc_first = !overlap_ && !from.from_interface;
-    outs_[n].by_turns = from.from_interface;
+    outs_[n].by_turns = from.from_interface || p.vc_round_robin;
     outs_[n].alloc_cycles = outs_[n].vc_first ? from.alloc_cycles : 0;
     outs_[n].hop = from.hop && from.downstream != none;
     outs_[n].downstream = from.downstream;

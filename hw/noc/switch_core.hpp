@@ -109,6 +109,7 @@ class switch_core : private switch_records {
     std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
     bool wormhole{};
     bool interleave_vcs{};            ///< of worms: every flit is arbitrated, whatever its class
+    bool vc_round_robin{};            ///< without a stage for VC allocation, a head tries VCs in turn
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
     /// Records of more bytes are fetched ahead of the looks that need them (ADR 74); results do not depend

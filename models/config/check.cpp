@@ -141,11 +141,30 @@ verdict stages_fill_hop(const machine_config& c) {
 }
 
 verdict dynamic_vcs_split(const machine_config& c) {
-  const bool wraps = c.noc.topology == noc_topology::torus || c.noc.topology == noc_topology::ring;
+  const bool wraps =
+      c.noc.topology != noc_topology::mesh && c.noc.topology != noc_topology::crossbar;
   if (!wraps || !c.noc.dateline_vcs || c.noc.vcs_taken != vc_policy::dynamic) return {};
   if (!c.noc.vcs || *c.noc.vcs % 2 == 0) return {};
   return broken_rule{"does not split into the two VC sets that a torus or ring needs",
                      std::to_string(*c.noc.vcs), "an even number, or auto"};
+}
+
+/// A horizontal and a vertical direction for each network.
+verdict oneway_directions(const machine_config& c) {
+  if (c.noc.topology != noc_topology::torus_oneway) return {};
+  const auto pairs = split(c.noc.directions, ',');
+  const char* const expected = "pairs such as east_north,south_west";
+  if (pairs.size() < c.noc.networks)
+    return broken_rule{"has no pair of directions for each of noc.networks", c.noc.directions,
+                       fmt::format("{} pairs", c.noc.networks)};
+  for (const std::string& pair : pairs) {
+    const auto sides = split(pair, '_');
+    const auto horizontal = [](const std::string& s) { return s == "east" || s == "west"; };
+    const auto vertical = [](const std::string& s) { return s == "north" || s == "south"; };
+    if ((horizontal(sides[0]) && vertical(sides[1])) || (vertical(sides[0]) && horizontal(sides[1]))) continue;
+    return broken_rule{"is no horizontal and vertical direction", pair, expected};
+  }
+  return {};
 }
 
 verdict trees_cut_through(const machine_config& c) {
@@ -278,6 +297,7 @@ const rule rules_of_blocks[]{
       "noc.switch_alloc_cycles", "noc.traversal_cycles"},
      stages_fill_hop},
     {{"noc.vcs", "noc.vc_policy", "noc.topology", "noc.dateline_vcs"}, dynamic_vcs_split},
+    {{"noc.directions", "noc.topology", "noc.networks"}, oneway_directions},
     {{"noc.multicast", "noc.flow"}, trees_cut_through},
     {{"noc.interleave", "noc.flow", "noc.arbitration"}, flits_alternate_in_worms},
     {{"noc.reduce", "noc.multicast"}, reduce_needs_multicast},

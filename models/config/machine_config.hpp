@@ -137,7 +137,8 @@ struct tag_match_block {
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
 enum class noc_interleave : std::uint8_t { automatic, classes, vcs };
 enum class sideband_kind : std::uint8_t { wires, vc };
-enum class noc_topology : std::uint8_t { mesh, torus, ring, crossbar };
+enum class noc_topology : std::uint8_t { mesh, torus, ring, crossbar, torus_oneway };
+enum class noc_replay : std::uint8_t { open, closed };
 enum class vc_policy : std::uint8_t { per_flow, dynamic };
 enum class arbitration : std::uint8_t { round_robin, weighted };
 
@@ -166,6 +167,7 @@ struct noc_block {
   vc_policy vcs_taken{vc_policy::per_flow};       ///< key vc_policy
   arbitration arbiter{arbitration::round_robin};  ///< key arbitration
   std::uint64_t request_weight{1}, response_weight{1}, comm_weight{1}, message_weight{1}, sideband_weight{1};
+  bool vc_round_robin{};    ///< a head tries the VCs of an output in turn
   bool leg_vcs{true};       ///< one VC per leg; false shows the deadlock it prevents
   bool dateline_vcs{true};  ///< two VC sets around wrap links; false shows the deadlock they prevent
   bool multicast{false};    ///< routers copy packets down a tree
@@ -174,6 +176,20 @@ struct noc_block {
   std::uint64_t reduce_cycles{4};
   std::uint64_t reduce_bytes_per_cycle{256};
   std::uint64_t reduce_buffer_kib{32};  ///< of each input of a router
+  std::string directions{"east_north"};  ///< of torus_oneway, by network
+  std::uint64_t networks{1};             ///< side by side, of transactions
+  // Of transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
+  noc_replay replay{noc_replay::open};
+  std::uint64_t window{64};         ///< transactions of a core and network under way
+  std::uint64_t request_queue{4};   ///< of a core, requests
+  std::uint64_t access_cycles{60};  ///< request at a core to its response
+  double tile_bytes_per_cycle{1e6};   ///< read from the memory of a core, for all networks
+  std::uint64_t completion_cycles{16};
+  std::uint64_t barrier_cycles{0};  ///< the least of one
+  std::string dram_tiles{"none"};  ///< terminals of each controller
+  std::uint64_t dram_request_queue{6};
+  std::uint64_t dram_access_cycles{160};
+  double dram_bytes_per_cycle{24};  ///< of a controller
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };

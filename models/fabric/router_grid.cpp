@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/router_grid.hpp"
 
+#include "models/config/text.hpp"
+
 namespace diecast::fabric {
 namespace {
 
@@ -8,12 +10,13 @@ constexpr std::uint32_t least_that_wraps = 3;
 
 }  // namespace
 
-router_grid::router_grid(const config::noc_block& noc) {
+router_grid::router_grid(const config::noc_block& noc, unsigned network) {
   const auto columns = static_cast<std::uint32_t>(noc.columns);
   const auto rows = static_cast<std::uint32_t>(noc.rows);
   switch (noc.topology) {
     case config::noc_topology::mesh:
     case config::noc_topology::torus:
+    case config::noc_topology::torus_oneway:
       columns_ = columns;
       rows_ = rows;
       break;
@@ -22,14 +25,25 @@ router_grid::router_grid(const config::noc_block& noc) {
   }
   const bool around =
       noc.topology == config::noc_topology::torus || noc.topology == config::noc_topology::ring;
-  wraps_x_ = around && columns_ >= least_that_wraps;
-  wraps_y_ = around && rows_ >= least_that_wraps;
+  oneway_ = noc.topology == config::noc_topology::torus_oneway;
+  wraps_x_ = oneway_ ? columns_ > 1 : around && columns_ >= least_that_wraps;
+  wraps_y_ = oneway_ ? rows_ > 1 : around && rows_ >= least_that_wraps;
+  if (oneway_) {
+    const std::string pair = config::split(noc.directions, ',').at(network);
+    const auto has = [&pair](const char* side) { return pair.find(side) != std::string::npos; };
+    y_first_ = pair.starts_with("north") || pair.starts_with("south");
+    east_ = has("east");
+    north_ = has("north");
+  }
   for (std::uint32_t r = 0; r < routers(); ++r) {
     places_.push_back(r % columns_ << row_bits | r / columns_);
   }
 }
 
 bool router_grid::has(router_index router, side s) const {
+  if (oneway_) {
+    return s == (east_ ? side::east : side::west) ? wraps_x_ : s == (north_ ? side::north : side::south) && wraps_y_;
+  }
   switch (s) {
     case side::north: return wraps_y_ || row(router) + 1U < rows_;
     case side::east: return wraps_x_ || column(router) + 1U < columns_;
@@ -66,13 +80,37 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
   return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
 }
 
+/// Set 0 while the link that closes the ring still lies ahead of the router behind this link.
+router_grid::dimension_step router_grid::oneway(std::uint32_t at, std::uint32_t to, std::uint32_t size,
+                                                bool up) {
+  const std::uint32_t behind_link = up ? (at + 1 == size ? 0 : at + 1) : (at == 0 ? size : at) - 1;
+  const bool ahead = up ? behind_link > to : behind_link < to;
+  return {up, static_cast<std::uint8_t>(ahead ? 0 : 1)};
+}
+
+router_grid::dimension_step router_grid::along_x(router_index from, router_index to) const {
+  return oneway_ ? oneway(column(from), column(to), columns_, east_)
+                 : along(column(from), column(to), columns_, wraps_x_);
+}
+
+router_grid::dimension_step router_grid::along_y(router_index from, router_index to) const {
+  return oneway_ ? oneway(row(from), row(to), rows_, north_) : along(row(from), row(to), rows_, wraps_y_);
+}
+
+std::uint32_t router_grid::distance_oneway(router_index from, router_index to) const {
+  const auto ahead = [](std::uint32_t at, std::uint32_t goal, std::uint32_t size, bool up) {
+    return up ? (goal + size - at) % size : (at + size - goal) % size;
+  };
+  return ahead(column(from), column(to), columns_, east_) + ahead(row(from), row(to), rows_, north_);
+}
+
 router_grid::step router_grid::towards_around(router_index from, router_index to) const {
   if (from == to) return {};
-  if (column(from) != column(to)) {
-    const dimension_step s = along(column(from), column(to), columns_, wraps_x_);
+  if (column(from) != column(to) && !(y_first_ && row(from) != row(to))) {
+    const dimension_step s = along_x(from, to);
     return {static_cast<std::uint8_t>(s.positive ? side::east : side::west), s.set};
   }
-  const dimension_step s = along(row(from), row(to), rows_, wraps_y_);
+  const dimension_step s = along_y(from, to);
   return {static_cast<std::uint8_t>(s.positive ? side::north : side::south), s.set};
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the routers of a cube are joined, and the way from one to another, as arithmetic: mesh and torus
-// (dimension order, X first), ring (a torus of one row), crossbar (one router).
+// (dimension order, X first), ring (a torus of one row), crossbar (one router), and the torus whose links lead
+// in one direction per dimension, taken in the order that noc.directions gives.
 //
 // A dimension of a torus or ring wraps when it has three routers or more: with two, the way round would be
 // a second pair of links that nobody takes. The shorter way is taken, the positive one when both are equal.
+// One-way, a dimension wraps from two routers on.
 //
 // Datelines: the buffers behind the links of a dimension that wraps are in two sets. A packet is in set 0
 // while it still has to cross the wrap link of that dimension, in set 1 afterwards or if it never has to
@@ -23,9 +25,12 @@ namespace diecast::fabric {
 class router_grid {
  public:
   router_grid() = default;
-  explicit router_grid(const config::noc_block& noc);
+  /// `network` selects its directions.
+  explicit router_grid(const config::noc_block& noc, unsigned network = 0);
 
   [[nodiscard]] std::uint32_t routers() const { return columns_ * rows_; }
+  /// Every router of a dimension has one link in, by the side opposite to its link out.
+  [[nodiscard]] bool is_oneway() const { return oneway_; }
   /// Whether any dimension wraps: then links have two VC sets.
   [[nodiscard]] bool wraps() const { return wraps_x_ || wraps_y_; }
   [[nodiscard]] bool has(router_index router, side s) const;
@@ -54,6 +59,7 @@ class router_grid {
                 static_cast<unsigned>(side::south) == 2 && static_cast<unsigned>(side::west) == 3);
   /// Links on the way.
   [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const {
+    if (oneway_) return distance_oneway(from, to);
     return apart(column(from), column(to), columns_, wraps_x_) + apart(row(from), row(to), rows_, wraps_y_);
   }
   /// Memory of its tables by router.
@@ -78,6 +84,10 @@ class router_grid {
     return {static_cast<std::uint8_t>(straight_side(places_[from], places_[to])), 1};
   }
   [[nodiscard]] step towards_around(router_index from, router_index to) const;
+  [[nodiscard]] std::uint32_t distance_oneway(router_index from, router_index to) const;
+  [[nodiscard]] dimension_step along_x(router_index from, router_index to) const;
+  [[nodiscard]] dimension_step along_y(router_index from, router_index to) const;
+  [[nodiscard]] static dimension_step oneway(std::uint32_t at, std::uint32_t to, std::uint32_t size, bool up);
   [[nodiscard]] static dimension_step along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
                                             bool wraps);
 
@@ -85,6 +95,9 @@ class router_grid {
   std::uint32_t rows_{1};
   bool wraps_x_{};
   bool wraps_y_{};
+  bool oneway_{};
+  bool y_first_{};
+  bool east_{true}, north_{true};  ///< where the links of a one-way torus lead
   std::vector<place> places_;  ///< by router: cheaper than a division per hop
 };
 

@@ -46,8 +46,8 @@ bool within(std::uint64_t offset, std::uint64_t kib) { return offset < kib * 102
 
 }  // namespace
 
-topology::impl::impl(const config::machine_config& c, purpose what) : config(c) {
-  const bool study = what == purpose::network_study;
+topology::impl::impl(const config::machine_config& c, purpose what, unsigned network) : config(c) {
+  const bool study = what != purpose::machine;
   if (study) {
     config.pod = {};
     config.pod.sips = config.sip.columns = config.sip.rows = 1;
@@ -59,7 +59,7 @@ topology::impl::impl(const config::machine_config& c, purpose what) : config(c) 
   shape = config.shape();
   population = config::population(config);
   channels.emplace(config);
-  grid = router_grid(config.noc);
+  grid = router_grid(config.noc, network);
   io_cube = io_cube_of(config);
   graph = join_sips(config, problems);
   if (problems.empty()) settings = settle_links(config, graph, problems);
@@ -140,6 +140,10 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   if (what == purpose::network_study) {
     vcs.first_class = static_cast<unsigned>(study_class);
     vcs.classes = 1;
+  } else if (what == purpose::transaction_study) {
+    vcs.first_class = static_cast<unsigned>(abi::traffic_class::request);
+    vcs.classes = 2;
+    vcs.chooses[static_cast<std::size_t>(abi::traffic_class::request)] = false;  // who sends them chooses once
   } else if (noc.leg_vcs) {
     choose_legs();
   }
@@ -231,8 +235,8 @@ void topology::impl::note_coordinates() {
 
 /// Detours come by the first rule without a cycle. When none has that, the first stays: whoever asks
 /// find_dependency_cycle is shown its cycle.
-topology::topology(const config::machine_config& config, purpose what)
-    : impl_(std::make_unique<impl>(config, what)), plan_(impl_->vcs) {
+topology::topology(const config::machine_config& config, purpose what, unsigned network)
+    : impl_(std::make_unique<impl>(config, what, network)), plan_(impl_->vcs) {
   if (impl_->detours.empty()) return;
   std::vector<problem> none;
   for (const detour_rule rule : detour_rules) {

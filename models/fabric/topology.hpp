@@ -134,7 +134,8 @@ struct hop {
 /// What a topology is for.
 enum class purpose : std::uint8_t {
   machine,       ///< a pod, as the config says
-  network_study  ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
+  network_study,  ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
+  transaction_study  ///< likewise with the classes request, which keeps its VC, and response
 };
 
 class topology {
@@ -145,7 +146,9 @@ class topology {
   /// A network study takes the noc block alone: one cube, a terminal "nodeN" on every router (a crossbar:
   /// columns x rows of them on its one router), numbered like the routers, and the VCs of one class,
   /// study_class. The limits of the address map do not apply to it.
-  explicit topology(const config::machine_config& config, purpose what = purpose::machine);
+  /// `network` of noc.networks, of which a machine has the first.
+  explicit topology(const config::machine_config& config, purpose what = purpose::machine,
+                    unsigned network = 0);
   ~topology();
   topology(const topology&) = delete;
   topology& operator=(const topology&) = delete;

@@ -43,7 +43,7 @@ struct topology::impl {
   mutable std::once_flag links_named;
   mutable std::vector<link> links;
 
-  impl(const config::machine_config& c, purpose what);
+  impl(const config::machine_config& c, purpose what, unsigned network);
 
   [[nodiscard]] std::size_t cube_index(sip_id sip, cube_id cube) const {
     return std::size_t{sip.value} * shape.cubes_per_sip() + cube.value;

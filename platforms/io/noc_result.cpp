@@ -34,11 +34,21 @@ void each_field(Outcome& o, Visit visit) {
   visit("flit_hops", o.flit_hops);
   visit("saturated", o.saturated);
   visit("fingerprint", o.fingerprint);
+  visit("duration_cycles", o.duration_cycles);
 }
 
 json run_json(const study_outcome& o) {
   json j = json::object();
   each_field(o, [&j](const char* name, const auto& value) { j[name] = node_of(value); });
+  if (o.duration_cycles) {
+    j["barriers"] = json::array();
+    for (const barrier_row& b : o.barriers) {
+      j["barriers"].push_back({{"core", {b.column, b.row}},
+                               {"network", b.network},
+                               {"issue_cycle", b.issue_cycle},
+                               {"latency_cycles", b.latency_cycles}});
+    }
+  }
   j["status"] = platforms::to_string(o.status);
   if (!o.message.empty()) j["message"] = o.message;
   return j;
@@ -56,6 +66,7 @@ const char* topology_name(config::noc_topology t) {
     case config::noc_topology::torus: return "torus";
     case config::noc_topology::ring: return "ring";
     case config::noc_topology::crossbar: return "crossbar";
+    case config::noc_topology::torus_oneway: return "torus_oneway";
   }
   return "?";
 }
@@ -80,6 +91,10 @@ study_outcome unpack(const std::string& text) {
   study_outcome o;
   each_field(o, [&j](const char* name, auto& value) { read_field(j, name, value); });
   o.status = platforms::status_named(j.at("status"));
+  for (const auto& b : j.value("barriers", json::array())) {
+    o.barriers.push_back(
+        {b.at("core")[0], b.at("core")[1], b.at("network"), b.at("issue_cycle"), b.at("latency_cycles")});
+  }
   if (j.contains("message")) o.message = j.at("message");
   o.output_lost = j.at("output_lost");
   o.wall_s = j.at("wall_s");
@@ -146,6 +161,11 @@ std::string table_header(const std::string& traffic) {
 
 std::string table_row(const study_outcome& o) {
   const bool ok = o.status == platforms::run_status::ok;
+  if (o.duration_cycles) {
+    return fmt::format("{} cycles from the first issue to the last end, {} barriers, {} packets{}\n",
+                       *o.duration_cycles, o.barriers.size(), o.packets,
+                       ok ? "" : fmt::format(", {}", platforms::to_string(o.status)));
+  }
   return table().row({fmt::format("{:.4g}", o.offered_flits_per_node_cycle),
                       fmt::format("{:.5f}", o.accepted_flits_per_node_cycle),
                       fmt::format("{:.3f}", o.avg_hops), cell(o.avg_packet_latency_cycles, 2),

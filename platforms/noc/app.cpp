@@ -19,6 +19,7 @@
 #include "platforms/noc/inform.hpp"
 #include "platforms/noc/options.hpp"
 #include "platforms/noc/replay.hpp"
+#include "platforms/noc/transactions.hpp"
 #include "platforms/observe/scope.hpp"
 #include "platforms/run/child.hpp"
 
@@ -37,7 +38,8 @@ bool inform(const options& o) {
 }
 
 /// What all points of the invocation share.
-study_point common_point(const options& o, const config::noc_block& noc) {
+study_point common_point(const options& o, const config::machine_config& config) {
+  const config::noc_block& noc = config.noc;
   study_point point;
   const auto take = [](auto& value, const auto& given) {
     if (given) value = static_cast<std::remove_reference_t<decltype(value)>>(*given);
@@ -58,11 +60,15 @@ study_point common_point(const options& o, const config::noc_block& noc) {
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, nodes));
     point.packet_flits = point.replay->longest;
   }
+  if (!o.transactions.empty()) {
+    point.transactions =
+        std::make_shared<traffic::transaction_plan>(read_transactions(o.transactions, config));
+  }
   return point;
 }
 
 std::vector<study_point> points_of(const options& o, const study_point& common, const network& net) {
-  if (common.replay) return {common};
+  if (common.replay || common.transactions) return {common};
   (void)traffic::destinations(common.pattern, net.grid(), common.hot);  // says what is wrong before a run
   std::vector<study_point> points;
   for (const double rate : o.rates.empty() ? std::vector{common.rate} : o.rates) {
@@ -76,7 +82,9 @@ std::vector<study_point> points_of(const options& o, const study_point& common, 
 }
 
 study_outcome outcome_of(const study_point& point, const network& net) {
-  const std::function<study_outcome()> body = [&] { return simulate(point, net); };
+  const std::function<study_outcome()> body = [&] {
+    return point.transactions ? simulate_transactions(point, net) : simulate(point, net);
+  };
   study_outcome o = platforms::run_in_child(body, pack, unpack);
   if (o.traffic.empty()) describe(point, o);  // it ended before it began
   return o;
@@ -87,8 +95,9 @@ int run_checked(int argc, char** argv) {
   if (inform(o)) return 0;
   const platforms::loaded_config given = app::load_config(o, "noc_default.json");
   const config::machine_config& written = given.config;
-  const study_point common = common_point(o, written.noc);
-  const network net(adapt(written, common.packet_flits));
+  const study_point common = common_point(o, written);
+  const auto purpose = o.transactions.empty() ? fabric::purpose::network_study : fabric::purpose::transaction_study;
+  const network net(adapt(written, common.packet_flits), purpose);
   if (o.dump_config) return print(platforms::dump_config(net.config)), 0;
   if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
   const auto points = points_of(o, common, net);

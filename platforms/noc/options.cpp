@@ -25,7 +25,8 @@ po::options_description traffic_options() {
   po::options_description d = app::flag_group("Traffic");
   d.add_options()(
       "traffic", text("NAME"),
-      "uniform, transpose, neighbor, hotspot, bit_complement, tornado, or replay:FILE (default: uniform)")(
+      "uniform, transpose, neighbor, hotspot, bit_complement, tornado, replay:FILE or transactions:FILE "
+      "(default: uniform)")(
       "rate", text("R[,R..]"),
       "offered load in flits per node and cycle, at most 1; FROM:TO:+STEP runs a sweep that ends at "
       "saturation "
@@ -57,11 +58,13 @@ po::options_description all_options() {
 }
 
 void read_pattern(const std::string& flag, const std::string& v, options& o) {
-  if (v.starts_with("replay:")) {
-    o.replay = v.substr(std::string("replay:").size());
-    if (o.replay.empty()) throw user_error(problem{flag, "names no file", v, "replay:FILE"});
-    return;
-  }
+  const auto names_file = [&](const std::string& kind, std::string& file) {
+    if (!v.starts_with(kind + ":")) return false;
+    file = v.substr(kind.size() + 1);
+    if (file.empty()) throw user_error(problem{flag, "names no file", v, kind + ":FILE"});
+    return true;
+  };
+  if (names_file("replay", o.replay) || names_file("transactions", o.transactions)) return;
   std::vector<std::string> known;
   for (const auto p : traffic::all_node_patterns) {
     known.emplace_back(traffic::to_string(p));
@@ -71,7 +74,7 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
     }
   }
   throw user_error(problem{flag, config::with_nearest("no such traffic", v, known), v,
-                           config::join(known) + ", replay:FILE"});
+                           config::join(known) + ", replay:FILE, transactions:FILE"});
 }
 
 double rate_of(const std::string& part) {
@@ -102,12 +105,16 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
       throw user_error(problem{flag, std::string(why), v, ""});
     });
   };
-  if (!o.replay.empty()) {
+  const bool recorded = !o.replay.empty() || !o.transactions.empty();
+  if (recorded) {
     for (const char* name : {"rate", "packet-flits", "cycles", "warmup-cycles", "latency-bound"}) {
-      refuse(name, "cannot be combined with --traffic replay");
+      refuse(name, "cannot be combined with --traffic replay or transactions");
     }
   }
-  if (!o.replay.empty() || o.pattern != traffic::node_pattern::hotspot) {
+  if (!o.transactions.empty()) {
+    for (const char* name : {"vcd", "timeline"}) refuse(name, "cannot be combined with --traffic transactions");
+  }
+  if (recorded || o.pattern != traffic::node_pattern::hotspot) {
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "requires --traffic hotspot");
   }
   app::refuse_without_file(r, o.vcd, o.timeline);

@@ -10,17 +10,38 @@
 namespace diecast::noc {
 
 std::string study_point::traffic_text() const {
+  if (transactions) return "transactions:" + transactions->file;
   return replay ? "replay:" + replay->file : traffic::to_string(pattern);
 }
 
-network::network(config::machine_config c)
-    : config(std::move(c)), topology(config, fabric::purpose::network_study) {
+namespace {
+
+/// Throws user_error with the cycle of buffers in which packets can wait for each other, if there is one.
+void prove_free_of_deadlock(const fabric::topology& topology) {
   const auto cycle = fabric::find_dependency_cycle(topology);
   if (cycle.empty()) return;
   std::string text;
   for (const auto& node : cycle) text += "\n  " + node;
   throw user_error(
       problem{"noc", "packets can wait for each other in a cycle:" + text, "", "noc.dateline_vcs true"});
+}
+
+}  // namespace
+
+network::network(config::machine_config c, fabric::purpose what)
+    : config(std::move(c)), topology(config, what) {
+  prove_free_of_deadlock(topology);
+  if (what != fabric::purpose::transaction_study) return;
+  for (unsigned k = 1; k < config.noc.networks; ++k) {
+    further.push_back(std::make_unique<const fabric::topology>(config, what, k));
+    prove_free_of_deadlock(*further.back());
+  }
+}
+
+std::vector<const fabric::topology*> network::topologies() const {
+  std::vector<const fabric::topology*> all{&topology};
+  for (const auto& t : further) all.push_back(t.get());
+  return all;
 }
 
 traffic::node_grid network::grid() const {
@@ -43,7 +64,7 @@ config::machine_config adapt(config::machine_config c, std::uint32_t packet_flit
 
 void describe(const study_point& point, study_outcome& o) {
   o.traffic = point.traffic_text();
-  if (point.replay) return;
+  if (point.replay || point.transactions) return;
   o.packet_flits = point.packet_flits;
   o.cycles = point.cycles;
   o.offered_flits_per_node_cycle = point.rate;

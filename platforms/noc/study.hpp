@@ -13,6 +13,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/traffic/packet_arrivals.hpp"
+#include "models/traffic/transactions.hpp"
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::noc {
@@ -31,6 +32,7 @@ struct study_point {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};
   traffic::hotspot hot;
   std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
+  std::shared_ptr<const traffic::transaction_plan> transactions;  ///< null: the pattern or replay
   double rate{0.1};                            ///< flits per node and cycle
   std::uint32_t packet_flits{5};
   std::uint64_t cycles{10'000};        ///< measured
@@ -43,6 +45,13 @@ struct study_point {
 
   /// As on the command line: "uniform", "replay:trace.txt".
   [[nodiscard]] std::string traffic_text() const;
+};
+
+/// Of a run of transactions.
+struct barrier_row {
+  std::uint64_t column{}, row{};  ///< of its core
+  std::uint64_t network{};
+  std::uint64_t issue_cycle{}, latency_cycles{};
 };
 
 struct study_outcome {
@@ -64,6 +73,8 @@ struct study_outcome {
   std::uint64_t packets{};                   ///< delivered in the whole run
   std::uint64_t packet_hops{}, flit_hops{};  ///< over router-to-router links, in the whole run
   bool saturated{};
+  std::optional<std::uint64_t> duration_cycles;  ///< of transactions: first issue to last barrier end
+  std::vector<barrier_row> barriers;             ///< likewise, in the order in which they are issued
   std::string fingerprint;
 
   double wall_s{};  ///< simulation only
@@ -76,9 +87,11 @@ struct study_outcome {
 /// A network that can be simulated: config checked, graph built, dependency graph free of cycles.
 struct network {
   /// Throws user_error with what is wrong.
-  explicit network(config::machine_config c);
+  explicit network(config::machine_config c, fabric::purpose what = fabric::purpose::network_study);
   config::machine_config config;
   fabric::topology topology;
+  std::vector<std::unique_ptr<const fabric::topology>> further;  ///< of noc.networks, of transactions
+  [[nodiscard]] std::vector<const fabric::topology*> topologies() const;
   [[nodiscard]] std::uint32_t nodes() const {
     return static_cast<std::uint32_t>(config.noc.columns * config.noc.rows);
   }

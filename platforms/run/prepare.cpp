@@ -114,7 +114,7 @@ std::string ask_rules(const machine_model& machine, const app::registries& table
 /// What to change where routes can deadlock.
 const char* way_out_of_a_cycle(const config::machine_config& c) {
   const auto kind = c.noc.topology;
-  const bool wraps = kind == config::noc_topology::torus || kind == config::noc_topology::ring;
+  const bool wraps = kind != config::noc_topology::mesh && kind != config::noc_topology::crossbar;
   if (!c.noc.leg_vcs) return "an acyclic dependency graph: noc.leg_vcs=true";
   if (wraps && !c.noc.dateline_vcs) return "an acyclic dependency graph: noc.dateline_vcs=true";
   if (kind == config::noc_topology::ring) {

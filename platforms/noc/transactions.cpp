@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/noc/transactions.hpp"
+
+#include <deque>
+#include <fmt/format.h>
+#include <functional>
+#include <optional>
+#include <systemc>
+
+#include "hw/base/time.hpp"
+#include "hw/noc/cube_noc.hpp"
+#include "hw/traffic/transaction_traffic.hpp"
+#include "platforms/netlist/build_order.hpp"
+#include "platforms/run/child.hpp"
+#include "platforms/run/kernel.hpp"
+
+namespace diecast::noc {
+namespace {
+
+using platforms::run_status;
+
+constexpr std::uint64_t slice_cycles = 1000;  // between looks at signals
+
+/// The networks side by side and the terminals they share.
+class transaction_machine : public sc_core::sc_module {
+ public:
+  transaction_machine(sc_core::sc_module_name name, const network& net, const traffic::transaction_plan& plan,
+                      hw::packet_pool& pool, const events::hub& hub)
+      : sc_module(name), nocs(net.config.noc.networks) {
+    const netlist::build_order order(net.config.sim.build_order);
+    const std::vector<const fabric::topology*> networks = net.topologies();
+    std::vector<std::function<void()>> blocks, bindings;
+    for (std::uint32_t k = 0; k < networks.size(); ++k) {
+      blocks.emplace_back([&, k] {
+        nocs[k].emplace(fmt::format("noc{}", k).c_str(), *networks[k], net.config, sip_id{}, cube_id{}, hub,
+                        faults);
+      });
+    }
+    blocks.emplace_back([&] { traffic.emplace("traffic", networks, net.config, plan, pool, faults); });
+    order.run(this->name(), blocks);
+    for (std::uint32_t k = 0; k < networks.size(); ++k) {
+      for (std::uint32_t n = 0; n < net.nodes(); ++n) {
+        bindings.emplace_back([this, k, n] { traffic->out(k, n).bind(nocs[k]->in(n)); });
+        bindings.emplace_back([this, k, n] { nocs[k]->out(n).bind(traffic->in(k, n)); });
+      }
+    }
+    order.run(std::string(this->name()) + ".bindings", bindings);
+  }
+
+  hw::fault_sink faults;
+  std::deque<std::optional<hw::cube_noc>> nocs;
+  std::optional<hw::transaction_traffic> traffic;
+};
+
+/// To the end, or to what ends it before.
+void play(const study_point& point, const network& net, transaction_machine& modules, study_outcome& o) {
+  const auto& results = modules.traffic->statistics();
+  const std::uint64_t operations = modules.traffic->unfinished();
+  const sim_time slice = timing::noc_clock(net.config).period * slice_cycles;
+  platforms::progress_bar bar{point.progress, point.progress_label};
+  while (sc_core::sc_pending_activity()) {
+    if (modules.faults.fault() || platforms::interrupt_signal() != 0) break;
+    sc_core::sc_start(std::max(hw::to_sc(slice), sc_core::sc_time_to_pending_activity()),
+                      sc_core::SC_EXIT_ON_STARVATION);
+    bar.update(hw::now(), [&]() -> platforms::run_progress {
+      return {static_cast<double>(results.completed) / static_cast<double>(operations), {}};
+    });
+  }
+  if (modules.faults.fault()) {
+    const platforms::fault_text f = platforms::explain(modules.faults.fault());
+    o.status = f.status;
+    o.message = f.message;
+  } else if (platforms::interrupt_signal() != 0) {
+    o.status = run_status::interrupted;
+    o.message = fmt::format("interrupted with {} operations to go", modules.traffic->unfinished());
+  } else if (const std::uint64_t left = modules.traffic->unfinished(); left != 0) {
+    o.status = run_status::deadlock;
+    o.message = fmt::format("no event is left and {} operations are not complete", left);
+  }
+}
+
+void collect(const network& net, const transaction_machine& modules, study_outcome& o) {
+  const auto& r = modules.traffic->statistics();
+  if (r.last >= r.first_issue) o.duration_cycles = r.last - r.first_issue;
+  o.cycles = r.last;
+  o.packets = r.delivered;
+  o.fingerprint = fmt::format("{:016x}", r.fingerprint);
+  const auto columns = static_cast<std::uint32_t>(net.config.noc.columns);
+  for (const auto& b : r.barriers)
+    o.barriers.push_back({b.core % columns, b.core / columns, b.network, b.issue, b.latency});
+  const double period_ns = timing::noc_clock(net.config).period.ns();
+  const double cycles = static_cast<double>(std::max<std::uint64_t>(1, o.cycles));
+  for (std::uint32_t k = 0; k < modules.nocs.size(); ++k) {
+    const hw::cube_noc& noc = *modules.nocs[k];
+    const auto& n = noc.statistics();
+    o.packet_hops += n.packet_hops;
+    o.flit_hops += n.flit_hops;
+    o.wakeups += n.wakeups;
+    noc.visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
+      o.links.push_back({fmt::format("network{}.{}", k, net.topologies()[k]->links()[link].name),
+                         u.flits * net.config.noc.flit_bytes, u.packets, static_cast<double>(u.flits) / cycles,
+                         static_cast<double>(u.credit_stall_cycles) * period_ns});
+    });
+  }
+}
+
+}  // namespace
+
+study_outcome simulate_transactions(const study_point& point, const network& net) {
+  study_outcome o;
+  describe(point, o);
+  platforms::prepare_kernel();
+  const platforms::stopwatch elaborating;
+  const events::hub hub;
+  // Never destroyed: the process ends after its run.
+  auto& pool = *new hw::packet_pool;
+  auto& modules = *new transaction_machine("study", net, *point.transactions, pool, hub);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  o.elaborate_s = elaborating.seconds();
+  const platforms::stopwatch running;
+  play(point, net, modules, o);
+  collect(net, modules, o);
+  o.wall_s = running.seconds();
+  o.peak_rss_mib = platforms::peak_rss_mib();
+  return o;
+}
+
+}  // namespace diecast::noc
