@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "models/fabric/cycle.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::fabric {
@@ -70,20 +71,22 @@ class distinct_set {
 /// whoever takes them.
 class followed {
  public:
-  void reset(std::size_t routers, std::size_t exits) {
+  /// `oneway`: routes go on by what they have crossed.
+  void reset(std::size_t routers, std::size_t exits, bool oneway) {
     routers_ = routers;
-    seen_.assign(routers * exits * (sides + 1), false);
+    states_ = oneway ? 2 : 1;
+    seen_.assign(routers * exits * (sides + 1) * states_, false);
   }
   /// Notes it; false when it was noted before. `by`: side of the router before, `sides` at the start.
-  bool first_time(std::size_t exit, router_index router, unsigned by) {
-    const std::size_t i = (exit * routers_ + router) * (sides + 1) + by;
+  bool first_time(std::size_t exit, router_index router, unsigned by, bool crossed) {
+    const std::size_t i = ((exit * routers_ + router) * (sides + 1) + by) * states_ + (crossed ? 1 : 0);
     if (seen_[i]) return false;
     seen_[i] = true;
     return true;
   }
 
  private:
-  std::size_t routers_{};
+  std::size_t routers_{}, states_{1};
   std::vector<bool> seen_;
 };
 
@@ -222,7 +225,7 @@ class route_walker {
     const auto place = std::tuple{sip, c.cube, c.at};
     if (!followed_in_ || *followed_in_ != place) {
       // Sorted crossings come back to a cube's leg only by another way in: start again then, at worst.
-      followed_.reset(l.routers(), blocks.size());
+      followed_.reset(l.routers(), blocks.size(), t_.grid().is_oneway());
       followed_in_ = place;
     }
     for (std::size_t b = 0; b < blocks.size(); ++b) expand_path(sip, c, blocks[b], &followed_, b);
@@ -241,14 +244,16 @@ class route_walker {
       held = wanted;
       holds = true;
     };
-    const std::uint8_t vc = t_.vc(t_.class_of(0), c.at);
+    std::uint8_t vc = t_.vc(t_.class_of(0), c.at);
     router_index router = l.terminals[c.way_in].router;
     for (hop h = t_.next_hop(sip, cube, router, exit, vc); h.side != sides;
          h = t_.next_hop(sip, cube, router, exit, vc)) {
       const auto s = static_cast<side>(h.side);
       wait_for(node(t_.mesh_link(sip, cube, router, s), c.at, t_.dateline_set_of(h.vcs.first)));
       router = t_.next_router(router, s);
-      if (before != nullptr && !before->first_time(exit_number, router, h.side)) return;
+      vc = h.vcs.first;
+      const bool crossed = t_.grid().is_oneway() && t_.dateline_set_of(vc) % 2 != 0;
+      if (before != nullptr && !before->first_time(exit_number, router, h.side, crossed)) return;
     }
     const terminal& t = l.terminals[exit];
     if (!t.leads_on()) return;

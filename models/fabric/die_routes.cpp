@@ -6,7 +6,10 @@ namespace diecast::fabric {
 vc_set vc_rule::behind(std::uint8_t vc, const router_grid::step& step, bool any_lane) const {
   const unsigned of_leg = sets * lanes;
   const bool in_sets = sets > 1 && step.side != fabric::sides;
-  const unsigned first = vc - vc % of_leg + (in_sets ? step.set * lanes : 0);
+  unsigned set = in_sets ? step.set : 0;
+  // One-way: who has crossed the dimension's wrap link stays behind it.
+  if (sets > 2 && in_sets && vc / lanes % sets == (step.set | 1U)) set = step.set | 1U;
+  const unsigned first = vc - vc % of_leg + set * lanes;
   if (!any_lane) return {static_cast<std::uint8_t>(first + vc % lanes), 1};
   return {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(in_sets ? lanes : of_leg)};
 }

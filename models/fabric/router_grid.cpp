@@ -80,21 +80,20 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
   return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
 }
 
-/// Set 0 while the link that closes the ring still lies ahead of the router behind this link.
-router_grid::dimension_step router_grid::oneway(std::uint32_t at, std::uint32_t to, std::uint32_t size,
-                                                bool up) {
-  const std::uint32_t behind_link = up ? (at + 1 == size ? 0 : at + 1) : (at == 0 ? size : at) - 1;
-  const bool ahead = up ? behind_link > to : behind_link < to;
-  return {up, static_cast<std::uint8_t>(ahead ? 0 : 1)};
+/// `first`: set of the dimension. What a packet has crossed before its VC says (vc_rule).
+router_grid::dimension_step router_grid::oneway(std::uint32_t at, std::uint32_t size, bool up,
+                                                std::uint8_t first) {
+  const bool wraps_here = up ? at + 1 == size : at == 0;
+  return {up, static_cast<std::uint8_t>(first + (wraps_here ? 1 : 0))};
 }
 
 router_grid::dimension_step router_grid::along_x(router_index from, router_index to) const {
-  return oneway_ ? oneway(column(from), column(to), columns_, east_)
+  return oneway_ ? oneway(column(from), columns_, east_, 0)
                  : along(column(from), column(to), columns_, wraps_x_);
 }
 
 router_grid::dimension_step router_grid::along_y(router_index from, router_index to) const {
-  return oneway_ ? oneway(row(from), row(to), rows_, north_) : along(row(from), row(to), rows_, wraps_y_);
+  return oneway_ ? oneway(row(from), rows_, north_, 2) : along(row(from), row(to), rows_, wraps_y_);
 }
 
 std::uint32_t router_grid::distance_oneway(router_index from, router_index to) const {

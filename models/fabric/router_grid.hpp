@@ -7,6 +7,10 @@
 // a second pair of links that nobody takes. The shorter way is taken, the positive one when both are equal.
 // One-way, a dimension wraps from two routers on.
 //
+// One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even one
+// and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
+// wrap link do not share VCs with those that start behind it.
+//
 // Datelines: the buffers behind the links of a dimension that wraps are in two sets. A packet is in set 0
 // while it still has to cross the wrap link of that dimension, in set 1 afterwards or if it never has to
 // (Dally and Seitz, 1987). Which one is a function of where the packet is and where it goes.
@@ -37,7 +41,7 @@ class router_grid {
   /// Precondition: has(router, s).
   [[nodiscard]] router_index next(router_index router, side s) const;
 
-  static constexpr std::uint8_t no_link = 2;  ///< after the dateline sets
+  static constexpr std::uint8_t no_link = 4;  ///< after the dateline sets
   struct step {
     std::uint8_t side{sides};   ///< `sides`: already there
     std::uint8_t set{no_link};  ///< dateline set behind that link; 1 in a dimension that does not wrap
@@ -87,7 +91,8 @@ class router_grid {
   [[nodiscard]] std::uint32_t distance_oneway(router_index from, router_index to) const;
   [[nodiscard]] dimension_step along_x(router_index from, router_index to) const;
   [[nodiscard]] dimension_step along_y(router_index from, router_index to) const;
-  [[nodiscard]] static dimension_step oneway(std::uint32_t at, std::uint32_t to, std::uint32_t size, bool up);
+  [[nodiscard]] static dimension_step oneway(std::uint32_t at, std::uint32_t size, bool up,
+                                             std::uint8_t first);
   [[nodiscard]] static dimension_step along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
                                             bool wraps);
 

@@ -124,13 +124,14 @@ std::vector<route_hop> topology::trace(abi::node_address from, abi::node_address
     const cube_step step = enter(sip, cube, router, how, at, to);
     at = step.next;
     hops.push_back({inject_link(sip, cube, here.terminal), at});
-    const std::uint8_t vc = this->vc(class_of(0), at);
+    std::uint8_t vc = this->vc(class_of(0), at);
     for (hop h = next_hop(sip, cube, router, step.exit, vc); h.side != sides;
          h = next_hop(sip, cube, router, step.exit, vc)) {
       const auto s = static_cast<side>(h.side);
       hops.push_back(
           {mesh_link(sip, cube, router, s), at, static_cast<std::uint8_t>(dateline_set_of(h.vcs.first))});
       router = next_router(router, s);
+      vc = h.vcs.first;
     }
     hops.push_back({eject_link(sip, cube, step.exit), at});
     const terminal& t = p.layout.terminals.at(step.exit);

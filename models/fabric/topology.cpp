@@ -125,10 +125,11 @@ std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
 void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   const config::noc_block& noc = config.noc;
   const bool dynamic = noc.vcs_taken == config::vc_policy::dynamic;
-  vcs.sets = grid.wraps() && noc.dateline_vcs ? 2 : 1;
-  const auto given = static_cast<unsigned>(noc.vcs.value_or(dynamic ? vcs.sets : 1));
-  vcs.lanes = dynamic ? given / vcs.sets : given;
-  if (dynamic && given % vcs.sets != 0) {
+  vcs.sets = !grid.wraps() || !noc.dateline_vcs ? 1 : grid.is_oneway() ? 4 : 2;
+  const unsigned sets_of_link = std::min(vcs.sets, 2U);
+  const auto given = static_cast<unsigned>(noc.vcs.value_or(dynamic ? sets_of_link : 1));
+  vcs.lanes = dynamic ? given / sets_of_link : given;
+  if (dynamic && given % sets_of_link != 0) {
     problems.push_back({"noc.vcs", "does not split into the VC sets of a torus or ring",
                         std::to_string(given), "an even number, or auto"});
   }

@@ -214,7 +214,9 @@ class topology {
   /// flow.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                      const abi::node_address& destination) const {
-    if (any_lane(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_of_leg())};
+    // One-way, a set says what a packet has crossed: nothing yet.
+    const unsigned vcs_to_enter = plan_.sets > 2 ? plan_.lanes : vcs_of_leg();
+    if (any_lane(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_to_enter)};
     return {vc(c, l, flow_lane(source, destination)), 1};
   }
 

@@ -43,7 +43,7 @@ struct along {
 along shortest(const network_description& n, std::uint32_t at, std::uint32_t to, std::uint32_t size) {
   if (!n.torus) return {to > at, false};
   const std::uint32_t distance = (to + size - at) % size;
-  const bool up = 2 * distance <= size;
+  const bool up = n.oneway || 2 * distance <= size;
   const bool wraps = up ? to < at : to > at;
   const bool wraps_now = up ? at + 1 == size : at == 0;
   return {up, wraps && !wraps_now};
@@ -132,7 +132,7 @@ std::uint32_t destination_of(const network_description& n, traffic_plan::pattern
 std::string network_description::text() const {
   return fmt::format(
       "{} {}x{}, {} classes x {} lanes x {} VCs, {}, {}{}, stages {}+{} {}, credit {}, buffer {}",
-      torus ? "torus" : "mesh", columns, rows, classes, lanes(), vcs, dynamic ? "dynamic" : "per_flow",
+      oneway ? "one-way torus" : torus ? "torus" : "mesh", columns, rows, classes, lanes(), vcs, dynamic ? "dynamic" : "per_flow",
       whole_packets ? "whole packets" : "wormhole", hold ? " held" : "", front, back,
       pipelined ? "pipelined" : "in sequence", credit, fmt::join(buffer, "/"));
 }

@@ -17,6 +17,7 @@ namespace diecast::test {
 struct network_description {
   std::uint32_t columns{4}, rows{4};
   bool torus{};               ///< two lanes of VCs per class: before and after the dateline
+  bool oneway{};              ///< of a torus: packets go up only, east and south
   std::uint32_t classes{1};   ///< each with VCs of its own
   std::uint32_t vcs{4};       ///< per class and lane
   bool dynamic{true};         ///< any VC of class and lane at every hop; else a flow keeps to one

@@ -114,6 +114,49 @@ TEST_CASE("every pair is joined by a shortest way") {
   }
 }
 
+TEST_CASE("one-way tori take the directions of their network in order, around where they must") {
+  config::machine_config c = study(noc_topology::torus_oneway, 10, 12);
+  c.noc.networks = 2;
+  c.noc.directions = "east_north,south_west";
+  const router_grid first(c.noc, 0), second(c.noc, 1);
+  CHECK(first.towards(0, 25).side == static_cast<unsigned>(side::east));
+  CHECK(first.towards(5, 25).side == static_cast<unsigned>(side::north));
+  CHECK(second.towards(0, 25).side == static_cast<unsigned>(side::south));
+  CHECK(second.towards(20, 25).side == static_cast<unsigned>(side::west));
+  CHECK_FALSE(first.has(0, side::west));
+  CHECK_FALSE(second.has(0, side::east));
+  for (std::uint16_t from = 0; from < 120; from += 7) {
+    for (std::uint16_t to = 0; to < 120; ++to) {
+      std::uint16_t at = from;
+      std::uint32_t links = 0;
+      for (; at != to && links < 22; ++links) at = first.next(at, static_cast<side>(first.towards(at, to).side));
+      REQUIRE(at == to);
+      REQUIRE(links == first.distance(from, to));
+      const std::uint32_t there_and_back = links + first.distance(to, from);
+      REQUIRE(there_and_back == (from % 10 == to % 10 ? 0U : 10U) + (from / 10 == to / 10 ? 0U : 12U));
+      REQUIRE(second.distance(to, from) == links);
+    }
+  }
+}
+
+TEST_CASE("who has crossed the wrap link of a one-way torus keeps to VCs of its own") {
+  config::machine_config c = study(noc_topology::torus_oneway, 4, 4);
+  c.noc.vcs_taken = config::vc_policy::dynamic;
+  c.noc.vcs = 4;
+  const topology t(c, purpose::network_study);
+  CHECK(t.lanes() == 2);
+  const auto set = [&](router_index at, terminal_index to, unsigned from_set) {
+    return t.dateline_set_of(t.next_hop({}, {}, at, to, t.vc(topology::study_class, 0, 0, from_set)).vcs.first);
+  };
+  CHECK(set(1, 2, 0) == 0);
+  CHECK(set(3, 1, 0) == 1);  // the wrap link
+  CHECK(set(0, 1, 1) == 1);
+  CHECK(set(1, 5, 1) == 2);  // turns
+  CHECK(set(13, 5, 2) == 3);
+  CHECK(set(1, 5, 3) == 3);
+  CHECK(find_dependency_cycle(t).empty());
+}
+
 TEST_CASE("ties go the positive way and a dimension of two does not wrap") {
   const router_grid ring(study(noc_topology::ring, 4, 1).noc);
   CHECK(ring.towards(0, 2).side == static_cast<unsigned>(side::east));

@@ -171,10 +171,12 @@ random_study any_study() {
   random_study s;
   config::noc_block& n = s.config.noc;
   n.topology =
-      *rc::gen::element(noc_topology::mesh, noc_topology::torus, noc_topology::ring, noc_topology::crossbar);
+      *rc::gen::element(noc_topology::mesh, noc_topology::torus, noc_topology::ring, noc_topology::crossbar,
+                        noc_topology::torus_oneway);
+  n.directions = *rc::gen::element<std::string>("east_north", "south_west", "west_north");
   n.columns = count(1, 5);
   n.rows = count(1, 4);
-  const bool wraps = n.topology == noc_topology::torus || n.topology == noc_topology::ring;
+  const bool wraps = n.topology != noc_topology::mesh && n.topology != noc_topology::crossbar;
   n.vcs_taken = *rc::gen::element(config::vc_policy::per_flow, config::vc_policy::dynamic);
   n.vcs = n.vcs_taken == config::vc_policy::dynamic && wraps ? 2 * count(1, 3) : count(1, 4);
   n.flow = *rc::gen::element(config::noc_flow::virtual_cut_through, config::noc_flow::wormhole);
@@ -275,6 +277,11 @@ TEST_CASE("a network whose datelines are off is refused with the circle") {
   c.noc.columns = 6;
   c.noc.rows = 1;
   CHECK_NOTHROW(network(adapt(c, 5)));
+  config::machine_config oneway;
+  oneway.noc.topology = noc_topology::torus_oneway;
+  CHECK_NOTHROW(network(adapt(oneway, 5)));
+  oneway.noc.dateline_vcs = false;
+  CHECK_THROWS_WITH(network(adapt(oneway, 5)), Catch::Contains("noc.dateline_vcs"));
   c.noc.dateline_vcs = false;
   CHECK_THROWS_WITH(network(adapt(c, 5)),
                     Catch::Contains("router_5_0.east leg 0") && Catch::Contains("noc.dateline_vcs"));

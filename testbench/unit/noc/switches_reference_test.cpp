@@ -50,11 +50,12 @@ comparison compare(const random_network& r) {
 bool exact(const network_description& n) { return n.pipelined && (n.classes == 1 || !n.whole_packets); }
 
 /// Compares 50 networks: each has to be within tolerance.
-void check_random_networks(std::uint64_t first) {
+void check_random_networks(std::uint64_t first, bool oneway = false) {
   unsigned same = 0;
   std::vector<double> errors;
   for (std::uint64_t seed = first; seed < first + 50; ++seed) {
-    const random_network r = random_network_of(seed);
+    random_network r = random_network_of(seed);
+    if (oneway) r.network.torus = r.network.oneway = true;
     const comparison c = compare(r);
     INFO(fmt::format("seed {}: {}; throughput {:+.1f}%, latency at {:.0f}% of saturation {:+.1f}%", seed,
                      r.text(), 100 * c.throughput_error, 100 * c.load, 100 * c.latency_error));
@@ -77,6 +78,11 @@ TEST_CASE("switches against the reference network: random networks 100 to 149") 
 }
 TEST_CASE("switches against the reference network: random networks 150 to 199") {
   check_random_networks(150);
+}
+
+TEST_CASE("switches against the reference network: one-way tori 0 to 49") { check_random_networks(0, true); }
+TEST_CASE("switches against the reference network: one-way tori 50 to 99") {
+  check_random_networks(50, true);
 }
 
 /// Packets whose arrival differs; all of them arrive.
