@@ -44,7 +44,7 @@ class step_cost {
     bool reduces{true};
     unsigned lanes{1};
     bool sends{true};
-    bool handed_on{};  ///< pe_context::hand_round: a slot is taken and the next one sent in one runtime call
+    bool handed_on{};  ///< pe_context::stream: a slot is taken and the next one sent in one runtime call
   };
   [[nodiscard]] double exchange_ns(pe_coord from, pe_coord to, const exchange& e) const;
   /// What a long message adds per slot when the pipeline runs: the slowest of wire, firmware and credits.

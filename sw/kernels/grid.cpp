@@ -74,18 +74,16 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
   if (row.size == 1 || column.size == 1) {  // one axis: both of its ways
     lanes = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
   }
-  const auto own = [](const lane& l) { return part(l.range, l.first.own(), l.first.size); };
+  ring_shares firsts, seconds;
+  for (const lane& l : lanes) {
+    firsts.push_back({l.first, l.range});
+    seconds.push_back({l.second, firsts.back().own()});
+  }
   // Two lanes share the queue pairs of an axis, one in its first phase, one in its second: all lanes of a PE
   // end a phase before any begins the next, so messages meet the same lane at both ends.
-  tasks phase;
-  for (const lane& l : lanes) phase.push_back([&pe, l] { reduce_scatter(pe, l.first, l.range); });
-  pe.run_tasks(std::exchange(phase, {}));
-  for (const lane& l : lanes) {
-    phase.push_back([&pe, l, own] { all_reduce(pe, l.second, own(l)); });
-  }
-  pe.run_tasks(std::exchange(phase, {}));
-  for (const lane& l : lanes) phase.push_back([&pe, l] { all_gather(pe, l.first, l.range); });
-  pe.run_tasks(phase);
+  reduce_scatter(pe, firsts);
+  all_reduce(pe, seconds);
+  all_gather(pe, firsts);
 }
 
 void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column) {

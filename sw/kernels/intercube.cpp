@@ -83,23 +83,25 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-/// One way round between the roots of the SIPs: along a row of SIPs to its part, along the column, and back.
-/// With one row of SIPs the column has one member and this is a plain ring. Divides averages.
-void exchange_one_way(pe_context& pe, const ring_place& row, const elements& range) {
-  const bool mirrored = row.forth != comm::global_east;
-  const ring_place column = sip_column_of(pe.args());
-  const elements own = part(range, row.own(), row.size);
-  reduce_scatter(pe, row, range);
-  all_reduce(pe, mirrored ? column.reversed() : column, own);
-  all_gather(pe, row, range);
-}
-
 bool on_open_mesh(const abi::kernel_arguments& a) { return a.extra[sip_wrap] == 0; }
+
+/// Between the roots of the SIPs, each share in its direction: along a row of SIPs to its part, along the
+/// column, and back. With one row of SIPs the column has one member and this is a plain ring. Divides
+/// averages.
+void exchange_on_rings(pe_context& pe, const ring_shares& rows) {
+  const ring_place column = sip_column_of(pe.args());
+  ring_shares columns;
+  for (const ring_share& s : rows)
+    columns.push_back({s.ring.forth == comm::global_east ? column : column.reversed(), s.own()});
+  reduce_scatter(pe, rows);
+  all_reduce(pe, columns);
+  all_gather(pe, rows);
+}
 
 void exchange_between_sips(pe_context& pe) {
   const ring_place row = sip_row_of(pe.args());
   if (on_open_mesh(pe.args())) return all_reduce_on_mesh(pe, row, sip_column_of(pe.args()));
-  both_ways_round(pe, row, [&](const ring_place& r, const elements& half) { exchange_one_way(pe, r, half); });
+  exchange_on_rings(pe, both_directions(row, whole(pe)));
 }
 
 void run_intercube(pe_context& pe) {
@@ -151,18 +153,18 @@ void run_pipelined(pe_context& pe) {
 
   std::uint64_t summed = 0;
   std::array<std::uint64_t, 2> exchanged{};
-  const ring_place row = sip_row_of(pe.args());
-  const auto lane = [&](const ring_place& way, std::size_t half) {
+  // A task for each direction: chunks of one need not wait for those of the other.
+  const auto exchange_chunks = [&](std::size_t half) {
     for (std::uint64_t c = 0; c < chunks; ++c) {
       pe.wait_until([&, c] { return summed > c; });
       pe.step("between_sips", static_cast<std::uint32_t>(c));
-      exchange_one_way(pe, way, part(part(whole(pe), c, chunks), half, 2));
-      ++exchanged[half];
+      exchange_on_rings(pe, {both_directions(sip_row_of(pe.args()), part(whole(pe), c, chunks)).at(half)});
+      ++exchanged.at(half);
     }
   };
   const auto ready = [&](std::uint64_t c) { return exchanged[0] > c && exchanged[1] > c; };
-  pe.run_tasks({tree_up(pe, tree, whole(pe), chunks, summed), [&] { lane(row, 0); },
-                [&] { lane(row.reversed(), 1); }, tree_down(pe, tree, whole(pe), chunks, ready)});
+  pe.run_tasks({tree_up(pe, tree, whole(pe), chunks, summed), [&] { exchange_chunks(0); },
+                [&] { exchange_chunks(1); }, tree_down(pe, tree, whole(pe), chunks, ready)});
 }
 
 /// SIPs of the group, in order.

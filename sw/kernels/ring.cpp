@@ -1,48 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/ring.hpp"
 
+#include <algorithm>
+#include <functional>
+
+#include "sw/kernels/blocks.hpp"
+
 namespace diecast::sw {
 namespace {
 
+using arrival = pe_context::arrival;
+
 /// Parts one after the other down the ring from part `first`: what is received in one step is sent in the
-/// next.
-std::function<tcm_range(std::uint32_t)> parts_from(pe_context& pe, const ring_place& ring,
-                                                   const elements& range, std::uint32_t first) {
-  return [&pe, ring, range, first](std::uint32_t k) {
-    return in_output(pe, part(range, (first + ring.size - k % ring.size) % ring.size, ring.size));
+/// next. Step k receives as how(k), for k in [1, steps].
+pe_context::lane lane_of(pe_context& pe, const ring_share& s, std::uint32_t first, std::uint32_t steps,
+                         const std::function<arrival(std::uint32_t)>& how) {
+  const std::uint32_t n = s.ring.size;
+  const auto part_at = [&](std::uint32_t k) {
+    return in_output(pe, part(s.range, (first + n - k % n) % n, n));
   };
+  std::vector<pe_context::stage> received;
+  for (std::uint32_t k = 1; k <= steps; ++k) received.push_back({part_at(k).at, part_at(k).bytes, how(k)});
+  pe_context::lane lane;
+  lane.send = {s.ring.forth};
+  lane.recv = {s.ring.back};
+  add_lap(lane, {part_at(0).at, part_at(0).bytes}, received);
+  return lane;
+}
+
+/// A lane for each share whose ring has more than one member.
+template <class Make>
+std::vector<pe_context::lane> lanes_of(const ring_shares& shares, const Make& make) {
+  std::vector<pe_context::lane> lanes;
+  for (const ring_share& s : shares) {
+    if (s.ring.size > 1) lanes.push_back(make(s));
+  }
+  return lanes;
 }
 
 }  // namespace
 
-void reduce_scatter(pe_context& pe, const ring_place& ring, const elements& range) {
-  pe.hand_round(ring.forth, ring.back,
-                {ring.size, ring.size - 1, parts_from(pe, ring, range, ring.position),
-                 [&pe](std::uint32_t step) { pe.step("reduce_scatter", step); }});
+ring_shares both_directions(const ring_place& ring, const elements& range) {
+  return {{ring, part(range, 1, 2)}, {ring.reversed(), part(range, 0, 2)}};
 }
 
-void all_gather(pe_context& pe, const ring_place& ring, const elements& range) {
-  pe.hand_round(ring.forth, ring.back,
-                {ring.size, 0, parts_from(pe, ring, range, ring.own()),
-                 [&pe](std::uint32_t step) { pe.step("all_gather", step); }});
+void reduce_scatter(pe_context& pe, const ring_shares& shares) {
+  const auto reduced = [](std::uint32_t) { return arrival::reduce; };
+  pe.stream(lanes_of(shares,
+                     [&](const ring_share& s) {
+                       return lane_of(pe, s, s.ring.position, s.ring.size - 1, reduced);
+                     }),
+            "reduce_scatter");
 }
 
-void all_reduce(pe_context& pe, const ring_place& ring, const elements& range) {
-  if (ring.size == 1) return finish_average(pe, range);
-  const std::uint32_t steps = ring.size - 1;  // of each half; the last sums are the first results to go round
-  const auto begins = [&pe, steps](std::uint32_t step) {
-    pe.step(step < steps ? "reduce_scatter" : "all_gather", step % steps);
+void all_gather(pe_context& pe, const ring_shares& shares) {
+  const auto copied = [](std::uint32_t) { return arrival::copy; };
+  pe.stream(
+      lanes_of(shares,
+               [&](const ring_share& s) { return lane_of(pe, s, s.ring.own(), s.ring.size - 1, copied); }),
+      "all_gather");
+}
+
+void all_reduce(pe_context& pe, const ring_shares& shares) {
+  std::uint32_t longest = 0;  // steps of each half
+  for (const ring_share& s : shares) {
+    longest = std::max(longest, s.ring.size - 1);
+    if (s.ring.size == 1) finish_average(pe, s.range);
+  }
+  const auto lane = [&pe](const ring_share& s) {
+    const std::uint32_t steps = s.ring.size - 1;
+    // The last sums are the first results to go round.
+    const auto how = [steps](std::uint32_t k) {
+      return k < steps ? arrival::reduce : k == steps ? arrival::complete : arrival::copy;
+    };
+    return lane_of(pe, s, s.ring.position, 2 * steps, how);
   };
-  pe.hand_round(ring.forth, ring.back,
-                {2 * steps + 1, steps, parts_from(pe, ring, range, ring.position), begins, true});
-}
-
-void both_ways_round(pe_context& pe, const ring_place& ring,
-                     const std::function<void(const ring_place&, const elements&)>& lane) {
-  const elements whole{0, pe.args().count};
-  const elements first = part(whole, 1, 2);  // the larger half when the count is odd
-  const elements second = part(whole, 0, 2);
-  pe.run_tasks({[&] { lane(ring, first); }, [&] { lane(ring.reversed(), second); }});
+  pe.stream(lanes_of(shares, lane), [&pe, longest](std::uint32_t step) {
+    pe.step(step < longest ? "reduce_scatter" : "all_gather", step % longest);
+  });
 }
 
 }  // namespace diecast::sw

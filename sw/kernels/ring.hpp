@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <vector>
 
 #include "models/comm/install_plan.hpp"
 #include "sw/kernels/elements.hpp"
@@ -24,17 +24,26 @@ struct ring_place {
   [[nodiscard]] std::uint32_t own() const { return (position + 1) % size; }
 };
 
-/// Reduces `range` over the ring, cut in `size` parts; this PE ends with part own() complete.
-void reduce_scatter(pe_context& pe, const ring_place& ring, const elements& range);
-/// Spreads the complete part own() of every PE to all.
-void all_gather(pe_context& pe, const ring_place& ring, const elements& range);
-/// Both, one way round; divides averages in between. Every part is reduced along one path and then copied, so
-/// all PEs of the ring end with the same bits.
-void all_reduce(pe_context& pe, const ring_place& ring, const elements& range);
+/// Elements of the vector and the ring that they go round, in one direction.
+struct ring_share {
+  ring_place ring;
+  elements range;
 
-/// Runs `lane(ring, range)` for both halves of the vector at once, the second with the ring reversed,
-/// so that both directions of every link carry data.
-void both_ways_round(pe_context& pe, const ring_place& ring,
-                     const std::function<void(const ring_place&, const elements&)>& lane);
+  [[nodiscard]] elements own() const { return part(range, ring.own(), ring.size); }
+};
+/// The shares of one call run in one stream: each sends and receives one slot in its turn. As tasks of their
+/// own they would use up their credits in bursts, and the slots of one direction would wait in the DMA engine
+/// behind those of a direction whose link is slow. No two use the same end of a queue pair.
+using ring_shares = std::vector<ring_share>;
+/// Half of a range in each direction of a ring, so that both directions of every link carry data.
+[[nodiscard]] ring_shares both_directions(const ring_place& ring, const elements& range);
+
+/// Reduces each range over its ring, cut in `size` parts; this PE ends with part own() complete.
+void reduce_scatter(pe_context& pe, const ring_shares& shares);
+/// Spreads the complete part own() of every PE to all.
+void all_gather(pe_context& pe, const ring_shares& shares);
+/// Both, the second behind the first slot by slot; divides averages in between. Every part is reduced along
+/// one path and then copied, so all PEs of the ring end with the same bits.
+void all_reduce(pe_context& pe, const ring_shares& shares);
 
 }  // namespace diecast::sw

@@ -16,13 +16,12 @@ ring_place place(pe_context& pe) {
 
 void run_ring_1d(pe_context& pe) {
   start_in_output(pe);
-  both_ways_round(pe, place(pe),
-                  [&pe](const ring_place& ring, const elements& half) { all_reduce(pe, ring, half); });
+  all_reduce(pe, both_directions(place(pe), whole(pe)));
 }
 
 void run_ring_1d_unidir(pe_context& pe) {
   start_in_output(pe);
-  all_reduce(pe, place(pe), whole(pe));
+  all_reduce(pe, {{place(pe), whole(pe)}});
 }
 
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {

@@ -45,9 +45,9 @@ class pe_runtime;
 /// every direction is the queue pair of its number.
 using direction_map = std::vector<comm::direction>;
 
-/// Sections, in this order: messages of at most one slot; longer messages; steps of a ring; lanes; local
+/// Sections, in this order: messages of at most one slot; longer messages; lanes; local
 /// work; sums in f32; tasks. Each has a source of its own, pe_context_*.cpp; that of the tasks is
-/// pe_context.cpp. What longer messages, rings and lanes do with one slot is in pe_context_slots.cpp.
+/// pe_context.cpp. What longer messages and lanes do with one slot is in pe_context_slots.cpp.
 ///
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
@@ -99,8 +99,9 @@ class pe_context {
   [[nodiscard]] comm::direction recv_any(const std::vector<comm::direction>& dirs);
 
   // --- longer messages, cut into slots ---
-  /// What happens to each received slot: copied, or reduced into the destination.
-  enum class arrival : std::uint8_t { copy, reduce };
+  /// What happens to each received slot: copied, or reduced into the destination. complete, in a stream only:
+  /// reduced, and the sum is then whole: finish_average on it before it goes on.
+  enum class arrival : std::uint8_t { copy, reduce, complete };
   /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
   /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
   /// Either size may be 0 (then its direction is not touched). The two regions are one and the same, of
@@ -126,20 +127,6 @@ class pe_context {
   /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
   void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
              const tcm_range& range, arrival how);
-
-  // --- steps of a ring as one stream of slots ---
-  /// Steps of a ring as one stream: sends segment 0, receives segments 1 to count - 1 in order, and sends
-  /// each on, but for the last, slot by slot as it comes, so that a step need not end before the next begins.
-  struct round_trip {
-    std::uint32_t count{};
-    std::uint32_t reduced{};  ///< segments 1 to this are reduced into what is there, the others copied
-    std::function<tcm_range(std::uint32_t)> segment_of;  ///< asked once for each, in order
-    std::function<void(std::uint32_t)> begins;  ///< called before the first slot of a segment is sent
-    bool averages{};                            ///< finish_average on segment `reduced`, before it goes on
-  };
-  /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
-  /// call.
-  void hand_round(comm::direction send_dir, comm::direction recv_dir, const round_trip& trip);
 
   // --- lanes of ranges that are sent on while they arrive ---
   /// A stage whose arrival a range waits for.
@@ -216,9 +203,12 @@ class pe_context {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// The same, behind which the kernel neither sends nor receives; in it and behind it the kernel does not
-  /// use its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue
-  /// pair as soon as all has gone through.
+  /// The same; `begins` is called with a range's number in `sent` before a lane sends the first slot of it,
+  /// once for all lanes.
+  void stream(const std::vector<lane>& lanes, const std::function<void(std::uint32_t)>& begins);
+  /// The same as the first, behind which the kernel neither sends nor receives; in it and behind it the
+  /// kernel does not use its scratch. Where kernels follow each other, the next one may begin, and has each
+  /// side of a queue pair as soon as all has gone through.
   void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
   /// The same as stream, but slots of lanes that overlap may still be copied when it returns. Their credits
   /// go back in later calls with `left` that move something, and in its finish(); until then nobody else

@@ -85,8 +85,10 @@ struct pe_context::impl {
                                           std::uint32_t bytes);
   /// By the DMA, which may still be at it when the call returns.
   void copy_beside(held_slots& held, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
-  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
-                  held_slots& held, bool is_last);
+  /// Marks the ranges of a stream as steps of this name.
+  static std::function<void(std::uint32_t)> steps_named(pe_context& pe, std::string_view name);
+  void run_stream(pe_context& pe, const std::vector<lane>& lanes,
+                  const std::function<void(std::uint32_t)>& begins, held_slots& held, bool is_last);
   void begin_tail(const std::vector<stream_lane>& lanes);
 
   // pe_context_work.cpp

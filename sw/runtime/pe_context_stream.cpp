@@ -53,8 +53,9 @@ void pe_context::impl::begin_tail(const std::vector<stream_lane>& lanes) {
   tail->begin();
 }
 
-void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
-                                  held_slots& held, bool is_last) {
+void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes,
+                                  const std::function<void(std::uint32_t)>& begins, held_slots& held,
+                                  bool is_last) {
   const auto is_empty = [](const auto& range) { return range.bytes == 0; };
   std::vector<stream_lane> running;
   for (const lane& l : lanes) {
@@ -86,9 +87,11 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
              [this](queue_state& q, const send_cursor& at) {
                put_uncharged(q, exchange_source(at.at()), at.piece());
              },
-             [this](queue_state& q, const stage_cursor& at) {
+             [this, &pe](queue_state& q, const stage_cursor& at) {
                charge();
-               take_out(q, at.at(), at.piece(), at.range().how);
+               const bool completes = at.range().how == arrival::complete;
+               take_out(q, at.at(), at.piece(), completes ? arrival::reduce : at.range().how);
+               if (completes) pe.finish_average(at.at(), at.piece());
              },
              [this] { charge(); }, held,
              [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
@@ -98,20 +101,28 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
              [this, &held](queue_state& q, const stage_cursor& at) {
                return begin_copy(held, q, at.at(), at.piece());
              },
-             [&](std::size_t index) { pe.step(step_name, static_cast<std::uint32_t>(index)); }, before,
+             [&](std::size_t index) { begins(static_cast<std::uint32_t>(index)); }, before,
              leaves ? tail : nullptr},
             running);
 }
 
-void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+std::function<void(std::uint32_t)> pe_context::impl::steps_named(pe_context& pe, std::string_view name) {
+  return [&pe, name](std::uint32_t index) { pe.step(name, index); };
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, const std::function<void(std::uint32_t)>& begins) {
   held_slots held(impl_->driver, impl_->tasks);  // other tasks of this PE may stream, too
-  impl_->run_stream(*this, lanes, step_name, held, false);
+  impl_->run_stream(*this, lanes, begins, held, false);
   held.finish();
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  stream(lanes, impl::steps_named(*this, step_name));
 }
 
 void pe_context::last_stream(const std::vector<lane>& lanes, std::string_view step_name) {
   held_slots held(impl_->driver, impl_->tasks);
-  impl_->run_stream(*this, lanes, step_name, held, true);
+  impl_->run_stream(*this, lanes, impl::steps_named(*this, step_name), held, true);
   held.finish();
   if (impl_->tail != nullptr && impl_->tail->begun()) impl_->tail->leave_all();
 }
@@ -119,7 +130,7 @@ void pe_context::last_stream(const std::vector<lane>& lanes, std::string_view st
 void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left) {
   if (!std::exchange(left.open_, true)) ++impl_->open_left_copies;
   impl_->driver.look_at_copies();
-  impl_->run_stream(*this, lanes, step_name, *left.held_, false);
+  impl_->run_stream(*this, lanes, impl::steps_named(*this, step_name), *left.held_, false);
 }
 
 pe_context::left_copies::left_copies(pe_context& pe)
