@@ -317,6 +317,7 @@ struct ccl_block {
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
   std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
+  std::uint64_t jitter_ns{50};                  ///< PEs start up to so much later in the draws of --jitter
   tensor_kind tensors{tensor_kind::tcm};        ///< key tensor_kind
   auto_count tensor_chunk_bytes{};              ///< tensors in HBM: of a rank's vector, at a time in TCM
   std::uint64_t tensor_stripe_bytes{16'384};    ///< tensors in HBM: before the next of the rank's ports

@@ -258,6 +258,11 @@ block_table ccl_table() {
             "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
             assumption)
+      .count(&b::jitter_ns, "jitter_ns", "ns", 1, 1'000'000'000,
+             "Largest delay of a PE's start in a draw of --jitter N; --jitter N:NS replaces it. Delays are "
+             "uniform "
+             "and drawn by sim.seed.",
+             assumption)
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
              "Radix of group_dissemination: each round signals one less than that many ranks.", assumption)
       .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,

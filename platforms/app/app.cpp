@@ -38,6 +38,7 @@
 #include "platforms/run/choose.hpp"
 #include "platforms/run/fault_rows.hpp"
 #include "platforms/run/isolate.hpp"
+#include "platforms/run/jitter.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
 #include "platforms/run/stack_room.hpp"
@@ -227,6 +228,8 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
     p.ccl_trace = o.ccl_trace;
     p.tell_faults = !o.hide_faults;
     p.progress = o.progress;
+    p.jitter_runs = o.jitter_runs;
+    p.jitter_ns = o.jitter_ns.value_or(config.ccl.jitter_ns);
     p.record = o.double_run || !o.record.empty() || !o.verify.empty();
   }
   return points;
@@ -252,7 +255,8 @@ class reporter {
     std::vector<run_outcome> outcomes(planned_);
     for (std::size_t i = 0; i < planned_; ++i) runs[i]->describe(outcomes[i]);
     table_.emplace(outcomes,
-                   std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r->point.data; }));
+                   std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r->point.data; }),
+                   runs.front()->point.jitter_runs > 0);
     report_.start(table_->start());
   }
 
@@ -331,6 +335,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
     reproduce.look_at(i, outcome, simulate);               // a second run has no times of streams alone
     if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
+    if (o.jitter_runs > 0) platforms::add_jitter(*r, tables, outcome);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }

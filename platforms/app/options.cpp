@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdlib>
+#include <fmt/format.h>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
@@ -39,6 +40,9 @@ po::options_description collective_options() {
               "FROM to TO ranks (default: all ranks)")("iters", argument("N"),
                                                        "timed launches, whose mean is reported (default: 1)")(
       "warmup", argument("N"), "launches before them that are not timed (default: 0)")(
+      "jitter", argument("N[:NS]"),
+      "N runs, all but the first with every PE's start delayed by up to NS at random (default: "
+      "ccl.jitter_ns): median, extremes and spread of the time")(
       "data", argument("exact|rank_plus_one"),
       "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)")(
       "no-data", "simulate times only: store no payload, verify nothing");
@@ -122,6 +126,11 @@ void read_run(flag_reader& r, options& o) {
          [&](const string& f, const string& v) { o.iters = config::count_argument(f, v, 1, 1'000'000); });
   r.with("warmup",
          [&](const string& f, const string& v) { o.warmup = config::count_argument(f, v, 0, 1'000'000); });
+  r.with("jitter", [&](const string& f, const string& v) {
+    const std::size_t colon = v.find(':');
+    o.jitter_runs = config::count_argument(f, v.substr(0, colon), 2, 100'000);
+    if (colon != string::npos) o.jitter_ns = config::count_argument(f, v.substr(colon + 1), 1, 1'000'000'000);
+  });
   r.with("data", [&](const string& f, const string& v) {
     o.pattern_data = choose<string>(f, v, {{"exact", "exact"}, {"rank_plus_one", "rank_plus_one"}});
   });
@@ -134,6 +143,11 @@ void read_run(flag_reader& r, options& o) {
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");
+  for (const char* other : {"diagnose", "dump-install"}) {
+    if (o.jitter_runs > 0 && r.flag(other))
+      r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
+             "one of the two flags"});
+  }
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
                            "data", "no-data", "team"}) {
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);

@@ -34,7 +34,9 @@ struct options : common_options {
   std::vector<comm::team_spec> teams;  ///< of barriers; empty: all ranks
   std::string workload;
   bool isolate{};
-  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those that were given of what to run
+  std::uint64_t jitter_runs{};             ///< 0: without --jitter
+  std::optional<std::uint64_t> jitter_ns;  ///< empty: ccl.jitter_ns
+  std::vector<std::string> run_flags;      ///< "--bytes" and the like: those that were given of what to run
   bool double_run{};
   bool diagnose{};
   std::string record;  ///< file to write

@@ -27,6 +27,17 @@ std::vector<fault_row> faults_from(const json& list) {
   return rows;
 }
 
+void write_jitter(const jitter_times& t, json& run) {
+  run["jitter_median_ns"] = t.median_ns;
+  run["jitter_min_ns"] = t.min_ns;
+  run["jitter_max_ns"] = t.max_ns;
+  run["jitter_spread_percent"] = t.spread_percent;
+  run["jitter_spread_without_delay_percent"] = t.spread_without_delay_percent;
+  run["jitter_limit_ns"] = t.limit_ns;
+  run["jitter_times_ns"] = t.times_ns;
+  run["jitter_delays_ns"] = t.delays_ns;
+}
+
 json run_json(const run_outcome& o) {
   json stats = json::object();
   for (const auto& [name, value] : o.stats) stats[name] = value;
@@ -61,6 +72,7 @@ json run_json(const run_outcome& o) {
          {"energy", energy},
          {"notes", o.notes},
          {"status", to_string(o.status)}};
+  if (o.jitter) write_jitter(*o.jitter, j);
   if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
   if (!o.faults.empty()) j["faults_met"] = faults_json(o.faults);
@@ -125,6 +137,7 @@ void read_run(const json& j, run_outcome& o) {
 std::string pack(const run_outcome& o) {
   json j = run_json(o);
   j["output_lost"] = o.output_lost;
+  j["data_fingerprint"] = o.data_fingerprint;
   j["deadlock_json"] = o.deadlock_json;
   j["flight_json"] = o.flight_json;
   j["health"] = o.health;
@@ -153,6 +166,7 @@ run_outcome unpack(const std::string& text) {
   run_outcome o;
   read_run(j, o);
   o.output_lost = j.at("output_lost");
+  o.data_fingerprint = j.at("data_fingerprint");
   o.deadlock_json = j.at("deadlock_json");
   o.flight_json = j.at("flight_json");
   o.health = j.at("health");

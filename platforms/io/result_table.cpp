@@ -25,6 +25,11 @@ std::string efficiency_text(const run_outcome& o) {
 
 std::string ranks_text(const run_outcome& o) { return fmt::format("{} ranks ({})", o.ranks, o.rank_set); }
 
+/// A figure of --jitter.
+std::string jitter_text(const run_outcome& o, double jitter_times::*figure, const char* unit = "") {
+  return o.jitter ? fmt::format("{:.1f}{}", *o.jitter.*figure, unit) : "-";
+}
+
 bool is_barrier(const run_outcome& o) { return o.collective == "barrier"; }
 bool is_workload(const run_outcome& o) { return o.collective == "workload"; }
 
@@ -36,6 +41,7 @@ struct result_table::column {
   bool planned{};       ///< known before the run
   bool of_data{};       ///< barriers have none
   bool of_algorithm{};  ///< a workload of streams has none
+  bool of_jitter{};     ///< shown with --jitter only
 };
 
 // The names of nccl-tests, and the bound.
@@ -45,6 +51,24 @@ const std::vector<result_table::column>& result_table::all_columns() {
       {{"algorithm", true}, [](const run_outcome& o) { return o.algorithm; }, true},
       {{"team", true}, [](const run_outcome& o) { return o.team; }, true},
       {{"time_ns", false, 9}, [](const run_outcome& o) { return number_text(o.timed(o.time_ns), 1); }},
+      {.shape = {"median_ns", false, 9},
+       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::median_ns); },
+       .of_jitter = true},
+      {.shape = {"min_ns", false, 9},
+       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::min_ns); },
+       .of_jitter = true},
+      {.shape = {"max_ns", false, 9},
+       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::max_ns); },
+       .of_jitter = true},
+      {.shape = {"spread", false, 6},
+       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::spread_percent, "%"); },
+       .of_jitter = true},
+      {.shape = {"less_delay", false, 10},
+       .text =
+           [](const run_outcome& o) {
+             return jitter_text(o, &jitter_times::spread_without_delay_percent, "%");
+           },
+       .of_jitter = true},
       {{"algbw", false, 7},
        [](const run_outcome& o) { return number_text(o.timed(o.algbw_gbytes_s), 3); },
        false,
@@ -68,7 +92,8 @@ const std::vector<result_table::column>& result_table::all_columns() {
   return columns;
 }
 
-result_table::result_table(const std::vector<run_outcome>& planned, bool data) : table_({}), data_(data) {
+result_table::result_table(const std::vector<run_outcome>& planned, bool data, bool jitter)
+    : table_({}), data_(data) {
   const auto differs = [&planned](const auto& text) {
     return std::any_of(planned.begin(), planned.end(),
                        [&](const run_outcome& o) { return text(o) != text(planned.front()); });
@@ -81,6 +106,7 @@ result_table::result_table(const std::vector<run_outcome>& planned, bool data) :
       continue;
     if ((name == "algorithm" || name == "team") && !differs(c.text)) continue;
     if (name == "#wrong" && !data) continue;
+    if (c.of_jitter && !jitter) continue;
     columns_.push_back(&c);
     shapes.push_back(c.shape);
     if (!c.planned) continue;

@@ -13,7 +13,8 @@ namespace diecast::platforms {
 class result_table {
  public:
   /// `planned`: outcomes of the runs to come, described and without results. `data`: results are verified.
-  result_table(const std::vector<run_outcome>& planned, bool data);
+  /// `jitter`: with the columns of --jitter.
+  result_table(const std::vector<run_outcome>& planned, bool data, bool jitter);
   /// Caption and header of the first row.
   [[nodiscard]] std::string start() const { return first_; }
   /// A row with its notes. Rows of other ranks than the row before begin with a caption and a header of their

@@ -15,6 +15,13 @@ std::string count_text(const run_outcome& o) {
   return type ? std::to_string(o.bytes / numeric::size_of(*type)) : "";
 }
 
+std::string jitter_fields(const run_outcome& o) {
+  if (!o.jitter) return ",,,,";
+  const jitter_times& j = *o.jitter;
+  return fmt::format("{},{},{},{},{}", j.median_ns, j.min_ns, j.max_ns, j.spread_percent,
+                     j.spread_without_delay_percent);
+}
+
 std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 }  // namespace
@@ -33,9 +40,10 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
   std::string text =
       "collective,algorithm,dtype,op,bytes,rank_set,ranks,time_ns,time_min_ns,time_max_ns,launch_ns,"
       "algbw_gbytes_s,busbw_gbytes_s,bound_ns,bound_kind,efficiency,wrong_elements,verified,fingerprint,"
-      "status,count,algorithm_reason\n";
+      "status,count,algorithm_reason,jitter_median_ns,jitter_min_ns,jitter_max_ns,jitter_spread_percent,"
+      "jitter_spread_without_delay_percent\n";
   for (const auto& o : runs) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                         csv_field(o.collective), csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set,
                         o.ranks, csv_number(o.timed(o.time_ns)), csv_number(o.timed(o.time_min_ns)),
                         csv_number(o.timed(o.time_max_ns)), o.launch_ns,
@@ -43,7 +51,7 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
                         o.bound_ns, o.bound_kind, o.efficiency ? fmt::format("{}", *o.efficiency) : "",
                         o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
                         o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint,
-                        to_string(o.status), count_text(o), csv_field(o.algorithm_reason));
+                        to_string(o.status), count_text(o), csv_field(o.algorithm_reason), jitter_fields(o));
   }
   return text;
 }

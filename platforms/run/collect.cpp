@@ -332,6 +332,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   std::uint64_t messages = 0, bytes = 0, checked = 0, mismatches = 0;
   double checksum_ns = 0;
   events::run_fingerprint fingerprint = s.data_fingerprint();
+  o.data_fingerprint = fingerprint.text();
   for (const pe_coord pe : run.members.members) {
     const auto& ipcq = pod.pe(pe).ipcq;
     fingerprint.add(ipcq.fingerprint());

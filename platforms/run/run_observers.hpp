@@ -26,8 +26,8 @@ namespace diecast::platforms {
 
 class run_observers {
  public:
-  /// Attaches all of them. Not `whole`: one stream alone, a run behind the run, whose files would replace
-  /// those asked for.
+  /// Attaches all of them. Not `whole`: one stream alone or a draw of --jitter, a run behind the run, whose
+  /// files would replace those asked for.
   run_observers(const prepared_run& run, bool whole, events::hub& events);
   run_observers(const run_observers&) = delete;
   run_observers& operator=(const run_observers&) = delete;

@@ -44,6 +44,8 @@ struct run_point {
   std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path
   bool waits{};                         ///< sum how long each core waits, by cause
+  std::uint64_t jitter_runs{};          ///< of --jitter, the run without delays among them; 0: not asked for
+  std::uint64_t jitter_ns{};            ///< largest delay of a PE's start in them
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
@@ -128,6 +130,16 @@ struct fault_row {
   std::string why_not;  ///< when these are none
 };
 
+/// Times of a run whose PEs start a little later, platforms/run/jitter.hpp. By draw, the first without
+/// delays.
+struct jitter_times {
+  double median_ns{}, min_ns{}, max_ns{};
+  double spread_percent{};                  ///< largest less smallest time, of the median
+  double spread_without_delay_percent{};    ///< the same of times less the largest delay of their draw
+  std::uint64_t limit_ns{};                 ///< largest delay that can be drawn
+  std::vector<double> times_ns, delays_ns;  ///< delays: the largest of each draw
+};
+
 /// Named numbers in a fixed order; the unit is part of the name.
 using statistics = std::vector<std::pair<std::string, double>>;
 
@@ -159,6 +171,8 @@ struct run_outcome {
   std::optional<bool> ranks_bitwise_equal;
   std::optional<double> output_min, output_max;  ///< over all elements of all ranks
   std::string fingerprint;
+  std::string data_fingerprint;  ///< of the results alone, whenever they came
+  std::optional<jitter_times> jitter;
   statistics stats;
   statistics energy;  ///< pJ by part, of all launches, and what follows from them
   std::vector<std::string> notes;

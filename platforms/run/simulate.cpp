@@ -13,6 +13,7 @@
 #include "platforms/run/fault_rows.hpp"
 #include "platforms/run/health.hpp"
 #include "platforms/run/how_far.hpp"
+#include "platforms/run/jitter.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/run_observers.hpp"
@@ -64,14 +65,17 @@ std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional
 }
 
 netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, events::hub& events,
-                        hw::fault_sink& faults, host_side& hosts) {
+                        hw::fault_sink& faults, host_side& hosts, std::uint64_t draw) {
   const config::machine_config& config = run.machine.config;
   const netlist::build_order order(config.sim.build_order);
   const netlist::build_context context{
       config, run.machine.topology, events, faults, order,
-      [&hosts, &config](pe_coord pe) -> hw::firmware {
-        return [&hosts, options = sw::options_from(config, pe)](
-                   abi::hal& hal, const abi::launch_block& block) { hosts.firmware(hal, block, options); };
+      [&hosts, &run, draw](pe_coord pe) -> hw::firmware {
+        sw::runtime_options options = sw::options_from(run.machine.config, pe);
+        options.start_delay += jitter_delay(run, draw, pe);
+        return [&hosts, options](abi::hal& hal, const abi::launch_block& block) {
+          hosts.firmware(hal, block, options);
+        };
       },
       tables.hbm,
       // Flags are data.
@@ -113,17 +117,17 @@ void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod,
 }  // namespace
 
 run_outcome simulate(const prepared_run& run, const app::registries& tables,
-                     std::optional<std::uint32_t> only) {
+                     std::optional<std::uint32_t> only, std::uint64_t draw) {
   run_outcome o;
   run.describe(o);
   const stopwatch elaboration;
   prepare_kernel();
   events::hub events;
-  run_observers watching(run, !only, events);
+  run_observers watching(run, !only && draw == 0, events);
   hw::fault_sink faults;
   const auto hosts = make_host_side(run, only, [&watching] { watching.next_launch(); });
   watching.listen_to(*hosts);
-  netlist::pod& pod = build_pod(run, tables, events, faults, *hosts);
+  netlist::pod& pod = build_pod(run, tables, events, faults, *hosts, draw);
   watching.listen_to(pod);
   o.elaborate_s = elaboration.seconds();
 
