@@ -95,7 +95,7 @@ def command(index, count):
     """The command of a task, for a shell. index: a number or what the shell replaces by one."""
     given = sys.argv[1:]
     end = given.index("--") if "--" in given else len(given)
-    binaries = f"DIECAST_BIN={shlex.quote(os.path.abspath(os.environ['DIECAST_BIN']))} " if "DIECAST_BIN" in os.environ else ""
+    binaries = f"env DIECAST_BIN={shlex.quote(os.path.abspath(os.environ['DIECAST_BIN']))} " if "DIECAST_BIN" in os.environ else ""
     return (f"{binaries}{shlex.join([os.path.abspath(sys.argv[0]), *given[:end]])} --jobs 1 --task {index}/{count} "
             f"{shlex.join(given[end:])}")
 
@@ -173,7 +173,7 @@ def slurm(options, indices, count):
     log = str(options.out.resolve() / "tasks").replace("%", "%%") + "/%a.txt"
     done = finished(["sbatch", f"--job-name={pathlib.Path(sys.argv[0]).name}", *options.sbatch, "--parsable",
                      f"--array={ranges(indices)}{throttle}", f"--output={log}", f"--error={log}",
-                     "--wrap=exec env " + command('"$SLURM_ARRAY_TASK_ID"', count)])
+                     "--wrap=" + command('"$SLURM_ARRAY_TASK_ID"', count)])
     job = done.stdout.strip().partition(";")[0]
     need(done.code == 0 and job.isdecimal(), "sbatch", (done.stderr.strip() or done.stdout.strip() or f"exit {done.code}"))
     note = options.out / "slurm_job"

@@ -238,6 +238,16 @@ class Sweep(Points):
                 "stderr": done.stderr[-4000:], "wrote_result": self.results(point) is not None,
                 **({"kept": False} if done.interrupted else {})}
 
+    def _forget(self, point):
+        """Removes the point's result, and the config of its run, which alone would pass for a user's file."""
+        config, result = (self.folder / point.name / name for name in ("config.json", "result.json"))
+        with contextlib.suppress(BadInput):
+            text = data_of(config, noted=False)
+            written = json_of(result, noted=False).get("config_sha256") if result.exists() else None
+            if text == point.dumped(self.binary).stdout.encode() or hashlib.sha256(text).hexdigest() == written:
+                config.unlink()
+        result.unlink(missing_ok=True)
+
     @contextlib.contextmanager
     def _cleared(self, point):
         """The point's folder without an earlier result, which must not pass for this one's, and without a user's files, which
@@ -245,7 +255,7 @@ class Sweep(Points):
         out, aside = self.folder / point.name, self.aside / point.name
         if out.is_dir():
             with locked(out):
-                (out / "result.json").unlink(missing_ok=True)
+                self._forget(point)
                 move(out, aside, [name for name in os.listdir(out) if not OF_RUN.fullmatch(name)])
         try:
             yield

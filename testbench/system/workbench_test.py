@@ -240,7 +240,7 @@ class Sweep(ScriptCase):
         sweep = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(sweep.kill)
-        under_way = [self.folder / "s/points" / f"000{n}-iters=99999{n + 5}" / "config.json" for n in (2, 3)]
+        under_way = [self.folder / "s/points" / f"000{n}-iters=99999{n + 5}" for n in (2, 3)]
         deadline = time.monotonic() + harness.TIMEOUT_S
         while not all(path.exists() for path in under_way):
             self.assertIsNone(sweep.poll(), "ended before it was interrupted")
@@ -303,7 +303,7 @@ class Sweep(ScriptCase):
                          [("1024", "error"), ("1024", "ok"), ("2048", "error"), ("2048", "ok")])
 
     def test_arguments_without_their_outputs(self):
-        from diecast.sweep import without_outputs
+        from diecast.points import without_outputs
         words = ["--quiet", "--out", "o", "--ccl-trace", "--vcd", "w.vcd", "--bytes", "1KiB", "--record", "r.json",
                  "--timeline-scope", "*", "--no-data"]
         self.assertEqual(without_outputs(words), ["--quiet", "--bytes", "1KiB", "--no-data"])
