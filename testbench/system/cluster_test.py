@@ -108,6 +108,60 @@ exec '{harness.POD}' "$@"
             self.assertEqual(done.stderr, "")
 
 
+class Tasks(ScriptCase):
+    """What needs no cluster: shares of the points, what is kept, and what is refused."""
+
+    def degrade(self, *arguments, expect=0):
+        return self.script("degrade", CONFIG, "--of", "sip", "--csv", "t.csv", "--jobs", "1", *arguments, *JOB, expect=expect)
+
+    def test_tasks_make_the_table_of_a_local_run(self):
+        local, table = self.degrade().stdout, (self.folder / "t.csv").read_bytes()
+        for n in range(2):
+            self.assertEqual(self.degrade("--out", "o", "--task", f"{n}/2").stdout, "")
+        records = {path: path.stat().st_mtime_ns for path in (self.folder / "o/records").iterdir()}
+        self.assertGreater(len(records), 1)
+        self.assertEqual((self.degrade("--out", "o").stdout, (self.folder / "t.csv").read_bytes()), (local, table))
+        self.assertEqual({path: path.stat().st_mtime_ns for path in (self.folder / "o/records").iterdir()}, records, "a point ran again")
+
+    def test_cases_of_a_suite_are_kept_until_they_change(self):
+        def suite(size):
+            case = {"name": "a", "config": str(CONFIG), "args": ["--bytes", size], "expect": {"runs": [{"verified": True}]}}
+            return self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+
+        record = self.folder / "o/records/0000-suite,a.json"
+        times = []
+        for size in ("1KiB", "1KiB", "2KiB"):
+            self.script("regress", suite(size), "--out", "o")
+            times.append(record.stat().st_mtime_ns)
+        self.assertEqual(times[0], times[1])
+        self.assertNotEqual(times[1], times[2])
+
+    def test_equal_sweeps_have_equal_tables(self):
+        spec = self.file("spec.json", json.dumps({"schema": "diecast.sweep/1", "config": str(CONFIG), "grid": {"--bytes": ["1KiB"]}}))
+        for out in ("a", "b"):
+            self.script("sweep", spec, "--out", out)
+        for name in ("sweep.csv", "sweep.json"):
+            self.assertEqual((self.folder / "a" / name).read_bytes(), (self.folder / "b" / name).read_bytes())
+
+    def test_what_cannot_be_launched_is_said(self):
+        (self.folder / "none").mkdir()
+        for program in ("env", "python3", "bash", "head"):  # a PATH without launchers
+            (self.folder / "none" / program).symlink_to(shutil.which(program))
+        hosts = self.file("hosts", ":\n")
+        for words, said in ((("--launcher", "slurm", "--out", "o"), "--launcher slurm: no program sbatch; expected the package slurm-client"),
+                            (("--launcher", "parallel", "--sshlogin", hosts, "--out", "o"), "no program parallel; expected the package parallel"),
+                            (("--launcher", "slurm"), "--launcher slurm: expected --out DIR"),
+                            (("--launcher", "parallel", "--out", "o"), "--launcher parallel: expected --sshlogin FILE"),
+                            (("--sbatch", "--time=1"), "--sbatch: expected with --launcher slurm"),
+                            (("--sshlogin", "hosts"), "--sshlogin: expected with --launcher parallel"),
+                            (("--task", "0/2"), "--task: expected --out DIR"),
+                            (("--task", "2/2", "--out", "o"), "'2/2'; expected I/N with I from 0 to N - 1"),
+                            (("--launcher", "absent"), "invalid choice: 'absent'")):
+            for script in (("degrade", CONFIG), ("sensitivity", CONFIG)):
+                done = self.script(*script, *words, *JOB, expect=2, environment={"PATH": self.folder / "none"})
+                self.assertIn(said, done.stderr, words)
+
+
 class Slurm(Cluster):
     launcher = ("--launcher", "slurm", "--sbatch", "--time=60")
 
