@@ -21,7 +21,7 @@ from diecast.whole_file import make_folder, reads, write_whole
 MOST_TASKS = 1000  # Slurm's default MaxArraySize is 1001
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.5, 15  # between two queries of an array's state
 PACKAGES = {"sbatch": "slurm-client", "parallel": "parallel"}  # of Debian
-# A host that no longer answers ends its tasks within half a minute; no host asks for a password.
+# ssh to a host that no longer answers ends within half a minute, and ssh never prompts for a password.
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=2"
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed
 
@@ -51,7 +51,8 @@ def words(text):
 
 def add_flags(parser):
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="folder of the results of all runs; what it has is not run again")
-    parser.add_argument("--jobs", type=jobs, metavar="N", help="runs at a time: here (the cores), of the array (no limit), a host (its cores)")
+    parser.add_argument("--jobs", type=jobs, metavar="N",
+                        help="runs at a time: here (its cores), in the array (no limit), on each host (its cores)")
     parser.add_argument("--launcher", choices=("local", "slurm", "parallel"), default="local",
                         help="run here, as a job array of Slurm, or by GNU parallel on the hosts of --sshlogin (local)")
     parser.add_argument("--sbatch", type=words, default=[], metavar="FLAGS", help="flags of the array, as sbatch takes them")
@@ -79,7 +80,8 @@ def check(parser, options):
     if options.tasks and options.launcher == "local":
         parser.error("--tasks: expected with --launcher slurm or parallel")
     if (options.cluster or options.task) and options.out is None:
-        parser.error(f"{'--launcher ' + options.launcher if options.cluster else '--task'}: expected --out DIR, a folder that all hosts share")
+        flag = f"--launcher {options.launcher}" if options.cluster else "--task"
+        parser.error(f"{flag}: expected --out DIR, a folder that all hosts share")
     if options.cluster:
         program = {"slurm": "sbatch", "parallel": "parallel"}[options.launcher]
         need(shutil.which(program), f"--launcher {options.launcher}", f"no program {program}; expected the package {PACKAGES[program]}, "
@@ -126,6 +128,8 @@ def launch(options, waiting, points):
         await_earlier(options.out / "slurm_job")
     count = count_of(options, points)
     indices = sorted({number % count for number in waiting()})
+    for index in indices:  # the log of an earlier task would pass for this one's
+        (options.out / "tasks" / f"{index}.txt").unlink(missing_ok=True)
     if indices:
         (slurm if options.launcher == "slurm" else parallel)(options, indices, count)
 
@@ -192,8 +196,8 @@ def parallel(options, indices, count):
     done = finished(["parallel", "--null", "--arg-file", commands, "--sshloginfile", options.sshlogin,
                      "--workdir", os.getcwd(), "--retries", RETRIES, *(["--jobs", options.jobs] if options.jobs else [])],
                     death=signal.SIGTERM, env={"PARALLEL_SSH": SSH, **os.environ})
-    said = done.stderr.strip().splitlines()
+    errors = done.stderr.strip().splitlines()
     if done.code == 255:  # it ran nothing; other codes count the tasks that failed
-        raise BadInput(f"parallel: {said[-1] if said else 'exit 255'}")
-    for line in said:
+        raise BadInput(f"parallel: {errors[-1] if errors else 'exit 255'}")
+    for line in errors:
         print(f"parallel: {line}", file=sys.stderr)

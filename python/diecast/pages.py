@@ -1,8 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated parts of the pages of the documentation, each between two marks."""
+"""What scripts that measure share: their flags, their tables, and the generated parts of pages, each between two marks."""
+import argparse
+import sys
+
 from diecast.inputs import BadInput
+from diecast.machine import ROOT
 from diecast.whole_file import write_whole
 
+
+def page_parser(text):
+    """The command line of a script that measures for a page."""
+    parser = argparse.ArgumentParser(description=text, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pod", default=str(ROOT / "build/bin/diecast-pod"), help="diecast-pod to run")
+    parser.add_argument("--write", action="store_true", help="update the page and its plots")
+    return parser
+
+
+def percent(x):
+    return "" if x is None else f"{100 * x:+.1f}%"
+
+
+def limit(x):
+    return "reported" if x is None else f"{100 * x:g}%"
+
+
+def text_table(head, lines):
+    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
+    return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in [head, *lines])
+
+
+def markdown_table(head, lines):
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])
+
+
+def judged(problems):
+    """The exit code, with a line for every figure beyond its tolerance."""
+    for problem in problems:
+        print(f"beyond tolerance: {problem}", file=sys.stderr)
+    return 1 if problems else 0
 
 def between(page, begin, end):
     """What stands between the marks of a page, and what before and behind."""

@@ -104,51 +104,54 @@ class Points:
     def missing(self, task=None):
         return [p for p in self.share(task) if self.record(p) is None]
 
-    def run(self, options, told):
-        """Runs what has no record yet, here or by --launcher; of --task only its share. told(point, record, new) hears of every
-        point that has a record then."""
+    def run(self, options, report):
+        """Runs what has no record yet, here or by --launcher; of --task only its share. report(point, record, new) is called for
+        every point that has a record then. new: this command ran it."""
         if self.records is not None:
             make_folder(self.records)
         share = self.share(options.task)
 
         def waiting():
-            return [p.number for p in share if (self.record(p) or {"exit_code": 70}).get("exit_code") in NOT_OF_MACHINE]
+            records = ((point.number, self.record(point)) for point in share)
+            return [n for n, record in records if record is None or record.get("exit_code") in NOT_OF_MACHINE]
 
         before = set(waiting())
         if options.cluster:
             launchers.launch(options, waiting, len(self.points))
+            os.listdir(self.records)  # opening the folder makes NFS forget which names it lacked
         for point in share:
             if (options.cluster or point.number not in before) and (record := self.record(point)) is not None:
-                told(point, record, point.number in before)
+                report(point, record, point.number in before)
         if not options.cluster:
-            self._run_here([p for p in share if p.number in before], options.jobs or os.cpu_count(), told)
+            self._run_here([p for p in share if p.number in before], options.jobs or os.cpu_count(), report)
 
-    def _run_here(self, points, jobs, told):
+    def _run_here(self, points, jobs, report):
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             running = {pool.submit(self.run_point, point): point for point in points}
             try:
                 for future in concurrent.futures.as_completed(running):
-                    told(running[future], future.result(), True)
+                    report(running[future], future.result(), True)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def all(self, options, told=lambda point, record: None):
-        """Runs the points and returns their records in their order, in which told() hears of them as soon as it can. A --task ends
-        the script after its share. Raises NoResult."""
+    def all(self, options, report=lambda point, record: None):
+        """Runs the points and returns their records in their order, in which report(point, record) is called as early as possible.
+        A --task ends the script after its share. Raises NoResult."""
         done, shown = {}, 0
 
         def note(point, record, new):
             nonlocal shown
             done[point.number] = record
             while shown in done:
-                told(self.points[shown], done[shown])
+                report(self.points[shown], done[shown])
                 shown += 1
 
         self.run(options, note)
         if options.task:
             raise SystemExit(0)
-        missing = [f"no result of {p.name}{launchers.why(options, p.number, len(self.points))}" for p in self.points if p.number not in done]
+        missing = [f"no result of {p.name}{launchers.why(options, p.number, len(self.points))}" for p in self.points
+                   if p.number not in done]
         if missing:
             raise NoResult("\n".join([*missing, "the same command goes on from here"]))
         return [done[point.number] for point in self.points]

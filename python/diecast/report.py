@@ -4,6 +4,7 @@ import collections
 import shlex
 
 from diecast import fabric_picture, timeline_picture
+from diecast.axes import byte_text
 from diecast.energy import Account, accounted, per_bit_text
 from diecast.inputs import check, need
 from diecast.results import SIZES, BadResults, need_collectives
@@ -45,13 +46,6 @@ def html_table(head, rows, colors=None):
     return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
-def size_text(size):
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
 def verdict(row):
     if row["verified"] is None:
         return "not checked"
@@ -90,7 +84,7 @@ def results_table(runs):
     rows = []
     for row in runs:
         # A run without bandwidth has 0 as its bandwidth.
-        cells = [name_of(row), "" if row["collective"] == "barrier" else size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
+        cells = [name_of(row), "" if row["collective"] == "barrier" else byte_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
                  figure(row["time_ns"], ",.1f"), figure(row["algbw_gbytes_s"] or None, ".3f"),
                  figure(row["busbw_gbytes_s"] or None, ".3f"),
                  *([per_bit_text(row)] if powered else []), verdict(row), row["status"]]
@@ -114,7 +108,7 @@ def curves(runs):
         rates[name] += [] if row["busbw_gbytes_s"] is None else [(row["bytes"], row["busbw_gbytes_s"])]
         if row.get("bound_ns"):
             bounds[name].append((row["bytes"], row["bound_ns"] / 1e3))
-    names = {row["bytes"]: size_text(row["bytes"]) for row in runs}
+    names = {row["bytes"]: byte_text(row["bytes"]) for row in runs}
     colors = colors_of(times)
     return (plot("Time", "bytes", "us", times, colors, names, bounds) +
             plot("Bus bandwidth", "bytes", "GB/s", rates, colors, names))
@@ -146,7 +140,7 @@ def energy_section(runs):
     account = Account(shown)
 
     def name(row):
-        return f"{name_of(row)}, {size_text(row['bytes'])}"
+        return f"{name_of(row)}, {byte_text(row['bytes'])}"
 
     return (f"<h2>Energy of a launch{cut}</h2><p class=note>Microjoules of all parts of the machine, idle power over the "
             "simulated time included; per bit that had to be combined, for collectives that reduce.</p>" +
@@ -307,7 +301,7 @@ def workload_section(row):
     ended = [op for op in ops if op["end_ns"] is not None]
     repeated = any(op["iteration"] for op in ops)
     shown = sorted(ops, key=lambda op: (op["end_ns"] is not None, (op["start_ns"] - (op["end_ns"] or 0)), op["id"]))[:MOST_OPS]
-    rows = [[op_name(op, repeated), op["op"], op["algorithm"], size_text(op["bytes"]) if op["bytes"] else "", op["ranks"],
+    rows = [[op_name(op, repeated), op["op"], op["algorithm"], byte_text(op["bytes"]) if op["bytes"] else "", op["ranks"],
              f"{op['start_ns']:,.1f}", figure(op["end_ns"], ",.1f"),
              figure(None if op["end_ns"] is None else op["end_ns"] - op["start_ns"], ",.1f"),
              ", ".join(f"{id} {ns:,.0f}" for id, ns in (beside(op, ended) if op["end_ns"] is not None else ())), op_verdict(op)]
@@ -348,7 +342,7 @@ def page(results, timeline=None):
                      f"<pre>{escape(row.get('message', ''))}</pre>")
     parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs), energy_section(results.runs)]
     if len(results.runs) > 1:
-        parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {size_text(row['bytes'])}: the "
+        parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {byte_text(row['bytes'])}: the "
                      f"{'longest run' if row['status'] == 'ok' else 'run that did not end well'}.</p>")
     if timeline is not None:
         parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))

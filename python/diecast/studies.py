@@ -74,8 +74,8 @@ def unchanged(study):
 
 
 def sensitivities(study, factor=2.0, keys=None, by="time"):
-    """The unchanged run, and rows {key, from, to, instead, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the strongest first in
-    what `by` says. instead: the machine does not take the key times the factor, so `to` is the double or the half.
+    """The unchanged run, and rows {key, from, to, instead, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the
+    strongest first in what `by` says. instead: the machine does not take the key times the factor, so `to` is the double or the half.
 
     Raises MachineFailed when the unchanged machine does not run."""
     base = unchanged(study)
