@@ -199,5 +199,5 @@ def parallel(options, indices, count):
     errors = done.stderr.strip().splitlines()
     if done.code == 255:  # it ran nothing; other codes count the tasks that failed
         raise BadInput(f"parallel: {errors[-1] if errors else 'exit 255'}")
-    for line in errors:
+    for line in dict.fromkeys(errors):
         print(f"parallel: {line}", file=sys.stderr)
