@@ -57,7 +57,7 @@ std::uint32_t trials::next_draw(const subject& of) {
 }
 
 void trials::measure() {
-  constexpr double share = 0.15;
+  constexpr double share = 0.25;
   if (at_.failed.draws > 0) return;
   subject& s = at_;
   const double limit_s = std::max(6 * base().wall_s, least_time_s);
@@ -146,7 +146,9 @@ bool trials::was_asked(const std::string& id) const {
 }
 
 std::string trials::record(const char* id, const char* word, const rate& after) {
-  if (!was_asked(id)) file_.questions.push_back({id, word, rate_before(), after});
+  // What the machine refuses does not apply to it.
+  const bool refused = after.draws == 0 && file_.observations.back().exit_code == 2;
+  if (!was_asked(id) && !refused) file_.questions.push_back({id, word, rate_before(), after});
   return word;
 }
 

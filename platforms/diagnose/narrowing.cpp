@@ -64,7 +64,7 @@ void narrowing::other_ways() {
   const std::string removed = t_.ask_removed("staging", staged);
   if (staged == nullptr) return;
   t_.answer("staging removes it", removed);
-  routes_.push_back({"staged through host memory", right(*staged), false, t_.last_rate()});
+  routes_.push_back({"staged through host memory", removed != "no" && right(*staged), false, t_.last_rate()});
 }
 
 void narrowing::other_algorithm() {
@@ -76,7 +76,7 @@ void narrowing::other_algorithm() {
   const std::string removed = t_.ask_removed("algorithm", o);
   if (o == nullptr) return;
   t_.answer("another algorithm removes it", fmt::format("{} ({})", removed, name));
-  routes_.push_back({"with " + name, right(*o), false, t_.last_rate()});
+  routes_.push_back({"with " + name, removed != "no" && right(*o), false, t_.last_rate()});
 }
 
 /// Two algorithms that are likely to go by other ways than the run: the first word of a name is taken for its
@@ -272,15 +272,15 @@ std::optional<bool> narrowing::shown(const collective_job& job) {
 void narrowing::route() {
   const bool of_link = at_a_link(t_.findings());
   std::vector<std::string> good, bad;
+  const tried_route* best = nullptr;  // the first that is right, or else the last
   for (const tried_route& r : routes_) {
-    if (!r.fewer_ranks || of_link) (r.is_right ? good : bad).push_back(r.way);
+    if (r.fewer_ranks && !of_link) continue;
+    (r.is_right ? good : bad).push_back(r.way);
+    if (best == nullptr || !best->is_right) best = &r;
   }
-  if (good.empty() && bad.empty()) return;
-  const auto best = std::max_element(routes_.begin(), routes_.end(), [](const auto& a, const auto& b) {
-    return std::pair{a.is_right, a.after.draws} < std::pair{b.is_right, b.after.draws};
-  });
+  if (best == nullptr) return;
   const bool told = differ(t_.rate_before(), best->after);
-  t_.record("route", good.empty() ? "no" : told ? "yes" : "not distinguishable", best->after);
+  t_.record("route", !best->is_right ? "no" : told ? "yes" : "not distinguishable", best->after);
   t_.answer("depends on the route", good.empty() ? "not as far as was tried"
                                                  : fmt::format("yes: right {}{}", some_of(good),
                                                                bad.empty() ? "" : "; not " + some_of(bad)));

@@ -19,7 +19,7 @@ HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "s
 PLACE = {"premature_barrier": "",
          "drop": "pod.sip0.e-sip1.w", "link_down": "pod.sip0.e-sip1.w", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "infinite_poll": "pod.sip0.cube_1_0.pe0",
-         "premature_barrier_link": "pod.sip0.e-sip1.w"}
+         "premature_barrier_link": "pod.sip0.e-sip1.w", "wrong_install_first_match": "pod.sip0.cube_0_0.pe0"}
 EVERYWHERE_ELSE = "pod.sip0.cube_1_0.pe2"
 
 
