@@ -63,7 +63,7 @@ std::optional<double> workload_session::ops_done() const {
   std::uint64_t ended = 0, all = 0;
   for (std::uint32_t i = 0; i < w.ops.size(); ++i) {
     if (only_ && w.ops[i].stream != *only_) continue;
-    all += w.streams[w.ops[i].stream].stream->repeat * w.ops[i].members.members.size();
+    all += w.streams[w.ops[i].stream].stream->repeat * run_.workload->ranks(i);
     for (const sw::op_record& r : log_.records(i)) ended += r.ended;
   }
   return static_cast<double>(ended) / static_cast<double>(std::max<std::uint64_t>(all, 1));
@@ -81,7 +81,7 @@ void workload_session::report_ops(run_outcome& o) const {
       row.op = w.ops[i].op->kind;
       row.algorithm = run_.workload->op(i).algorithm();
       row.iteration = iteration;
-      row.ranks = w.ops[i].members.members.size();
+      row.ranks = run_.workload->ranks(i);
       row.bytes = run_.workload->op(i).bytes();
       row.finished = r.ended == row.ranks;
       row.start_ns = r.start.ns();

@@ -46,6 +46,7 @@ class message_op final : public planned_op {
   std::uint64_t tcm_bytes() const override;
   bool keeps_memory() const override { return what_ == kind::isend || what_ == kind::irecv; }
   bool uses_messages() const override { return true; }
+  bool takes_part(std::uint32_t rank) const override;
   void run(const op_context& pe) const override;
   void prepare(const op_host& h) override;
   std::optional<std::uint64_t> verify(const op_host& h) override;
@@ -97,7 +98,6 @@ class message_op final : public planned_op {
   [[nodiscard]] bool runs_on(pe_coord pe) const;
   [[nodiscard]] static const message_op* contested(const message_op& a, const message_op& b);
   static void check_completions(const op_neighbors& all, std::vector<problem>& problems);
-  [[nodiscard]] bool takes_part(std::uint32_t rank) const;
   /// Whom a rank receives from.
   [[nodiscard]] std::uint32_t source_of(std::uint32_t rank) const;
   [[nodiscard]] std::uint64_t receive_tag() const { return receive_tag_.value_or(tag_); }

@@ -90,7 +90,6 @@ void message_op::cancel_requests(const op_context& pe) const {
 }
 
 void message_op::run(const op_context& pe) const {
-  if (!takes_part(pe.rank)) return;
   messaging& m = messaging_of(pe.runtime);
   switch (what_) {
     case kind::isend: return post_sends(pe);
@@ -128,7 +127,7 @@ std::uint64_t message_op::identity(std::uint32_t rank, std::uint64_t iteration, 
 
 void message_op::prepare(const op_host& h) {
   data_ = h.data;
-  if (!sends() || !h.data || !takes_part(h.rank)) return;
+  if (!sends() || !h.data) return;
   for (std::uint64_t i = 0; i < times_; ++i) {
     write_tcm(h.host, members_.members[h.rank], send_area() + i * slot(),
               content_of(identity(h.rank, h.iteration, i), bytes_));

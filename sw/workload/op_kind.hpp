@@ -138,6 +138,9 @@ class planned_op {
   /// backdoor.
   virtual void set_up(abi::host_hal&) const {}
 
+  /// Ranks of the op's group that do not take part pass over the op, as PEs outside of the group do: they
+  /// neither run nor prepare nor verify it, and its times are not theirs.
+  [[nodiscard]] virtual bool takes_part(std::uint32_t) const { return true; }
   virtual void run(const op_context& pe) const = 0;
 
   virtual void prepare(const op_host&) {}

@@ -21,7 +21,7 @@ struct message_counts;
 /// One op of a strand on one PE.
 struct pe_step {
   std::uint32_t op{};
-  std::optional<std::uint32_t> rank;  ///< empty: the PE is not in the op's group and passes over it
+  std::optional<std::uint32_t> rank;  ///< empty: the PE passes over the op (planned_op::takes_part)
   std::uint32_t directions{};         ///< index into pe_program::directions
   abi::address hbm{};
 };
@@ -69,6 +69,8 @@ class workload_program {
 
   [[nodiscard]] const comm::resolved_workload& workload() const { return resolved_; }
   [[nodiscard]] planned_op& op(std::uint32_t index) const { return *ops_.at(index); }
+  /// Ranks that take part in an op.
+  [[nodiscard]] std::size_t ranks(std::uint32_t op) const;
   [[nodiscard]] const comm::install_plan& install() const { return install_; }
   /// Why a stream cannot be run without the others; empty when it can.
   [[nodiscard]] const std::string& needs_others(std::uint32_t stream) const {

@@ -286,8 +286,9 @@ pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_pro
   step.op = op;
   const auto& members = r.members.members;
   const auto at = std::find(members.begin(), members.end(), pe);
-  if (at == members.end()) return step;
-  step.rank = static_cast<std::uint32_t>(at - members.begin());
+  const auto rank = static_cast<std::uint32_t>(at - members.begin());
+  if (at == members.end() || !into_.ops_[op]->takes_part(rank)) return step;
+  step.rank = rank;
   step.hbm = hbm_of(pe, *into_.ops_[op]);
   if (!pattern_of_[op]) return step;
   const auto& maps = patterns_[*pattern_of_[op]].queue_pairs;

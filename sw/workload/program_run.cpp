@@ -85,6 +85,13 @@ const pe_program* workload_program::program_of(pe_coord pe) const {
   return found == programs_.end() ? nullptr : &found->second;
 }
 
+std::size_t workload_program::ranks(std::uint32_t op) const {
+  const std::size_t members = resolved_.ops.at(op).members.members.size();
+  std::size_t n = 0;
+  for (std::uint32_t rank = 0; rank < members; ++rank) n += ops_[op]->takes_part(rank) ? 1U : 0U;
+  return n;
+}
+
 std::string workload_program::direction_name(pe_coord pe, comm::direction queue_pair) const {
   const auto found = names_.find({pe, queue_pair});
   return found == names_.end() ? comm::direction_name(queue_pair) : found->second;

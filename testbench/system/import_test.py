@@ -73,11 +73,26 @@ class Goal(Import):
         receive, = (op for op in ops.values() if op["op"] == "irecv")
         self.assertEqual((receive["peer"], receive["tag"], receive["only"]), ("ANY", "ANY", [1]))
 
+    def test_ops_that_ended_before_a_hang_have_ended(self):
+        """Each rank sends last what the other waits for first."""
+        done = self.script(self.goal("a: send 64b to 1 tag 1\nr: recv 64b from 1 tag 2\ns: send 64b to 1 tag 3\ns requires r",
+                                     "x: recv 64b from 0 tag 1\nq: recv 64b from 0 tag 3\nt: send 64b to 0 tag 2\nt requires q"),
+                           "--out", "w.json")
+        self.assertEqual(done.stderr, "")
+        run, = self.result(*harness.SMALL, "--workload", "w.json", expect=3)["runs"]
+        self.assertEqual({op["id"] for op in run["ops"] if op["finished"]},
+                         {"rank0.a", "rank0.a.done", "rank0.r", "rank1.x", "rank1.x.done", "rank1.q"})
+
     def test_waiting_shows_in_the_times(self):
         chain = "a: calc 4000\nb: send 64b to 1\nb requires a"
         ops = self.run_workload(self.goal(chain, "r: recv 64b from 0\nw: calc 1000\nw requires r"))
         self.assertGreaterEqual(ops["rank1.w"]["start_ns"], 4000)
         self.assertGreaterEqual(ops["rank1.w"]["end_ns"], 5000)
+        # Ranks that pass over an op add nothing to its times.
+        self.assertGreaterEqual(ops["rank0.b"]["start_ns"], ops["rank0.a"]["end_ns"])
+        self.assertLess(ops["rank1.r"]["end_ns"], 1000)
+        self.assertGreaterEqual(ops["rank0.b.done"]["start_ns"], ops["rank0.b"]["end_ns"])
+        self.assertEqual({op["ranks"] for op in ops.values()}, {1})
 
     def test_dependencies_may_come_before_their_ops(self):
         ops = self.ops(self.goal("b requires a\nb: calc 2\na: calc 1"))

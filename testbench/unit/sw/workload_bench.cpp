@@ -83,7 +83,7 @@ workload_outcome run_workload(const comm::workload& w, const config::machine_con
     outcome.records.push_back(log.records(i));
     for (std::uint64_t k = 0; k < repeat && outcome.wrong.empty(); ++k) {
       const auto& all = outcome.records.back();
-      if (k >= all.size() || all[k].ended != op.members.members.size()) {
+      if (k >= all.size() || all[k].ended != program.ranks(i)) {
         outcome.wrong = fmt::format("{} has not ended in iteration {}", op.op->id, k);
       } else if (has_data(op.op->kind) && !all[k].wrong) {
         outcome.wrong = fmt::format("{} was not verified in iteration {}", op.op->id, k);
