@@ -28,6 +28,9 @@ struct memory_plan {
   std::uint32_t highest{};  ///< strand
 };
 
+/// Where the memory that a PE's ops have so far ends.
+using memory_ends = std::map<pe_coord, std::uint64_t>;
+
 namespace {
 
 using abi::aligned;
@@ -63,8 +66,9 @@ class workload_program::builder {
     if (!problems_.empty()) throw user_error(std::move(problems_));
   }
   memory_plan stack_strands(std::uint64_t (planned_op::*need)() const) const;
+  std::vector<pe_coord> users_of(std::uint32_t op) const;
   std::uint64_t stack_ops(const comm::strand& s, std::uint64_t (planned_op::*need)() const, memory_plan& m,
-                          std::uint64_t base) const;
+                          memory_ends& ends) const;
   void place_memory();
   void check_hbm(std::uint64_t bytes);
   void wire();
@@ -136,36 +140,52 @@ void workload_program::builder::link_ops() {
   }
 }
 
-/// Ops that keep their memory lie side by side above what the others use in turn. Returns the end.
+/// PEs that use an op's memory.
+std::vector<pe_coord> workload_program::builder::users_of(std::uint32_t op) const {
+  std::vector<pe_coord> users;
+  const auto& members = into_.resolved_.ops[op].members.members;
+  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
+    if (into_.ops_[op]->takes_part(rank)) users.push_back(members[rank]);
+  }
+  return users;
+}
+
+/// What the ops of a strand use in turn lies above all that its PEs have so far; an op that keeps its memory
+/// lies above what those have that take part in it. Returns the end.
 std::uint64_t workload_program::builder::stack_ops(const comm::strand& s,
                                                    std::uint64_t (planned_op::*need)() const, memory_plan& m,
-                                                   std::uint64_t base) const {
+                                                   memory_ends& ends) const {
+  const auto stack = [&ends](const std::vector<pe_coord>& pes, std::uint64_t bytes) {
+    std::uint64_t base = 0;
+    for (const pe_coord pe : pes) base = std::max(base, ends[pe]);
+    if (bytes > 0) {
+      for (const pe_coord pe : pes) ends[pe] = base + bytes;
+    }
+    return base;
+  };
   std::uint64_t shared = 0;
   for (const std::uint32_t op : s.ops) {
-    m.offset[op] = base;
     if (!into_.ops_[op]->keeps_memory()) shared = std::max(shared, aligned(((*into_.ops_[op]).*need)()));
   }
+  const std::uint64_t base = stack(into_.resolved_.streams[s.stream].members.members, shared);
   std::uint64_t end = base + shared;
   for (const std::uint32_t op : s.ops) {
+    m.offset[op] = base;
     if (!into_.ops_[op]->keeps_memory()) continue;
-    m.offset[op] = end;
-    end += aligned(((*into_.ops_[op]).*need)());
+    const std::uint64_t bytes = aligned(((*into_.ops_[op]).*need)());
+    m.offset[op] = stack(users_of(op), bytes);
+    end = std::max(end, m.offset[op] + bytes);
   }
   return end;
 }
 
-/// Puts every strand above those before it that have a PE in common; others may lie at the same place.
+/// Strands that have no PE in common may lie at the same place.
 memory_plan workload_program::builder::stack_strands(std::uint64_t (planned_op::*need)() const) const {
   memory_plan m;
   m.offset.resize(into_.ops_.size());
-  std::map<pe_coord, std::uint64_t> ends;
+  memory_ends ends;
   for (std::uint32_t i = 0; i < into_.resolved_.strands.size(); ++i) {
-    const comm::strand& s = into_.resolved_.strands[i];
-    const auto& members = into_.resolved_.streams[s.stream].members.members;
-    std::uint64_t base = 0;
-    for (const pe_coord pe : members) base = std::max(base, ends[pe]);
-    const std::uint64_t end = stack_ops(s, need, m, base);
-    for (const pe_coord pe : members) ends[pe] = end;
+    const std::uint64_t end = stack_ops(into_.resolved_.strands[i], need, m, ends);
     if (end <= m.end) continue;
     m.end = end;
     m.highest = i;

@@ -83,6 +83,14 @@ class Goal(Import):
         self.assertEqual({op["id"] for op in run["ops"] if op["finished"]},
                          {"rank0.a", "rank0.a.done", "rank0.r", "rank1.x", "rank1.x.done", "rank1.q"})
 
+    def test_a_rank_has_memory_for_its_own_messages(self):
+        """A ring of 16 ranks whose messages together fill three TCMs."""
+        size = 131072
+        ranks = [f"send {size}b to {(rank + 1) % 16} tag 0\nrecv {size}b from {(rank + 15) % 16} tag 0"
+                 for rank in range(16)]
+        ops = self.run_workload(self.goal(*ranks))
+        self.assertEqual(sum(op["verified"] is True for op in ops.values()), 16)
+
     def test_waiting_shows_in_the_times(self):
         chain = "a: calc 4000\nb: send 64b to 1\nb requires a"
         ops = self.run_workload(self.goal(chain, "r: recv 64b from 0\nw: calc 1000\nw requires r"))
