@@ -7,7 +7,8 @@
 
 namespace diecast::analysis {
 
-credit_checker::credit_checker(const comm::install_plan& plan) : plan_(plan) {
+credit_checker::credit_checker(const comm::install_plan& plan, comm::direction_namer names)
+    : plan_(plan), names_(std::move(names)) {
   using half = const comm::queue_pair_install*;
   const auto join = [this](half writer, half reader) {
     written_by_[{writer->owner, writer->dir}].push_back(rings_.size());
@@ -71,8 +72,8 @@ void credit_checker::check(const ring& r) const {
 }
 
 std::string credit_checker::describe(const ring& r) const {
-  const auto name = [](const comm::queue_pair_install* q) {
-    return fmt::format("{} {}", owner_name(q->owner), comm::direction_name(q->dir));
+  const auto name = [this](const comm::queue_pair_install* q) {
+    return fmt::format("{} {}", owner_name(q->owner), names_(q->owner, q->dir));
   };
   return fmt::format("{} (my_head {}, peer_tail_cache {}) and {} (peer_head_cache {}, my_tail {})",
                      name(r.writer), r.head, r.tail_view, name(r.reader), r.visible, r.tail);

@@ -18,7 +18,9 @@ namespace diecast::analysis {
 /// both ends and their pointers. Wants events::queue_pairs, from the start of the run.
 class credit_checker : public events::observer {
  public:
-  explicit credit_checker(const comm::install_plan& plan);
+  /// `names`: what queue pairs are called in texts.
+  explicit credit_checker(const comm::install_plan& plan,
+                          comm::direction_namer names = comm::generic_names());
   void on(const events::queue_pair_changed& e) override;
 
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
@@ -38,6 +40,7 @@ class credit_checker : public events::observer {
   [[nodiscard]] std::string describe(const ring& r) const;
 
   comm::install_plan plan_;
+  comm::direction_namer names_;
   /// Every pair of a writer and a reader: of a tree in the network, the root with each member.
   std::vector<ring> rings_;
   std::map<place, std::vector<std::size_t>> written_by_, read_by_;

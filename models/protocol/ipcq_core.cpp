@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/comm/install_plan.hpp"
+#include "models/comm/queue_pair_text.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::protocol {
@@ -74,6 +74,18 @@ bool settable(register_offset field) {
     case abi::qp_arm: return true;
     default: return false;
   }
+}
+
+/// One line per enabled queue pair, with marks for their names.
+std::string marked_dump(pe_coord self, const std::vector<queue_pair_state>& qps) {
+  constexpr unsigned name_width = 12;
+  std::string text;
+  for (std::size_t i = 0; i < qps.size(); ++i) {
+    if (!qps[i].tx && !qps[i].rx) continue;
+    if (!text.empty()) text += '\n';
+    text += describe(comm::queue_pair_mark(self, static_cast<comm::direction>(i), name_width), qps[i]);
+  }
+  return text.empty() ? "  no queue pair is enabled" : text;
 }
 
 }  // namespace
@@ -299,10 +311,10 @@ const match_policy& ipcq_core::matcher() {
 }
 
 void ipcq_core::fail(const char* what, const abi::ipcq_fields& f, const std::string& why) const {
-  throw protocol_error(
+  throw comm::queue_pair_error(
       fmt::format("ipcq of {}: {} for {:#018x}, sequence {}, {} bytes, sent by {} {}: {}\n{}",
                   owner_name(self_), what, f.match_address, f.sequence, f.message_bytes, owner_name(f.source),
-                  comm::direction_name(f.source_direction), why, dump()));
+                  comm::queue_pair_mark(f.source, f.source_direction), why, marked_dump(self_, qps_)));
 }
 
 std::string ipcq_core::token_fault(const queue_pair_state& s, const abi::ipcq_fields& token) {
@@ -322,7 +334,7 @@ std::uint16_t ipcq_core::token_arrived(const abi::ipcq_fields& token) {
   if (s.n_slots == 0) fail("token", token, "the ring has no slots");
   const std::string fault = token_fault(s, token);
   if (!fault.empty() && match_->checks_sequence()) {
-    fail("token", token, fmt::format("matched {}, but {}", comm::direction_name(*qp), fault));
+    fail("token", token, fmt::format("matched {}, but {}", comm::queue_pair_mark(self_, *qp), fault));
   }
   std::uint32_t advance = 1;
   if (!fault.empty()) {
@@ -351,7 +363,7 @@ std::uint16_t ipcq_core::credit_arrived(const abi::ipcq_fields& credit) {
   } else if (match_->checks_sequence()) {
     fail("credit", credit,
          fmt::format("matched {}, but it returns none of the slots in use ({} after {})",
-                     comm::direction_name(*qp), unreturned, s.peer_tail_cache));
+                     comm::queue_pair_mark(self_, *qp), unreturned, s.peer_tail_cache));
   } else {
     ++sequence_mismatches_;
   }
@@ -361,15 +373,7 @@ std::uint16_t ipcq_core::credit_arrived(const abi::ipcq_fields& credit) {
 
 void ipcq_core::push_event(abi::ipcq_event_word event) { events_.push_back(event); }
 
-std::string ipcq_core::dump() const {
-  std::string text;
-  for (std::size_t i = 0; i < qps_.size(); ++i) {
-    if (!qps_[i].tx && !qps_[i].rx) continue;
-    if (!text.empty()) text += '\n';
-    text += describe(comm::direction_name(static_cast<comm::direction>(i)), qps_[i]);
-  }
-  return text.empty() ? "  no queue pair is enabled" : text;
-}
+std::string ipcq_core::dump() const { return comm::with_names(marked_dump(self_, qps_)); }
 
 std::string describe(const std::string& direction, const queue_pair_state& s) {
   std::string halves = s.tx && s.rx ? "tx+rx" : s.tx ? "tx" : s.rx ? "rx" : "off";

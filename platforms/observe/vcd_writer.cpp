@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cerrno>
 #include <fmt/format.h>
 
@@ -25,6 +26,19 @@ std::string code_of(std::uint32_t n) {
   return code;
 }
 
+/// A name as readers of VCD take it. One of other characters than letters, digits, _ and - is escaped as in
+/// Verilog, by a backslash before it: a dot would part it into scopes and $end would end it. In it a space,
+/// what is not printable, and % are %XX.
+std::string vcd_name(const std::string& name) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  if (!name.empty() && std::all_of(name.begin(), name.end(), plain)) return name;
+  std::string escaped = "\\";
+  for (const unsigned char c : name)
+    escaped +=
+        c > ' ' && c < 0x7f && c != '%' ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
+  return escaped;
+}
+
 std::string binary(std::uint64_t value) {
   std::string bits;
   do {
@@ -38,7 +52,7 @@ std::string binary(std::uint64_t value) {
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
                        const fabric::topology* topology, const comm::install_plan& plan,
-                       const std::vector<std::string>& channels)
+                       const std::vector<std::string>& channels, const comm::direction_namer& names)
     : path_(path),
       shape_(config.shape()),
       glob_(config.trace.vcd_scope),
@@ -59,10 +73,10 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
   for (const auto& qp : plan.queue_pairs) {
     const std::string scope = pe_path(shape_, qp.owner);
     if (!in_scope(scope)) continue;
-    const std::string name = scope + ".ipcq." + comm::direction_name(qp.dir);
-    queue_pairs_[{qp.owner, qp.dir}] = declare(name, "my_head", 32);
+    const std::string name = names(qp.owner, qp.dir);
+    queue_pairs_[{qp.owner, qp.dir}] = declare(scope + ".ipcq", "my_head", 32, name);
     for (const char* field : {"my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"})
-      declare(name, field, 32);
+      declare(scope + ".ipcq", field, 32, name);
     // Queue pairs are installed before anything moves: all slots of the peer's ring are free.
     variables_.back().last = qp.tx ? qp.n_slots : 0;
   }
@@ -109,10 +123,13 @@ void vcd_writer::declare_channels(const config::machine_config& config,
 
 bool vcd_writer::in_scope(const std::string& path) const { return config::matches(glob_, path); }
 
-std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
+std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width,
+                                  const std::string& inner) {
   const auto index = static_cast<std::uint32_t>(variables_.size());
   variables_.push_back({code_of(index), width, 0});
-  scopes_[config::split(scope, '.')].emplace_back(name, index);
+  std::vector<std::string> path = config::split(scope, '.');
+  if (!inner.empty()) path.push_back(inner);
+  scopes_[std::move(path)].emplace_back(name, index);
   return index;
 }
 
@@ -124,7 +141,7 @@ void vcd_writer::write_header() {
     while (shared < open.size() && shared < scope.size() && open[shared] == scope[shared]) ++shared;
     for (; open.size() > shared; open.pop_back()) file_ << "$upscope $end\n";
     for (; open.size() < scope.size(); open.push_back(scope[open.size()])) {
-      file_ << "$scope module " << scope[open.size()] << " $end\n";
+      file_ << "$scope module " << vcd_name(scope[open.size()]) << " $end\n";
     }
     for (const auto& [name, index] : vars) {
       const variable& v = variables_[index];

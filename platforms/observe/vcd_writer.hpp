@@ -34,9 +34,10 @@ struct initial_credits {
 class vcd_writer : public events::observer, public dram_listener {
  public:
   /// Creates the file; throws output_error when that fails. `topology`: null without links. `channels`: paths
-  /// of HBM channels with banks.
+  /// of HBM channels with banks. `names`: what queue pairs are called, as in reports.
   vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
-             const comm::install_plan& plan, const std::vector<std::string>& channels);
+             const comm::install_plan& plan, const std::vector<std::string>& channels,
+             const comm::direction_namer& names = comm::generic_names());
   /// Declares the credits of links and writes the header: once, before anything moves.
   void begin(const std::vector<initial_credits>& credits);
 
@@ -82,7 +83,9 @@ class vcd_writer : public events::observer, public dram_listener {
   /// Variables by scope path, in the order of the header.
   using scope_map = std::map<std::vector<std::string>, std::vector<std::pair<std::string, std::uint32_t>>>;
 
-  std::uint32_t declare(const std::string& scope, const std::string& name, std::uint32_t width);
+  /// `scope`: a dotted path; `inner`: a scope in it whose name may have any characters, or empty.
+  std::uint32_t declare(const std::string& scope, const std::string& name, std::uint32_t width,
+                        const std::string& inner = {});
   void declare_channels(const config::machine_config& config, const std::vector<std::string>& channels);
   void declare_links(const fabric::topology& topology);
   [[nodiscard]] bool in_scope(const std::string& path) const;

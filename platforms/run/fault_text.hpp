@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "models/comm/install_plan.hpp"
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::platforms {
@@ -19,7 +20,8 @@ struct fault_text {
 /// Classifies what ended a run, before the simulation or in it: protocol errors and firmware traps are faults
 /// of the machine, user_error is what a user did wrong (mostly said before anything ran), an output_error
 /// cost a file, the operating system refuses memory, processes and descriptors; all else is a fault of the
-/// model.
-[[nodiscard]] fault_text explain(const std::exception_ptr& fault);
+/// model. `names`: what the run calls its queue pairs.
+[[nodiscard]] fault_text explain(const std::exception_ptr& fault,
+                                 const comm::direction_namer& names = comm::generic_names());
 
 }  // namespace diecast::platforms

@@ -24,19 +24,22 @@ std::unique_ptr<Observer> attached(events::hub& events, unsigned interests, Argu
   return observer;
 }
 
+comm::direction_namer names_of(const prepared_run& run) {
+  return [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+}
+
 std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events) {
   if (run.point.vcd.empty()) return {};
   const config::machine_config& config = run.machine.config;
-  return attached<observe::vcd_writer>(events, observe::vcd_writer::interests, run.point.vcd, config,
-                                       &run.machine.topology, run.plan,
-                                       observe::dram_channel_paths(config, run.machine.topology));
+  return attached<observe::vcd_writer>(
+      events, observe::vcd_writer::interests, run.point.vcd, config, &run.machine.topology, run.plan,
+      observe::dram_channel_paths(config, run.machine.topology), names_of(run));
 }
 
 std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events) {
   if (run.point.timeline.empty()) return {};
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
   return attached<observe::timeline>(events, observe::timeline::interests, run.point.timeline,
-                                     run.machine.config, &run.machine.topology, run.plan, names);
+                                     run.machine.config, &run.machine.topology, run.plan, names_of(run));
 }
 
 std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
@@ -57,7 +60,7 @@ std::unique_ptr<observe::ccl_trace> trace_of(const prepared_run& run, events::hu
 
 std::unique_ptr<analysis::credit_checker> credits_of(const prepared_run& run, events::hub& events) {
   if (!run.machine.config.sim.check_credits) return {};
-  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan);
+  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan, names_of(run));
 }
 
 std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events::hub& events) {

@@ -31,7 +31,8 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
   switch (end) {
     case end_of_run::finished: return;
     case end_of_run::fault: {
-      const fault_text f = explain(faults.fault());
+      const fault_text f = explain(
+          faults.fault(), [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); });
       o.status = f.status;
       o.message = f.message;
       return;

@@ -73,7 +73,7 @@ void pe_context::check_ended() const {
     throw firmware_trap(impl_->hal.self(),
                         fmt::format("the kernel ends with {} recv_async of queue pair {} open; expected a "
                                     "wait() for each",
-                                    open, comm::direction_name(dir)));
+                                    open, comm::queue_pair_mark(impl_->hal.self(), impl_->queue_pair(dir))));
   }
   if (impl_->open_left_copies > 0) {
     throw firmware_trap(

@@ -29,10 +29,10 @@ std::uint32_t in_turn(bool& taken, Work&& work) {
 void pe_context::impl::check_not_promised(comm::direction dir) const {
   const auto at = posted.find(dir);
   if (at != posted.end() && !at->second.open.empty()) {
-    throw firmware_trap(hal.self(),
-                        fmt::format("receive on queue pair {} while {} of its recv_async wait for the same "
-                                    "messages; expected wait() for each of them first",
-                                    comm::direction_name(dir), at->second.open.size()));
+    throw firmware_trap(
+        hal.self(), fmt::format("receive on queue pair {} while {} of its recv_async wait for the same "
+                                "messages; expected wait() for each of them first",
+                                comm::queue_pair_mark(hal.self(), queue_pair(dir)), at->second.open.size()));
   }
 }
 
@@ -57,8 +57,9 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   while (!p.done.contains(t.sequence)) {
     const auto next = static_cast<std::uint32_t>(p.asked - p.open.size());
     if (t.sequence < next || p.open.empty()) {
-      throw firmware_trap(hal.self(), fmt::format("wait for receive {} of queue pair {} a second time",
-                                                  t.sequence, comm::direction_name(t.dir)));
+      throw firmware_trap(hal.self(),
+                          fmt::format("wait for receive {} of queue pair {} a second time", t.sequence,
+                                      comm::queue_pair_mark(hal.self(), queue_pair(t.dir))));
     }
     if (p.receiving) {
       tasks.block([&p] { return !p.receiving; });

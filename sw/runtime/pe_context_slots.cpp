@@ -12,10 +12,10 @@ namespace diecast::sw {
 slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const {
   const std::uint64_t payload = q.slot_bytes / numeric::size_of(wire()) * element();
   if (payload == 0 || bytes % element() != 0) {
-    throw firmware_trap(hal.self(),
-                        fmt::format("{} bytes over queue pair {} with slots of {} bytes; expected a "
-                                    "multiple of the {}-byte element",
-                                    bytes, comm::direction_name(q.dir), q.slot_bytes, element()));
+    throw firmware_trap(
+        hal.self(), fmt::format("{} bytes over queue pair {} with slots of {} bytes; expected a "
+                                "multiple of the {}-byte element",
+                                bytes, comm::queue_pair_mark(hal.self(), q.dir), q.slot_bytes, element()));
   }
   return {bytes, payload};
 }
@@ -55,8 +55,9 @@ void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t 
 
 void pe_context::impl::check_length(const queue_state& q, std::uint32_t bytes) {
   if (!q.oldest_known || q.oldest_bytes == on_wire(bytes)) return;
-  throw firmware_trap(hal.self(), fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
-                                              q.oldest_bytes, comm::direction_name(q.dir), on_wire(bytes)));
+  throw firmware_trap(
+      hal.self(), fmt::format("message of {} bytes on queue pair {}; the kernel expected {}", q.oldest_bytes,
+                              comm::queue_pair_mark(hal.self(), q.dir), on_wire(bytes)));
 }
 
 void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes,

@@ -37,7 +37,7 @@ queue_state& queue_driver::queue(comm::direction dir) {
   if (q.control == 0) {
     throw firmware_trap(hal_.self(), fmt::format("queue pair {} is not installed; the kernel's pattern "
                                                  "must have an edge in this direction",
-                                                 comm::direction_name(dir)));
+                                                 comm::queue_pair_mark(hal_.self(), dir)));
   }
   q.n_slots = static_cast<std::uint32_t>(read(q, abi::qp_n_slots));
   q.slot_bytes = static_cast<std::uint32_t>(read(q, abi::qp_slot_bytes));

@@ -53,6 +53,24 @@ class Waveform(harness.Case):
             self.assertEqual(heads[-1], int(row["sends"]), scope)
             self.assertEqual(int(wave.changes[f"{scope}.free_credits"][-1][1], 2), 4, "a credit was lost")
 
+    def test_queue_pairs_are_named_as_in_reports(self):
+        """Of two streams that share a PE, and of names that VCD's readers would part or end at."""
+        def escaped(name):
+            if re.fullmatch(r"[A-Za-z0-9_-]+", name):
+                return name
+            return "\\" + "".join(c if "!" <= c <= "~" and c != "%" else f"%{ord(c):02X}" for c in name)
+
+        streams = [{"name": name, "on": [0, 1], "ops": [{"op": "all_reduce", "bytes": 256, "algorithm": "ring_1d"}]}
+                   for name in ("tp", "d p", "$end")]
+        file = self.file("streams.json", json.dumps({"streams": streams}))
+        self.run_pod(*SMALL, "--workload", file, "--vcd", "w.vcd", "--out", "out")
+        wave = Vcd((self.folder / "w.vcd").read_text())
+        with open(self.folder / "out" / "ipcq.csv", newline="") as table:
+            named = {f"{row['pe']}.ipcq.{escaped(row['direction'])}" for row in csv.DictReader(table)}
+        self.assertIn("pod.sip0.cube_0_0.pe0.ipcq.\\tp.E", named)
+        self.assertIn("pod.sip0.cube_0_0.pe0.ipcq.\\d%20p.E", named)
+        self.assertEqual({p.rsplit(".", 1)[0] for p in wave.widths if p.endswith(".my_head")}, named)
+
     def test_links_are_busy(self):
         wave = self.waveform()
         busy = [p for p in wave.widths if p.endswith("busy")]
