@@ -101,7 +101,8 @@ void resolver::add_stream(const workload_stream& s) {
   } else {
     std::vector<std::string> known;
     for (const auto& [group_name, members] : groups_) known.push_back(group_name);
-    report(s.where + ".on", "no such group", s.on, "one of " + config::join(known) + ", or a list of ranks");
+    report(s.where + ".on", "no such group", s.on,
+           known.empty() ? "a list of ranks" : "one of " + config::join(known) + ", or a list of ranks");
   }
   result_.streams.push_back(std::move(r));
   for (const workload_op& o : s.ops) add_op(o, name);

@@ -42,7 +42,9 @@ problem problem_of(const omission& o) {
   const std::string sizes = sizes_of(o);
   if (!o.lack) return o.why;
   const bool one = o.sizes.size() == 1;
-  const std::string who = o.algorithm == platforms::automatic_algorithm ? "any algorithm" : o.algorithm;
+  const std::string who = o.algorithm == platforms::automatic_algorithm ? "any algorithm"
+                          : o.algorithm.empty()                         ? "the program of --workload"
+                                                                        : o.algorithm;
   std::string what =
       fmt::format("{} {} not fit the {} with {}: needs {} KiB of {}", sizes, one ? "does" : "do",
                   o.lack->memory, who, kib_text(o.lack->needed), kib_text(o.lack->of));

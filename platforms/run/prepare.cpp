@@ -11,6 +11,7 @@
 #include "models/comm/collective.hpp"
 #include "models/comm/launch_plan.hpp"
 #include "models/config/faults.hpp"
+#include "models/config/pod_grid.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
@@ -205,6 +206,20 @@ void prepared_run::note_missing() {
   const std::uint64_t channels = machine.config.shape().cubes() * machine.config.hbm.ports;
   note(channels - channels_left(machine), channels, "memory channels");
   for (std::string& line : comm::replaced_leaders(there, members)) notes.push_back(std::move(line));
+  const config::machine_config& c = machine.config;
+  if (c.pod.topology == config::pod_topology::torus_2d) {
+    const config::pod_grid grid = config::pod_grid_of(c.pod);
+    if (grid.columns <= 2 && grid.rows <= 2)
+      notes.push_back(
+          fmt::format("pod.topology torus_2d of {} x {} SIPs is a mesh: two SIPs in a row are joined by one "
+                      "pair of links",
+                      grid.columns, grid.rows));
+  }
+  if (c.hbm.ports == 1 && c.hbm.controller_ns == 0 && c.cube.pes > 1)
+    notes.push_back(
+        fmt::format("the {} PEs of a cube share one memory channel without controller latency (hbm.ports 1, "
+                    "hbm.controller_ns 0), a reference for memory studies",
+                    c.cube.pes));
 }
 
 void prepared_run::choose_kernel(const app::registries& tables) {

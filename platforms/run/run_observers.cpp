@@ -2,6 +2,7 @@
 #include "platforms/run/run_observers.hpp"
 
 #include <cstdio>
+#include <fmt/format.h>
 #include <span>
 #include <utility>
 #include <vector>
@@ -167,6 +168,11 @@ void run_observers::report(end_of_run end, run_outcome& o) {
 void run_observers::close_files(run_outcome& o) {
   dram_->catch_up();
   if (vcd_) finish_waveform(*vcd_, o);
+  const double window_from = run_.machine.config.trace.vcd_from_ns;
+  if (vcd_ && window_from > hw::now().ns())
+    o.notes.push_back(fmt::format(
+        "--vcd-window begins at {} ns, after the run's end at {:.1f} ns: the waveform shows no change",
+        window_from, hw::now().ns()));
   if (timeline_) finish_file(*timeline_, o);
 }
 

@@ -144,5 +144,17 @@ class VirtualChannels(harness.Case):
             self.one(*harness.sets(*shape, key), "--algorithm", "intercube", "--bytes", "4KiB")
 
 
+class Notes(harness.Case):
+    def test_machines_that_are_not_what_their_keys_suggest(self):
+        """A torus that is a mesh, and the one channel of memory studies in a pod."""
+        for sets, expected in ((("pod.sips=4", "pod.topology=torus_2d"), "torus_2d of 2 x 2 SIPs is a mesh"),
+                               (("hbm.ports=1", "hbm.controller_ns=0"), "share one memory channel")):
+            notes = self.one(*harness.SMALL, *harness.sets(*sets), "--bytes", "1KiB")["notes"]
+            self.assertTrue(any(expected in note for note in notes), notes)
+        for sets in (("pod.sips=6", "pod.topology=torus_2d"), ("hbm.ports=1",)):
+            notes = self.one(*harness.SMALL, *harness.sets(*sets), "--bytes", "1KiB")["notes"]
+            self.assertFalse(any("is a mesh" in note or "share one" in note for note in notes), notes)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -71,6 +71,11 @@ class Waveform(harness.Case):
         self.assertIn("pod.sip0.cube_0_0.pe0.ipcq.\\d%20p.E", named)
         self.assertEqual({p.rsplit(".", 1)[0] for p in wave.widths if p.endswith(".my_head")}, named)
 
+    def test_a_window_behind_the_end_is_said(self):
+        self.waveform("--vcd-window", "900000000:")
+        self.assertEqual([n for n in self.row["notes"] if "--vcd-window begins at" in n and "after the run's end" in n], self.row["notes"])
+        self.assertEqual(len(self.row["notes"]), 1)
+
     def test_links_are_busy(self):
         wave = self.waveform()
         busy = [p for p in wave.widths if p.endswith("busy")]
