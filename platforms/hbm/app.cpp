@@ -77,7 +77,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   std::vector<pace> paces = o.paces;
   if (o.replay.empty()) {
     point.read_fraction = o.read_fraction.value_or(1.0);
-    point.requests = o.requests.value_or(point.requests);
+    point.requests = o.requests.value_or(point.requests * config.hbm.ports);
     point.request_bytes = static_cast<std::uint32_t>(o.request_bytes.value_or(config.hbm.burst_bytes));
     check_pattern(o, config.hbm, point);
   } else {

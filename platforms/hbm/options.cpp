@@ -30,7 +30,7 @@ po::options_description traffic_options() {
       "addresses: seq, rand, bank_conflict, same_bank_hit, page_stride, stride:BYTES, or replay:FILE "
       "(default: seq)")("read-fraction", text("F"),
                         "probability that a request is a read, 0 to 1 (default: 1)")(
-      "requests", text("N"), "requests of all channels together (default: 100000)")(
+      "requests", text("N"), "requests of all channels together (default: 100000 per channel)")(
       "request-bytes", text("B"), "bytes of each request (default: one burst)")(
       "rate", text("PERCENT%|max[,..]"),
       "open loop: evenly spaced arrivals in percent of the peak bandwidth, or a range FROM%:TO%:+STEP%; max: "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <memory>
 #include <utility>
@@ -296,6 +297,19 @@ void describe(const study_point& point, const config::machine_config& config, st
   o.bound_kind = bound->limit;
 }
 
+namespace {
+
+/// A bound of the run that there was: with the refreshes that end within it, where describe() had those of a
+/// long run.
+void bound_run(const config::hbm_block& hbm, study_outcome& o) {
+  if (!o.bound_gbytes_s || hbm.refresh != config::hbm_refresh::all_bank || o.time_ns <= 0) return;
+  const double share = timing::refresh_share(hbm);
+  const double ended = std::max(0.0, std::floor((o.time_ns - hbm.trfc_ns) / hbm.trefi_ns));
+  *o.bound_gbytes_s *= (1 - ended * hbm.trefi_ns * (1 - share) / o.time_ns) / share;
+}
+
+}  // namespace
+
 study_outcome simulate(const study_point& point, const config::machine_config& config,
                        const netlist::memory_factory& make_memory) {
   study_outcome o;
@@ -319,6 +333,7 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   o.wall_s = running.seconds();
   conclude(end, config.sim, machine, faults, o);
   collect_traffic(machine, point.check_data, o);
+  bound_run(config.hbm, o);
   collect_banks(machine, o);
   watch.finish(o);
   o.peak_rss_mib = platforms::peak_rss_mib();

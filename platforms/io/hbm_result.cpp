@@ -174,6 +174,7 @@ const platforms::text_table& table() {
                                                {"reads", false, 8},
                                                {"GB/s", false, 8},
                                                {"peak%"},
+                                               {"bound%"},
                                                {"avg_ns", false, 8},
                                                {"accept_ns"},
                                                {"p50_ns", false, 8},
@@ -189,11 +190,13 @@ std::string table_header(const std::string& pattern) { return pattern + "\n" + t
 std::string table_row(const study_outcome& o) {
   const auto number = [](double value, int decimals) { return or_dash(value, decimals); };
   const std::optional<double> hits = o.row_hit_rate ? std::optional(100 * *o.row_hit_rate) : std::nullopt;
-  std::string text =
-      table().row({o.speed, std::to_string(o.requests), std::to_string(o.reads),
-                   number(o.bandwidth_gbytes_s, 3), number(100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, 1),
-                   number(o.avg_latency_ns, 2), number(o.avg_latency_from_acceptance_ns, 2),
-                   number(o.p50_latency_ns, 2), number(o.p99_latency_ns, 2), or_dash(hits, 1)});
+  const std::optional<double> bound =
+      o.bound_gbytes_s ? std::optional(100 * *o.bound_gbytes_s / o.peak_gbytes_s) : std::nullopt;
+  std::string text = table().row(
+      {o.speed, std::to_string(o.requests), std::to_string(o.reads), number(o.bandwidth_gbytes_s, 3),
+       number(100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, 1), or_dash(bound, 1),
+       number(o.avg_latency_ns, 2), number(o.avg_latency_from_acceptance_ns, 2), number(o.p50_latency_ns, 2),
+       number(o.p99_latency_ns, 2), or_dash(hits, 1)});
   if (o.status != platforms::run_status::ok) text += fmt::format("    {}\n", platforms::to_string(o.status));
   if (o.verified) text += *o.verified ? "    data right\n" : "    data WRONG\n";
   if (!o.lost_time.empty()) text += shares_text("  % of peak lost:", o.lost_time);

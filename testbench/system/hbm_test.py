@@ -156,6 +156,19 @@ class Results(HbmCase):
             self.assertIn(f"capacity {mib} MiB, peak {peak:.1f} GB/s", text)
             self.assertIn("1 channel(s)", self.run_pod(*REFERENCE, "--set", f"hbm.preset={preset}", "--check-config").stdout)
 
+    def test_a_whole_stack_is_not_above_its_bound(self):
+        stack = self.file("stack.json", '{"hbm": {"preset": "HBM2_2000"}}')
+        row = self.one("--config", stack)
+        self.assertEqual(row["requests"], 8 * 100_000)
+        self.assertGreater(row["time_ns"], 10 * 3900, "refreshes fall into the run")
+        for job in ((), ("--requests", "1000"), ("--requests", "20000"), ("--requests", "200000", "--pattern", "same_bank_hit")):
+            row = self.one("--config", stack, *job)
+            self.assertLessEqual(row["bandwidth_gbytes_s"], row["bound_gbytes_s"], job)
+            self.assertLessEqual(row["bound_gbytes_s"], row["peak_gbytes_s"], job)
+            self.assertGreater(row["bandwidth_gbytes_s"], 0.9 * row["bound_gbytes_s"], job)
+        text = self.run_pod("--config", stack, "--requests", "20000").stdout
+        self.assertRegex(text, r"peak% +bound%")
+
     def test_patterns_and_limits(self):
         for refresh in ("all_bank", "per_bank", "none"):
             for pattern in PATTERNS:
