@@ -23,7 +23,6 @@ namespace {
 
 using platforms::run_status;
 
-constexpr std::uint64_t slice_cycles = 1000;      // between looks at signals and at what has arrived
 constexpr double fs_per_ns = 1e6;                 // cycles are kept in a histogram of femtoseconds
 constexpr std::uint64_t silence_cycles = 20'000;  // longer than any hop: nothing moves any more
 

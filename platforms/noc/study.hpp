@@ -27,6 +27,8 @@ struct replay_trace {
 
 /// Most cycles of a study, and of a packet in a trace.
 inline constexpr std::uint64_t most_cycles = 1'000'000'000;
+/// Between looks at signals and at what has arrived.
+inline constexpr std::uint64_t slice_cycles = 1000;
 
 struct study_point {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};

@@ -19,10 +19,9 @@ namespace {
 
 using platforms::run_status;
 
-constexpr std::uint64_t slice_cycles = 1000;  // between looks at signals
 
 /// The networks side by side and the terminals they share.
-class transaction_machine : public sc_core::sc_module {
+class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
  public:
   transaction_machine(sc_core::sc_module_name name, const network& net, const traffic::transaction_plan& plan,
                       hw::packet_pool& pool, const events::hub& hub)
