@@ -45,7 +45,7 @@ class Jobs:
         need(time is not None and time > 0, row.where, f"{row.label()} takes no time on this machine; expected a run to compare with")
         return time
 
-    def fitting(self, rows, told):
+    def fitting(self, rows, report):
         """The rows without messages in pieces that together do not fit the memory of this machine."""
         kept = []
         for row in rows:
@@ -56,7 +56,7 @@ class Jobs:
             except MachineFailed as failed:
                 if failed.code != 2:
                     raise
-                told(f"{row.where}: left out: {first_line(failed)}")
+                report(f"{row.where}: left out: {first_line(failed)}")
         return kept
 
     def _collective(self, row, sets):
@@ -157,23 +157,23 @@ class Calibration:
                     residuals, self.values = after, tried
         return residuals
 
-    def _scan(self, residuals, told):
+    def _scan(self, residuals, report):
         """Moves each key by factors of two to the best place: where a key has no effect there is no slope to follow."""
         residuals = self._try_factors(residuals, (0.25, 0.5, 0.7, 1.4, 2.0, 4.0))
-        told(f"scan: rms {rms(self._fitted(residuals)):.3%}")
+        report(f"scan: rms {rms(self._fitted(residuals)):.3%}")
         return residuals
 
-    def _refine(self, residuals, told):
+    def _refine(self, residuals, report):
         """Ever smaller factors: times react in steps, and between two of them a slope leads nowhere."""
         for width in (0.2, 0.1, 0.05, 0.025, 0.0125):
             residuals = self._try_factors(residuals, (1 / (1 + width), 1 + width))
-        told(f"refined: rms {rms(self._fitted(residuals)):.3%}")
+        report(f"refined: rms {rms(self._fitted(residuals)):.3%}")
         return residuals
 
-    def fit(self, rounds=12, told=lambda text: None):
+    def fit(self, rounds=12, report=lambda text: None):
         """Fits; returns the residuals before and after."""
         first = residuals = self._first()
-        residuals = self._scan(residuals, told)
+        residuals = self._scan(residuals, report)
         damping = 0.01
         for number in range(rounds):
             columns = self._derivatives(residuals)
@@ -192,10 +192,10 @@ class Calibration:
             else:
                 break
             self.values, residuals, damping = tried, after, damping / 10
-            told(f"round {number + 1}: rms {rms(self._fitted(residuals)):.3%}")
+            report(f"round {number + 1}: rms {rms(self._fitted(residuals)):.3%}")
             if max(map(abs, move)) < 1e-4:
                 break
-        self._refine(residuals, told)
+        self._refine(residuals, report)
         self.values = self._rounded(self.values)
         return first, self.residuals(self.values)
 

@@ -36,7 +36,7 @@ class NotPrinted(Exception):
 
 
 class Printed(io.TextIOWrapper):
-    """Standard output whose errors are told from those of files; that its reader has gone is no error of it."""
+    """Standard output whose errors differ from those of files (NotPrinted); a reader that has gone is no such error."""
 
     def write(self, text):
         try:

@@ -108,7 +108,7 @@ def draw_edge(picture, layout, match, link, scale):
 
 def spread(layout, number, count):
     """(x, y) of the router that the machine gives to block `number` of `count`: evenly along a path that winds through
-    the rows (place_cube in models/fabric; --print-map tells the same)."""
+    the rows (place_cube in models/fabric; --print-map prints the same names)."""
     step = (2 * number + 1) * layout.router_columns * layout.router_rows // (2 * count)
     y, along = divmod(step, layout.router_columns)
     return (along if y % 2 == 0 else layout.router_columns - 1 - along), y

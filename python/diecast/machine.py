@@ -28,8 +28,8 @@ class NoBinary(BadInput, FileNotFoundError):
 
 
 def first_line(failed):
-    """What the binary said first, in one line."""
-    return (failed.stderr.strip().splitlines() or [f"exit {failed.code} without a word"])[0]
+    """The first line that the binary printed to stderr."""
+    return (failed.stderr.strip().splitlines() or [f"exit {failed.code} without a message"])[0]
 
 
 def find_binary(platform="diecast-pod"):

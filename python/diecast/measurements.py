@@ -204,14 +204,14 @@ class OsuTable:
         return self.window * size / rate * 1000
 
 
-def read(path, in_place=False, window=64, told=lambda text: None):
+def read(path, in_place=False, window=64, report=lambda text: None):
     """The rows of a table in any of these forms. Raises BadMeasurements."""
     text = inputs.text_of(path, BadMeasurements)
     if re.search(NCCL_HEAD.pattern, text):
         log = NcclLog(path, in_place)
         rows = log.read(text)
         if log.empty:
-            told(f"{path}: {log.empty} rows of 0 bytes are left out")
+            report(f"{path}: {log.empty} rows of 0 bytes are left out")
     elif re.search(OSU_HEAD.pattern, text, re.IGNORECASE):
         rows = OsuTable(path, window).read(text)
     else:
@@ -219,7 +219,7 @@ def read(path, in_place=False, window=64, told=lambda text: None):
              "with the names of their columns, or a CSV file without comments")
         rows, unended = read_csv(path, text)
         if unended:
-            told(f"{path}: {unended} rows of runs without an end are left out")
+            report(f"{path}: {unended} rows of runs without an end are left out")
     need(rows, path, "no row")
     return rows
 

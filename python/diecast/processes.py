@@ -22,7 +22,7 @@ from diecast.inputs import BadInput, data_of
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PATIENCE_S = 5  # what a run may take to write how far it was
 BY_SIGNAL = {128 + n for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)}
-# Ends at once when it is told that the folder has gone; else it removes what a dying run may still write there, too.
+# Ends at once when it reads that the folder has gone; else removes it several times, as a dying run may still write there.
 KEEPER = 'trap "" HUP INT TERM; read -r gone && exit; n=0; while [ $n -lt 20 ]; do rm -rf -- "$1"; n=$((n + 1)); sleep 0.05; done'
 
 _prctl = ctypes.CDLL(None).prctl

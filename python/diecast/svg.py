@@ -156,7 +156,7 @@ def value_axis(picture, marks, x_of, bottom, text):
     picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, text, size=10, anchor="middle")
 
 
-def told(value):
+def tip_text(value):
     """A number as tool tips have it."""
     return f"{value:,.1f}" if value >= 100 else f"{value:.3g}"
 
@@ -182,7 +182,7 @@ def stacked_bars(title, unit, names, rows, width=900, left=190, axis=None):
         before = 0
         for part, value in enumerate(values):
             picture.rectangle(x_of(before), y, x_of(before + value) - x_of(before), row_height - 2,
-                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {told(value)} {unit}")
+                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {tip_text(value)} {unit}")
             before += value
     return picture.text()
 
