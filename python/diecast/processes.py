@@ -26,7 +26,6 @@ BY_SIGNAL = {128 + n for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, sig
 KEEPER = 'trap "" HUP INT TERM; read -r gone && exit; n=0; while [ $n -lt 20 ]; do rm -rf -- "$1"; n=$((n + 1)); sleep 0.05; done'
 
 _prctl = ctypes.CDLL(None).prctl
-_lock = threading.RLock()  # a signal handler may come while it is held
 _running = set()
 _stopped = []  # the signal that ends the script
 _waiting = []  # whether the main thread waits for a run
@@ -65,11 +64,12 @@ def waits():
 
 
 def stop(number):
-    """Ends the runs under way; no further one starts. Once more: kills them."""
-    with _lock:
-        for process in _running:
-            process.kill() if _stopped else process.terminate()
-        _stopped.append(number)
+    """Ends the runs under way; no further one starts. Once more: kills them. A signal handler calls it, so it takes no lock: a
+    thread that starts a run could hold it and wait in fork() for one that the interrupted code holds."""
+    again = bool(_stopped)
+    _stopped.append(number)
+    for process in list(_running):
+        process.kill() if again else process.terminate()
 
 
 def _popen(command, **options):
@@ -92,14 +92,13 @@ def _start(command, death, options):
         if os.getppid() != parent:  # it died before
             os._exit(1)
 
-    with _lock:
-        if _stopped:
-            raise Stopped(_stopped[0])
-        process = _popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent, **options)
-        _running.add(process)
-        if _stopped:  # while it started
-            process.terminate()
-        return process
+    if _stopped:
+        raise Stopped(_stopped[0])
+    process = _popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent, **options)
+    _running.add(process)
+    if _stopped:  # while it started
+        process.terminate()
+    return process
 
 
 def _ended(process):
@@ -124,8 +123,7 @@ def finished(command, *, stdout=subprocess.PIPE, stderr=subprocess.PIPE, death=s
         try:
             stdout, stderr = _ended(process)
         finally:
-            with _lock:
-                _running.discard(process)
+            _running.discard(process)
         done = Done(process.returncode, stdout, stderr)
     finally:
         if threading.current_thread() is threading.main_thread():

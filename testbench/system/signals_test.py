@@ -118,6 +118,34 @@ endings.end_with(main)
             self.assertEqual((done.returncode, done.stderr), (143, "scripts/-c: interrupted\n"))
             self.assertEqual(list(self.temporary.iterdir()), [])
 
+    def test_a_signal_does_not_wait_for_a_run_that_starts(self):
+        """The thread that starts it may wait for what the interrupted code holds, as fork() does for the lock of a pool."""
+        code = """
+import threading
+from diecast import processes
+starting, stopped = threading.Event(), threading.Event()
+started = processes._popen
+def popen(command, **options):
+    starting.set()
+    stopped.wait()
+    return started(command, **options)
+processes._popen = popen
+def run():
+    try:
+        processes.finished(["sleep", "1000"])
+    except processes.Stopped:
+        print("stopped")
+thread = threading.Thread(target=run)
+thread.start()
+starting.wait()
+processes.stop(15)
+stopped.set()
+thread.join()
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=harness.limit_s(60),
+                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "stopped\n", ""))
+
     def test_what_is_ignored_stays_so(self):
         script = self.start("bash", "-c", f"trap '' HUP; exec {harness.ROOT}/scripts/sweep {harness.ROOT}/docs/examples/root_place.json "
                             "--out s --jobs 1", env={**os.environ, "DIECAST_BIN": str(self.folder / "bin")})
