@@ -25,7 +25,8 @@ bool has_data(traffic::transaction_op op) {
 
 abi::packet_kind kind_of(traffic::transaction_op op) {
   if (op == traffic::transaction_op::read) return abi::packet_kind::read_request;
-  return op == traffic::transaction_op::atomic ? abi::packet_kind::atomic_add : abi::packet_kind::write_request;
+  return op == traffic::transaction_op::atomic ? abi::packet_kind::atomic_add
+                                               : abi::packet_kind::write_request;
 }
 
 }  // namespace
@@ -54,9 +55,6 @@ transaction_traffic::transaction_traffic(sc_core::sc_module_name name,
   }
   for (interface& i : interfaces_) i.leaving.resize(networks_[0]->lanes());
   for (std::uint32_t s = 0; s < streams_.size(); ++s) at(0, event_kind::issue, s);
-  SC_METHOD(act);
-  sensitive << wake_;
-  dont_initialize();
 }
 
 void transaction_traffic::at(std::uint64_t cycle, event_kind kind, std::uint32_t place,
@@ -68,7 +66,7 @@ void transaction_traffic::at(std::uint64_t cycle, event_kind kind, std::uint32_t
 void transaction_traffic::wake_at(std::uint64_t cycle) {
   if (cycle >= armed_) return;
   armed_ = cycle;
-  wake_.notify(to_sc(clock_.cycles(cycle) - now()));
+  wake_.set(clock_.cycles(cycle));
 }
 
 void transaction_traffic::act() {
@@ -226,8 +224,8 @@ void transaction_traffic::take_request(std::uint32_t place, const packet& p, std
     r.first = cycle + noc_.access_cycles;
     r.last = r.first + data_flits(r.bytes);
   } else {
-    const double cycles =
-        static_cast<double>(std::max(p.header.request_bytes, p.header.payload_bytes)) / noc_.dram_bytes_per_cycle;
+    const double cycles = static_cast<double>(std::max(p.header.request_bytes, p.header.payload_bytes)) /
+                          noc_.dram_bytes_per_cycle;
     double& free = controller_free_[controller];
     const double start = std::max(free, static_cast<double>(cycle + noc_.dram_access_cycles));
     free = start + cycles;
@@ -255,7 +253,8 @@ void transaction_traffic::respond(std::uint32_t place, std::uint64_t cycle) {
   request& r = own.requests.front();
   if (const std::uint64_t start = read_from(place % nodes_, r, cycle); start > cycle)
     return at(start, event_kind::respond, place);
-  if (transactions_.at(r.transaction).op == traffic::transaction_op::posted_write) return served(place, cycle);
+  if (transactions_.at(r.transaction).op == traffic::transaction_op::posted_write)
+    return served(place, cycle);
   abi::packet_header h;
   h.kind = r.kind == abi::packet_kind::read_request ? abi::packet_kind::read_response
                                                     : abi::packet_kind::write_response;
@@ -272,8 +271,7 @@ void transaction_traffic::served(std::uint32_t place, std::uint64_t cycle) {
   interface& own = interfaces_[place];
   ins_[place].send_credit(own.requests.front().vc, 1, clock_.cycles(cycle + noc_.credit_cycles));
   own.requests.pop_front();
-  if (!own.requests.empty())
-    at(std::max(cycle, own.requests.front().first), event_kind::respond, place);
+  if (!own.requests.empty()) at(std::max(cycle, own.requests.front().first), event_kind::respond, place);
 }
 
 /// Flits have left the interface.

@@ -3,10 +3,10 @@
 //
 // A core issues the operations of its stream in each network: a request to the target and, but for posted
 // writes, a response from there. Transactions longer than noc.max_packet_bytes take several packets. Requests
-// wait in a short queue at their target; those beyond it wait in the network. A terminal answers in order, one
-// response at a time (one stream per terminal and network), noc.access_cycles after the request has arrived or
-// as soon as the response before has left. Memory controllers have a latency and a data rate of their own,
-// which all their terminals share in the order in which requests arrive.
+// wait in a short queue at their target; those beyond it wait in the network. A terminal answers in order,
+// one response at a time (one stream per terminal and network), noc.access_cycles after the request has
+// arrived or as soon as the response before has left. Memory controllers have a latency and a data rate of
+// their own, which all their terminals share in the order in which requests arrive.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "models/config/machine_config.hpp"
@@ -59,7 +60,6 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   [[nodiscard]] std::uint64_t unfinished() const;
 
  private:
-  SC_HAS_PROCESS(transaction_traffic);
   static constexpr std::uint32_t none = UINT32_MAX;
 
   struct request {
@@ -67,7 +67,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
     abi::packet_kind kind{};
     std::uint8_t vc{};  ///< it came by
     std::uint64_t transaction{};
-    std::uint32_t bytes{};        ///< of the response
+    std::uint32_t bytes{};          ///< of the response
     std::uint64_t first{}, last{};  ///< cycles in which the response's first and last flit can leave
     bool reading{};                 ///< the core's memory has been asked
   };
@@ -150,7 +150,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t sequence_{};
   std::uint64_t armed_{UINT64_MAX};
-  sc_core::sc_event wake_{"wake"};
+  alarm wake_{*this, [this] { act(); }};
   std::deque<fabric_in> ins_;
   std::deque<fabric_out> outs_;
   results results_;
