@@ -204,7 +204,7 @@ class cube_noc : public sc_core::sc_module,
   const bool wormhole_;
   const bool study_;
   const bool transactions_;  ///< a study of requests and responses, with credits at the terminals
-  const bool one_leg_;  ///< packets for this cube cannot be on a wrong one
+  const bool one_leg_;       ///< packets for this cube cannot be on a wrong one
   /// Of a router: input buffer to grant (head), grant to the next router's input buffer.
   const std::uint32_t head_delay_, latency_;
   const std::uint64_t way_out_;  ///< grant to the arrival at the wall, cycles

@@ -137,7 +137,8 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
       outputs_.back() = {topology_.eject_link(sip_, cube_, t), nullptr, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
-        p.ports.back().credits[vc] = is_request(static_cast<std::uint8_t>(vc)) ? queues[t] : wall_capacity_[vc];
+        p.ports.back().credits[vc] =
+            is_request(static_cast<std::uint8_t>(vc)) ? queues[t] : wall_capacity_[vc];
         if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
       }
     }

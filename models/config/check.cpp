@@ -141,8 +141,7 @@ verdict stages_fill_hop(const machine_config& c) {
 }
 
 verdict dynamic_vcs_split(const machine_config& c) {
-  const bool wraps =
-      c.noc.topology != noc_topology::mesh && c.noc.topology != noc_topology::crossbar;
+  const bool wraps = c.noc.topology != noc_topology::mesh && c.noc.topology != noc_topology::crossbar;
   if (!wraps || !c.noc.dateline_vcs || c.noc.vcs_taken != vc_policy::dynamic) return {};
   if (!c.noc.vcs || *c.noc.vcs % 2 == 0) return {};
   return broken_rule{"does not split into the two VC sets that a torus or ring needs",
@@ -161,7 +160,8 @@ verdict oneway_directions(const machine_config& c) {
     const auto sides = split(pair, '_');
     const auto horizontal = [](const std::string& s) { return s == "east" || s == "west"; };
     const auto vertical = [](const std::string& s) { return s == "north" || s == "south"; };
-    if ((horizontal(sides[0]) && vertical(sides[1])) || (vertical(sides[0]) && horizontal(sides[1]))) continue;
+    if ((horizontal(sides[0]) && vertical(sides[1])) || (vertical(sides[0]) && horizontal(sides[1])))
+      continue;
     return broken_rule{"is no horizontal and vertical direction", pair, expected};
   }
   return {};

@@ -175,18 +175,18 @@ struct noc_block {
   bool reduce{false};  ///< routers combine packets up a tree
   std::uint64_t reduce_cycles{4};
   std::uint64_t reduce_bytes_per_cycle{256};
-  std::uint64_t reduce_buffer_kib{32};  ///< of each input of a router
+  std::uint64_t reduce_buffer_kib{32};   ///< of each input of a router
   std::string directions{"east_north"};  ///< of torus_oneway, by network
   std::uint64_t networks{1};             ///< side by side, of transactions
   // Of transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
   noc_replay replay{noc_replay::open};
-  std::uint64_t window{64};         ///< transactions of a core and network under way
-  std::uint64_t request_queue{4};   ///< of a core, requests
-  std::uint64_t access_cycles{60};  ///< request at a core to its response
-  double tile_bytes_per_cycle{1e6};   ///< read from the memory of a core, for all networks
+  std::uint64_t window{64};          ///< transactions of a core and network under way
+  std::uint64_t request_queue{4};    ///< of a core, requests
+  std::uint64_t access_cycles{60};   ///< request at a core to its response
+  double tile_bytes_per_cycle{1e6};  ///< read from the memory of a core, for all networks
   std::uint64_t completion_cycles{16};
   std::uint64_t barrier_cycles{0};  ///< the least of one
-  std::string dram_tiles{"none"};  ///< terminals of each controller
+  std::string dram_tiles{"none"};   ///< terminals of each controller
   std::uint64_t dram_request_queue{6};
   std::uint64_t dram_access_cycles{160};
   double dram_bytes_per_cycle{24};  ///< of a controller

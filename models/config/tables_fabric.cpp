@@ -15,11 +15,12 @@ constexpr double most_ns = 1e6;
 block_table noc_table() {
   using b = noc_block;
   return rows<b>(&machine_config::noc, "noc", "Network of routers of a cube.")
-      .choice(&b::topology, "topology", {"mesh", "torus", "ring", "crossbar", "torus_oneway"},
-              "How routers are joined: a ring takes columns x rows routers in order of their numbers; a "
-              "crossbar is one router with every terminal; the links of a torus_oneway lead in one direction per "
-              "dimension, see noc.directions.",
-              assumption)
+      .choice(
+          &b::topology, "topology", {"mesh", "torus", "ring", "crossbar", "torus_oneway"},
+          "How routers are joined: a ring takes columns x rows routers in order of their numbers; a "
+          "crossbar is one router with every terminal; the links of a torus_oneway lead in one direction per "
+          "dimension, see noc.directions.",
+          assumption)
       .count(&b::columns, "columns", "", 1, 128, "Routers from west to east.", assumption)
       .count(&b::rows, "rows", "", 1, 128, "Routers from south to north.", assumption)
       .real(&b::clock_ghz, "clock_ghz", "GHz", 0.001, 100, "Clock of routers, PEs and IPCQ.",
@@ -84,10 +85,11 @@ block_table noc_table() {
       .count(&b::comm_weight, "comm_weight", "", 1, 256, "Weight of class comm.", assumption)
       .count(&b::message_weight, "message_weight", "", 1, 256, "Weight of class message.", assumption)
       .count(&b::sideband_weight, "sideband_weight", "", 1, 256, "Weight of class sideband.", assumption)
-      .boolean(&b::vc_round_robin, "vc_round_robin",
-               "Where VC and switch are allocated together (noc.vc_alloc_cycles 0), a head tries the VCs of an "
-               "output in turn; false: from the first on.",
-               assumption)
+      .boolean(
+          &b::vc_round_robin, "vc_round_robin",
+          "Where VC and switch are allocated together (noc.vc_alloc_cycles 0), a head tries the VCs of an "
+          "output in turn; false: from the first on.",
+          assumption)
       .boolean(
           &b::leg_vcs, "leg_vcs",
           "One VC per leg of a route (source cube, transit, destination); false shows the cycle it prevents.",
@@ -117,27 +119,32 @@ block_table noc_table() {
              "Contributions that wait in a router for others, per input; holds a ring of ipcq.n_slots x "
              "ipcq.slot_bytes.",
              assumption)
-      .text(&b::directions, "directions", "(east|west|north|south)_[a-z]+(,[a-z]+_[a-z]+)*",
-            "Of noc.topology torus_oneway: the two directions of its links, in the order packets take them; a "
-            "list has a pair for each of noc.networks.",
-            assumption)
+      .text(
+          &b::directions, "directions", "(east|west|north|south)_[a-z]+(,[a-z]+_[a-z]+)*",
+          "Of noc.topology torus_oneway: the two directions of its links, in the order packets take them; a "
+          "list has a pair for each of noc.networks.",
+          assumption)
       .count(&b::networks, "networks", "", 1, 8,
              "Networks side by side that join the same terminals, of diecast-noc --traffic transactions.",
              assumption)
-      .choice(&b::replay, "replay", {"open", "closed"},
-              "When the operations of a transaction file are issued. open: at their recorded times. closed: the "
-              "recorded gap after the operation before, of a barrier after its simulated end.",
-              assumption)
+      .choice(
+          &b::replay, "replay", {"open", "closed"},
+          "When the operations of a transaction file are issued. open: at their recorded times. closed: the "
+          "recorded gap after the operation before, of a barrier after its simulated end.",
+          assumption)
       .count(&b::window, "window", "", 1, 65'536,
-             "Transactions that a core may have under way in a network before the next one waits.", assumption)
+             "Transactions that a core may have under way in a network before the next one waits.",
+             assumption)
       .count(&b::request_queue, "request_queue", "", 1, 65'536,
              "Requests that wait or are served at a terminal; further ones wait in the network.", assumption)
       .count(&b::access_cycles, "access_cycles", "cycles", 1, 65'536,
              "At a terminal, arrival of a request to the start of its response.", assumption)
       .real(&b::tile_bytes_per_cycle, "tile_bytes_per_cycle", "B", 0.001, 1e6,
-            "Data rate of reads from the memory of a core, shared by its terminals in all networks.", assumption)
+            "Data rate of reads from the memory of a core, shared by its terminals in all networks.",
+            assumption)
       .count(&b::completion_cycles, "completion_cycles", "cycles", 0, 65'536,
-             "Arrival of the last response of a barrier to its end: counters and the core's poll.", assumption)
+             "Arrival of the last response of a barrier to its end: counters and the core's poll.",
+             assumption)
       .count(&b::barrier_cycles, "barrier_cycles", "cycles", 0, 65'536,
              "Least cycles of a barrier: what one takes that finds nothing under way.", assumption)
       .text(&b::dram_tiles, "dram_tiles", "none|[0-9]+_[0-9]+([,/][0-9]+_[0-9]+)*",

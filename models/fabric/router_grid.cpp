@@ -42,7 +42,8 @@ router_grid::router_grid(const config::noc_block& noc, unsigned network) {
 
 bool router_grid::has(router_index router, side s) const {
   if (oneway_) {
-    return s == (east_ ? side::east : side::west) ? wraps_x_ : s == (north_ ? side::north : side::south) && wraps_y_;
+    return s == (east_ ? side::east : side::west) ? wraps_x_
+                                                  : s == (north_ ? side::north : side::south) && wraps_y_;
   }
   switch (s) {
     case side::north: return wraps_y_ || row(router) + 1U < rows_;

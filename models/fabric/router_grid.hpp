@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the routers of a cube are joined, and the way from one to another, as arithmetic: mesh and torus
-// (dimension order, X first), ring (a torus of one row), crossbar (one router), and the torus whose links lead
-// in one direction per dimension, taken in the order that noc.directions gives.
+// (dimension order, X first), ring (a torus of one row), crossbar (one router), and the torus whose links
+// lead in one direction per dimension, taken in the order that noc.directions gives.
 //
 // A dimension of a torus or ring wraps when it has three routers or more: with two, the way round would be
 // a second pair of links that nobody takes. The shorter way is taken, the positive one when both are equal.
 // One-way, a dimension wraps from two routers on.
 //
-// One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even one
-// and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
+// One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even
+// one and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
 // wrap link do not share VCs with those that start behind it.
 //
 // Datelines: the buffers behind the links of a dimension that wraps are in two sets. A packet is in set 0
@@ -103,7 +103,7 @@ class router_grid {
   bool oneway_{};
   bool y_first_{};
   bool east_{true}, north_{true};  ///< where the links of a one-way torus lead
-  std::vector<place> places_;  ///< by router: cheaper than a division per hop
+  std::vector<place> places_;      ///< by router: cheaper than a division per hop
 };
 
 }  // namespace diecast::fabric

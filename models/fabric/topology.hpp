@@ -133,8 +133,8 @@ struct hop {
 
 /// What a topology is for.
 enum class purpose : std::uint8_t {
-  machine,       ///< a pod, as the config says
-  network_study,  ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
+  machine,           ///< a pod, as the config says
+  network_study,     ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
   transaction_study  ///< likewise with the classes request, which keeps its VC, and response
 };
 

@@ -12,8 +12,8 @@
 
 namespace diecast::traffic {
 
-/// posted_write: a write that is not acknowledged. barrier: waits until every transaction issued before by its
-/// core in its network is complete.
+/// posted_write: a write that is not acknowledged. barrier: waits until every transaction issued before by
+/// its core in its network is complete.
 enum class transaction_op : std::uint8_t { read, write, posted_write, atomic, barrier };
 inline constexpr unsigned transaction_ops = 5;
 [[nodiscard]] const char* to_string(transaction_op op);

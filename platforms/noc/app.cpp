@@ -96,7 +96,8 @@ int run_checked(int argc, char** argv) {
   const platforms::loaded_config given = app::load_config(o, "noc_default.json");
   const config::machine_config& written = given.config;
   const study_point common = common_point(o, written);
-  const auto purpose = o.transactions.empty() ? fabric::purpose::network_study : fabric::purpose::transaction_study;
+  const auto purpose =
+      o.transactions.empty() ? fabric::purpose::network_study : fabric::purpose::transaction_study;
   const network net(adapt(written, common.packet_flits), purpose);
   if (o.dump_config) return print(platforms::dump_config(net.config)), 0;
   if (o.check_config) return print(network_text(net, common.packet_flits)), 0;

@@ -112,7 +112,8 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
     }
   }
   if (!o.transactions.empty()) {
-    for (const char* name : {"vcd", "timeline"}) refuse(name, "cannot be combined with --traffic transactions");
+    for (const char* name : {"vcd", "timeline"})
+      refuse(name, "cannot be combined with --traffic transactions");
   }
   if (recorded || o.pattern != traffic::node_pattern::hotspot) {
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "requires --traffic hotspot");

@@ -88,11 +88,13 @@ class transaction_reader {
 
   void line(std::string_view text) {
     const std::string where = fmt::format("{}:{}", plan_.file, ++number_);
-    if (text.find_first_not_of(" \t\r") == std::string_view::npos || problems_.size() >= most_problems) return;
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos || problems_.size() >= most_problems)
+      return;
     const auto tree = platforms::read_json(text, where, problems_);
     if (!tree) return;
     if (tree->object() == nullptr) {
-      problems_.push_back({where, "is no object", describe(*tree), "{\"core\": [0, 0], \"op\": \"read\", ...}"});
+      problems_.push_back(
+          {where, "is no object", describe(*tree), "{\"core\": [0, 0], \"op\": \"read\", ...}"});
       return;
     }
     line_fields fields(*tree->object(), where, problems_);
@@ -130,7 +132,8 @@ class transaction_reader {
   }
 
   stream_state& stream_of(std::uint32_t core, std::uint32_t network) {
-    const auto [at, fresh] = streams_.emplace(std::pair{core, network}, stream_state{plan_.streams.size(), {}});
+    const auto [at, fresh] =
+        streams_.emplace(std::pair{core, network}, stream_state{plan_.streams.size(), {}});
     if (fresh) plan_.streams.push_back({core, network, {}});
     return at->second;
   }
@@ -164,8 +167,8 @@ traffic::transaction_plan read_transactions(const std::filesystem::path& file,
                                             const config::machine_config& config) {
   (void)traffic::controllers_of(config.noc);
   if (config.noc.flow != config::noc_flow::wormhole)
-    throw user_error(problem{"noc.flow", "transactions stream through interfaces", "virtual_cut_through",
-                             "wormhole"});
+    throw user_error(
+        problem{"noc.flow", "transactions stream through interfaces", "virtual_cut_through", "wormhole"});
   const platforms::input_file& input = platforms::read_input("--traffic transactions", file);
   if (!input.failure.empty())
     throw user_error(

@@ -33,9 +33,9 @@ inline constexpr std::uint64_t slice_cycles = 1000;
 struct study_point {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};
   traffic::hotspot hot;
-  std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
+  std::shared_ptr<const replay_trace> replay;                     ///< null: the pattern
   std::shared_ptr<const traffic::transaction_plan> transactions;  ///< null: the pattern or replay
-  double rate{0.1};                            ///< flits per node and cycle
+  double rate{0.1};                                               ///< flits per node and cycle
   std::uint32_t packet_flits{5};
   std::uint64_t cycles{10'000};        ///< measured
   std::uint64_t warmup_cycles{2'000};  ///< before that

@@ -132,7 +132,10 @@ std::uint32_t destination_of(const network_description& n, traffic_plan::pattern
 std::string network_description::text() const {
   return fmt::format(
       "{} {}x{}, {} classes x {} lanes x {} VCs, {}, {}{}, stages {}+{} {}, credit {}, buffer {}",
-      oneway ? "one-way torus" : torus ? "torus" : "mesh", columns, rows, classes, lanes(), vcs, dynamic ? "dynamic" : "per_flow",
+      oneway  ? "one-way torus"
+      : torus ? "torus"
+              : "mesh",
+      columns, rows, classes, lanes(), vcs, dynamic ? "dynamic" : "per_flow",
       whole_packets ? "whole packets" : "wormhole", hold ? " held" : "", front, back,
       pipelined ? "pipelined" : "in sequence", credit, fmt::join(buffer, "/"));
 }

@@ -129,7 +129,8 @@ TEST_CASE("one-way tori take the directions of their network in order, around wh
     for (std::uint16_t to = 0; to < 120; ++to) {
       std::uint16_t at = from;
       std::uint32_t links = 0;
-      for (; at != to && links < 22; ++links) at = first.next(at, static_cast<side>(first.towards(at, to).side));
+      for (; at != to && links < 22; ++links)
+        at = first.next(at, static_cast<side>(first.towards(at, to).side));
       REQUIRE(at == to);
       REQUIRE(links == first.distance(from, to));
       const std::uint32_t there_and_back = links + first.distance(to, from);
@@ -146,7 +147,8 @@ TEST_CASE("who has crossed the wrap link of a one-way torus keeps to VCs of its 
   const topology t(c, purpose::network_study);
   CHECK(t.lanes() == 2);
   const auto set = [&](router_index at, terminal_index to, unsigned from_set) {
-    return t.dateline_set_of(t.next_hop({}, {}, at, to, t.vc(topology::study_class, 0, 0, from_set)).vcs.first);
+    return t.dateline_set_of(
+        t.next_hop({}, {}, at, to, t.vc(topology::study_class, 0, 0, from_set)).vcs.first);
   };
   CHECK(set(1, 2, 0) == 0);
   CHECK(set(3, 1, 0) == 1);  // the wrap link

@@ -170,9 +170,8 @@ random_study any_study() {
   };
   random_study s;
   config::noc_block& n = s.config.noc;
-  n.topology =
-      *rc::gen::element(noc_topology::mesh, noc_topology::torus, noc_topology::ring, noc_topology::crossbar,
-                        noc_topology::torus_oneway);
+  n.topology = *rc::gen::element(noc_topology::mesh, noc_topology::torus, noc_topology::ring,
+                                 noc_topology::crossbar, noc_topology::torus_oneway);
   n.directions = *rc::gen::element<std::string>("east_north", "south_west", "west_north");
   n.columns = count(1, 5);
   n.rows = count(1, 4);
