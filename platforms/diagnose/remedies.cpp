@@ -138,7 +138,8 @@ const observation* treatment::give(const remedy_set& some, const delay& d) {
   const observation* o =
       t_.attempt(fmt::format("{}{}", fmt::join(names, ", "), by), more, signs::count, {1, bad_.wall_s});
   all_tried_ = all_tried_ && o != nullptr;
-  return last_ = o;
+  if (o != nullptr) last_ = o;
+  return o;
 }
 
 /// All of them, later and later, until results are right: the best, null when none helps.

@@ -90,9 +90,9 @@ const observation* trials::attempt(const std::string& name, const changes& more,
       keep(lab_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
   // What another machine would refuse says nothing about this one.
   if (what == signs::count && o.exit_code != 2) merge(open_, seen_in(o));
-  last_ = {more, {}, 0, o.wall_s};
   if (o.timed_out) return skip(name), nullptr;
   if (o.exit_code == 2) return answer(name, "is refused: " + o.complaint()), nullptr;
+  last_ = {more, {}, 0, o.wall_s};
   last_.after.add(fails(o));
   const observation* const told = until_told_apart(&o, name, std::max(c.patience * expected, least_s));
   if (told != &o && what == signs::count) merge(open_, seen_in(*told));

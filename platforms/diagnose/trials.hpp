@@ -212,7 +212,7 @@ class trials {
     rate after;
     std::uint32_t next_draw{};
     double wall_s{};
-  } last_;  ///< the last experiment
+  } last_;  ///< the last experiment that was made
   std::string prefix_;
   bool cured_{};                      ///< with them results are right
   bool unfinished_{};                 ///< the run as given was stopped
