@@ -37,8 +37,8 @@ class rings : public formula_base {
     };
     double ns = step_.first_use_ns(lanes > 1 ? 2 * pair_registers : 2 * half_registers - 1) + end_ns();
     // Two looks before the first message. Once the free slots are used up, every message needs a look at them
-    // and one at what has come.
-    const double messages = passes * steps * slots;
+    // and one at what has come; an all-reduce of single slots is woken by events before it would look.
+    const double messages = passes < 2 || slots > 1 ? passes * steps * slots : 0;
     ns += (2 + 2 * std::max(0.0, messages - d(c_.ipcq.n_slots))) * step_.register_ns();
     ns += steps * step_ns(reduces ? e : copy);
     if (passes > 1) ns += steps * step_ns(copy);
