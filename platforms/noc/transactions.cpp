@@ -46,9 +46,14 @@ class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
     order.run(std::string(this->name()) + ".bindings", bindings);
   }
 
+  [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
+
   hw::fault_sink faults;
   std::deque<std::optional<hw::cube_noc>> nocs;
   std::optional<hw::transaction_traffic> traffic;
+
+ private:
+  hw::agenda agenda_{"agenda"};
 };
 
 /// To the end, or to what ends it before.
