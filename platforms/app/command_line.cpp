@@ -19,7 +19,7 @@ namespace {
 namespace po = boost::program_options;
 
 /// Flags that some binaries have and others lack.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 38> flags_of_binaries{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 39> flags_of_binaries{
     {{"pattern", "diecast-hbm"},
      {"read-fraction", "diecast-hbm"},
      {"requests", "diecast-hbm"},
@@ -44,6 +44,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 38> flags_of
      {"ranks", "diecast-pod"},
      {"team", "diecast-pod"},
      {"iters", "diecast-pod"},
+     {"jitter", "diecast-pod"},
      {"warmup", "diecast-pod"},
      {"data", "diecast-pod"},
      {"no-data", "diecast-pod"},

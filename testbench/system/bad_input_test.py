@@ -193,10 +193,12 @@ class BadInput(harness.Case):
                 self.refused_by([*job[:-1], moved, "--out", "out", *edited], "--out: would overwrite what ",
                                 self.folder / "out" / in_out, text)
                 if name == "pod":
-                    (self.folder / "out" / in_out).rename(self.folder / "diagnosis.json")
-                    self.refused_by([*job[:-1], value[:-len(file)] + "diagnosis.json", "--diagnose"],
-                                    "--diagnose: would overwrite what ", self.folder / "diagnosis.json", text)
-                    (self.folder / "diagnosis.json").unlink()
+                    kept = self.folder / "diagnosis" / "diagnosis.json"
+                    kept.parent.mkdir()
+                    (self.folder / "out" / in_out).rename(kept)
+                    self.refused_by([*job[:-1], value[:-len(file)] + "diagnosis/diagnosis.json", "--diagnose"],
+                                    "--out: would overwrite what ", kept, text)
+                    shutil.rmtree(kept.parent)
                 shutil.rmtree(self.folder / "out")
 
     def refused_by(self, words, says, input, text):
@@ -492,10 +494,12 @@ class Outputs(harness.Case):
                 self.unwritable("--out", f"of_{name}", holds=[f"holds {name}, which Diecast did not write"])
                 self.assertEqual(own.read_text(), "{} // mine")
                 if name.startswith("diagnosis"):
-                    own.rename(self.folder / name)
-                    self.unwritable("--diagnose", holds=[f"--diagnose: would overwrite {name}, which Diecast did not write"])
-                    self.assertEqual((self.folder / name).read_text(), "{} // mine")
-                    (self.folder / name).unlink()
+                    kept = self.folder / "diagnosis" / name
+                    kept.parent.mkdir()
+                    own.rename(kept)
+                    self.unwritable("--diagnose", holds=[f"{name}, which Diecast did not write"])
+                    self.assertEqual(kept.read_text(), "{} // mine")
+                    shutil.rmtree(kept.parent)
 
     def test_what_was_edited_since_is_the_users(self):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")

@@ -17,6 +17,7 @@ FAULTS = harness.CONFIGS / "faults"
 # What a reader of result files may run, so that every field is there at least once: arguments, exit code.
 RUNS = {
     "plain": ([*harness.SMALL, "--bytes", "4KiB"], 0),
+    "jitter": ([*harness.SMALL, "--bytes", "4KiB", "--jitter", "3"], 0),
     "barrier": ([*harness.SMALL, "--collective", "barrier", "--ranks", "cube"], 0),
     "in_network": ([*harness.SMALL, *NETWORK, "--algorithm", "in_network", "--bytes", "4KiB"], 0),
     "workload": ([*harness.SMALL, "--workload", WORKLOADS / "overlapping_teams.json"], 0),
