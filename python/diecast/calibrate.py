@@ -7,12 +7,17 @@ from diecast import ping_pong
 from diecast.inputs import near
 from diecast.machine import MachineFailed, first_line, run
 from diecast.measurements import BadMeasurements, need
+from diecast.noise import Timing, timing
 from diecast.processes import scratch
 from diecast.studies import effective_config
 from diecast.trace import MESSAGE_BYTES
 from diecast.whole_file import write_whole
 
 STEP = 1.03  # of a key, for its derivative
+CLEAR = 5  # spreads by which twice or half of a key must move a row
+SURE = 0.1  # standard error of a key's logarithm, at most
+RANGE_SIGMAS = 2.326  # expected range of five draws of a normal distribution, in standard deviations
+LEAST_NOISE = 1e-4  # of a time: what no spread is taken to be below
 
 
 def solve(matrix, right):
@@ -39,11 +44,15 @@ class Jobs:
         self.pair, self.window = pair, window
 
     def time_ns(self, row, sets):
-        """The simulated time of a row on the machine with these sets. Raises MachineFailed, BadMeasurements."""
+        """The simulated time of a row on the machine with these sets, of draws the median. Raises as timing()."""
+        return self.timing(row, sets).median
+
+    def timing(self, row, sets):
+        """Its Timing. Raises MachineFailed, BadMeasurements."""
         sets = {**self.sets, **row.sets, **sets}
-        time = self._message(row, sets) if row.message else self._collective(row, sets)
-        need(time is not None and time > 0, row.where, f"{row.label()} takes no time on this machine; expected a run to compare with")
-        return time
+        found = self._message(row, sets) if row.message else self._collective(row, sets)
+        need(found.median > 0, row.where, f"{row.label()} takes no time on this machine; expected a run to compare with")
+        return found
 
     def fitting(self, rows, report):
         """The rows without messages in pieces that together do not fit the memory of this machine."""
@@ -62,18 +71,18 @@ class Jobs:
     def _collective(self, row, sets):
         results = self._run(row, sets, {**self.flags, **row.flags})
         need(len(results.runs) == 1, row.where, f"{len(results.runs)} runs of {row.label()}; expected one: a size, an algorithm")
-        found = results.runs[0]
-        need(row.ranks in (None, found["ranks"]), row.where, f"measured on {row.ranks} ranks, and this machine has "
-             f"{found['ranks']}; expected as many (--set, --ranks behind --)")
-        return found["time_ns"]
+        ranks = results.runs[0]["ranks"]
+        need(row.ranks in (None, ranks), row.where, f"measured on {row.ranks} ranks, and this machine has "
+             f"{ranks}; expected as many (--set, --ranks behind --)")
+        return timing(results)
 
     def _message(self, row, sets):
-        flags = dict(self.flags)
+        flags = {flag: value for flag, value in self.flags.items() if flag != "jitter"}  # the last of many iterations counts
         text = ping_pong.workload(row.message, int(row.flags["bytes"]), self.pair, flags.pop("ranks", "pe"), self.window)
         with scratch() as folder:
             path = folder / "ping_pong.json"
             write_whole(path, text)
-            return ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])
+            return Timing([ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])])
 
     def _run(self, row, sets, flags):
         return run(self.config, platform=self.platform, sets=sets, **{"no_data": True, **flags})
@@ -170,9 +179,70 @@ class Calibration:
         report(f"refined: rms {rms(self._fitted(residuals)):.3%}")
         return residuals
 
+    def _noise(self, timings, residuals):
+        """Standard deviation of every row's logarithm: by its draws, or by what the fit leaves."""
+        left = rms(self._fitted(residuals))
+        return [max(t.spread / t.median / RANGE_SIGMAS, left, LEAST_NOISE) for t in timings]
+
+    def _timings(self, values):
+        """Timings of the fitted rows; None when the machine does not take the values."""
+        rows = [row for row in self.rows if not row.held_out]
+        try:
+            with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
+                return list(pool.map(lambda row: self.jobs.timing(row, self._rounded(values)), rows))
+        except MachineFailed as failed:
+            if failed.code != 2:
+                raise
+            return None
+
+    def _responses(self, timings):
+        """{key: (derivative of every fitted row's logarithm over a factor of two, most spreads by which that moves a row)}."""
+        found = {}
+        for key, value in self.values.items():
+            slopes, most = [0.0] * len(timings), 0.0
+            for factor in (2, 0.5):
+                changed = {**self.values, key: max(1, round(value * factor)) if key in self.whole else value * factor}
+                others = self._timings(changed) if changed[key] != value else None
+                for n, (old, new) in enumerate(zip(timings, others or ())):
+                    moves = abs(new.median - old.median) / max(old.spread, new.spread, LEAST_NOISE * old.median)
+                    most = max(most, moves)
+                    slope = math.log(new.median / old.median) / math.log(changed[key] / value)
+                    slopes[n] = max(slopes[n], slope, key=abs)
+            found[key] = slopes, most
+        return found
+
+    def undetermined(self, residuals):
+        """{key: why} of the fitted keys that the rows do not determine."""
+        timings = self._timings(self._rounded(self.values))
+        responses, noise = self._responses(timings), self._noise(timings, residuals)
+        found = {key: f"twice or half of it moves no row by {CLEAR} times its spread (at most {most:.1f})"
+                 for key, (_, most) in responses.items() if most < CLEAR}
+        keys = [key for key in responses if key not in found]
+        columns = [[s / sigma for s, sigma in zip(responses[key][0], noise)] for key in keys]
+        normal = [[sum(a * b for a, b in zip(x, y)) + (i == j) * 1e-9 for j, y in enumerate(columns)]
+                  for i, x in enumerate(columns)]
+        for i, key in enumerate(keys):
+            error = math.sqrt(abs(solve(normal, [float(n == i) for n in range(len(keys))])[i]))
+            if error > SURE:
+                found[key] = f"noise or another fitted key explains what it changes (standard error {min(error, 9.99):.0%})"
+        return found
+
     def fit(self, rounds=12, report=lambda text: None):
-        """Fits; returns the residuals before and after."""
+        """Fits; returns the residuals before and after, and {key: why} of keys that the rows do not determine: these keep their
+        values, and the others are fitted again without them."""
+        unknown = {}
         first = residuals = self._first()
+        while self.values:
+            residuals = self._fit(residuals, rounds, report)
+            vague = self.undetermined(residuals)
+            unknown.update(vague)
+            if not vague:
+                break
+            self.values = {key: value for key, value in self.values.items() if key not in vague}
+            residuals = self.residuals(self.values)
+        return first, residuals, unknown
+
+    def _fit(self, residuals, rounds, report):
         residuals = self._scan(residuals, report)
         damping = 0.01
         for number in range(rounds):
@@ -197,7 +267,7 @@ class Calibration:
                 break
         self._refine(residuals, report)
         self.values = self._rounded(self.values)
-        return first, self.residuals(self.values)
+        return self.residuals(self.values)
 
 
 def rms(residuals):

@@ -4,13 +4,22 @@ import argparse
 import csv
 import io
 import os
+import re
 import sys
 
 from diecast import launchers
 from diecast.inputs import reads_config
+from diecast.noise import DRAWS
 from diecast.points import FILES
 from diecast.processes import kept
 from diecast.whole_file import output
+
+
+def draws(text):
+    """The type of --jitter: N or N:NS, as the platforms take it; 1: a single run."""
+    if not re.fullmatch("[0-9]{1,6}(:[0-9]{1,9})?", text) or int(text.partition(":")[0]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected N or N:NS with N of at least 1")
+    return text
 
 
 def csv_text(rows):
@@ -35,6 +44,8 @@ def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
         parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="as --workload behind --")
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
+    parser.add_argument("--jitter", type=draws, default=DRAWS, metavar="N[:NS]",
+                        help=f"medians of N runs whose PEs start up to NS later at random; 1: single runs ({DRAWS})")
     if table:
         launchers.add_flags(parser)
         parser.add_argument("--csv", type=output("--csv"), metavar="FILE", help="write the table there, too")
@@ -61,6 +72,8 @@ def parse(parser):
         parser.error(f"--{flag.replace('_', '-')} behind --: runs nothing that could be timed; expected flags of a run")
     for flag in sorted(ONE_FILE & options.flags.keys()):
         parser.error(f"--{flag} behind --: every run of the study would write that file; expected flags of a run without it")
+    if options.jitter != "1":
+        options.flags.setdefault("jitter", options.jitter)
     options.sets = sets_of(parser, options.sets)
     options.machine = None if options.config == "-" else kept(options.config)
     if options.machine is not None:

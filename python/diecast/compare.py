@@ -3,6 +3,7 @@
 import collections
 
 from diecast.machine import text_of as value_text
+from diecast.noise import Timing, effect, times_of
 from diecast.results import need_collectives
 
 MISSING = "(absent)"
@@ -152,9 +153,13 @@ def compare(a, b):
     for left, right in pairs:
         old, new = a.runs[left], b.runs[right]
         stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
-        times = [old.get("time_ns"), new.get("time_ns")]
+        drawn = [Timing(times_of(row)) if row.get("time_ns") else None for row in (old, new)]
+        times = [side and side.median for side in drawn]
+        *interval, noise = effect(*drawn)[1:] if all(drawn) else (None, None, None)
         runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED}, "time_ns": times,
-                     "time_change_percent": percent(*times),
+                     "time_change_percent": percent(*times), "draws": [len(side.times) if side else 0 for side in drawn],
+                     "time_change_interval_percent": all(drawn) and [100 * (end - 1) for end in interval],
+                     "within_noise": min(len(side.times) if side else 0 for side in drawn) > 1 and noise,
                      "energy": changes(old.get("energy") or {}, new.get("energy") or {}),
                      "verified": [old.get("verified"), new.get("verified")], "status": [old["status"], new["status"]],
                      "stats": stats, "links": link_changes(a, b, left, right),
@@ -180,6 +185,17 @@ def verdict(change, a, b):
     return f"{b if change < 0 else a} is {abs(change) if change < 0 else 100 * (1 - 1 / (1 + change / 100)):.1f}% faster"
 
 
+def noise_text(run):
+    """What the draws of --jitter say of the difference."""
+    if not run["time_change_percent"]:
+        return ""
+    if min(run["draws"]) < 2:
+        return "  not compared with noise: not both were run with --jitter\n"
+    low, high = run["time_change_interval_percent"]
+    return (f"  {'within' if run['within_noise'] else 'beyond'} noise: medians of {min(run['draws'])} draws; by their extremes "
+            f"the time changes by {low:+.1f}% to {high:+.1f}%\n")
+
+
 def time_text(value):
     return "no end" if value is None else f"{value:,.1f} ns"
 
@@ -196,6 +212,7 @@ def run_text(run, a, b):
     old, new = run["time_ns"]
     text = asked_text(run) + "\n"
     text += f"  {verdict(run['time_change_percent'], a, b)}: {time_text(old)} and {time_text(new)}\n"
+    text += noise_text(run)
     for key in ("status", "verified"):
         if run[key][0] != run[key][1]:
             text += f"  {key}: {run[key][0]} and {run[key][1]}\n"

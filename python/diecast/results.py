@@ -11,14 +11,16 @@ ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram"
 COLUMNS = ("collective", "algorithm", "algorithm_reason", "dtype", "op", "bytes", "rank_set", "ranks", "team", "time_ns",
            "time_min_ns", "time_max_ns", "launch_ns", "algbw_gbytes_s", "busbw_gbytes_s", "bound_ns", "bound_kind",
            "bound_detail", "efficiency", "verified", "verified_how", "wrong_elements", "ranks_bitwise_equal", "output_min",
-           "output_max", "fingerprint", "status", "message")  # plain fields that a row may have
+           "output_max", "fingerprint", "status", "message", "jitter_median_ns", "jitter_min_ns", "jitter_max_ns",
+           "jitter_spread_percent", "jitter_spread_without_delay_percent", "jitter_limit_ns")  # plain fields that a row may have
 ENDED = ("ok", "wrong", "not_reproducible")  # statuses of runs that came to their end: these have a time
 
 # What the scripts read of each file; other fields may be anything.
 RESULT = {"schema": "text", "platform": "text", "runs": ["any"], "machine?": {"sips?": "any", "pes?": "any"}, "argv?": ["text"],
           "config_sha256?": "text", "version?": "any", "status?": "text"}
 ROW = {"collective": "text", "algorithm": "text", "status": "text", "rank_set": "text", "bytes": "number", "ranks": "number",
-       "time_ns?": "number|null", "verified?": "bool|null", "algbw_gbytes_s?": "number|null", "busbw_gbytes_s?": "number|null",
+       "time_ns?": "number|null", "jitter_times_ns?": ["number"], "verified?": "bool|null",
+       "algbw_gbytes_s?": "number|null", "busbw_gbytes_s?": "number|null",
        "bound_ns?": "number|null", "efficiency?": "number|null", "bound_kind?": "text", "dtype?": "text", "op?": "text",
        "message?": "text", "team?": "text", "stats?": {"*": "number|null|bool"},
        "energy?": "any", "ops?": [{"id": "text"}]}

@@ -9,6 +9,7 @@ import statistics
 
 from diecast.inputs import near, need, parsed
 from diecast.machine import MachineFailed, command_of, find_binary, first_line
+from diecast.noise import Timing, effect, timing
 from diecast.points import NOT_OF_MACHINE
 from diecast.processes import finished, scratch
 from diecast.whole_file import write_whole
@@ -48,11 +49,6 @@ def changed_values(value, factor):
     return list(dict.fromkeys([grown, value * 2] + ([value // 2] if value > 1 else [])))
 
 
-def time_of(results):
-    """Time of all runs together."""
-    return sum(row["time_ns"] for row in results.runs)
-
-
 def energy_of(results):
     """Energy of all runs together, all parts of the machine; None when the results state none."""
     return sum((row.get("energy") or {}).get("total_pj", 0) for row in results.runs) or None
@@ -74,8 +70,10 @@ def unchanged(study):
 
 
 def sensitivities(study, factor=2.0, keys=None, by="time"):
-    """The unchanged run, and rows {key, from, to, instead, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the
-    strongest first in what `by` says. instead: the machine does not take the key times the factor, so `to` is the double or the half.
+    """The unchanged run, and rows {key, from, to, instead, time_ns, elasticity, low, high, noise, energy_elasticity} or
+    {key, from, refused}, the strongest first in what `by` says, behind all others those whose time moves within noise. time_ns: a
+    median; low, high: least and largest elasticity that the draws allow. instead: the machine does not take the key times the
+    factor, so `to` is the double or the half.
 
     Raises MachineFailed when the unchanged machine does not run."""
     base = unchanged(study)
@@ -83,7 +81,7 @@ def sensitivities(study, factor=2.0, keys=None, by="time"):
     for key in keys or ():
         need(key in values, f"--key {key}", f"no number above 0 of the hardware{near(key, values)}")
     wanted = values if keys is None else {key: values[key] for key in keys}
-    time, energy = time_of(base), energy_of(base)
+    time, energy = timing(base), energy_of(base)
 
     def one(item):
         key, old, factor = item
@@ -96,14 +94,16 @@ def sensitivities(study, factor=2.0, keys=None, by="time"):
                     raise
                 refused = first_line(failed)
                 continue
-            ratio = value / old
-            return {"key": key, "from": old, "to": value, "instead": n > 0, "time_ns": time_of(other),
-                    "elasticity": elasticity(time, time_of(other), ratio),
+            ratio, new = value / old, timing(other)
+            change, *ends, noise = effect(time, new)
+            low, high = sorted(elasticity(1, end, ratio) for end in ends)
+            return {"key": key, "from": old, "to": value, "instead": n > 0, "time_ns": new.median,
+                    "elasticity": elasticity(1, change, ratio), "low": low, "high": high, "noise": noise,
                     "energy_elasticity": elasticity(energy, energy_of(other), ratio)}
         return {"key": key, "from": old, "refused": refused}
 
     rows = study.each(one, [(key, value, factor) for key, value in wanted.items()], name=lambda item: item[0])
-    rows.sort(key=lambda r: (-abs(r.get(RANKED[by]) or 0), r["key"]))
+    rows.sort(key=lambda r: (by == "time" and r.get("noise", True), -abs(r.get(RANKED[by]) or 0), r["key"]))
     return base, rows
 
 
@@ -158,8 +158,8 @@ def changed(base, names, setting):
 
 
 def each_changed(study, base, choices, setting, name):
-    """{ranks, time_ns, slowdown} of the machine of `base` with the setting at all parts of each choice, or {failed}: why it does
-    not run."""
+    """{ranks, times_ns} of the machine of `base` with the setting at all parts of each choice, or {failed}: why it does not run.
+    times_ns: one of each draw."""
     def one(item):
         with changed(base, *item) as path:
             try:
@@ -168,7 +168,7 @@ def each_changed(study, base, choices, setting, name):
                 if failed.code in NOT_OF_MACHINE:
                     raise
                 return {"failed": first_line(failed)}
-        return {"ranks": ranks_of(other), "time_ns": time_of(other), "slowdown": time_of(other) / time_of(base)}
+        return {"ranks": ranks_of(other), "times_ns": timing(other).times}
 
     return study.each(one, [(names, setting) for names in choices], name)
 
@@ -187,20 +187,28 @@ def ranks_of(results):
 
 
 def degradations(study, base, kind, setting, most=None):
-    """Rows {part, ranks, time_ns, slowdown} or {part, failed} with one part of a kind changed each, the largest slowdown
-    first. base: of unchanged(); setting: what the override sets; most: look at so many parts only, at
-    even distances."""
+    """Rows {part, ranks, time_ns, slowdown, low, high, noise} or {part, failed} with one part of a kind changed each, the
+    largest slowdown first. time_ns: a median; low, high: least and largest slowdown that the draws allow. base: of unchanged();
+    setting: what the override sets; most: look at so many parts only, at even distances."""
     names = parts(kind, base)
     if most is not None and most < len(names):
         names = [names[n * len(names) // most] for n in range(most)]
-    found = each_changed(study, base, [[name] for name in names], setting, lambda item: item[0][0])
-    rows = [{"part": name, **row} for name, row in zip(names, found)]
+
+    def row(name, found):
+        if "failed" in found:
+            return {"part": name, **found}
+        new = Timing(found["times_ns"])
+        slowdown, low, high, noise = effect(timing(base), new)
+        return {"part": name, "ranks": found["ranks"], "time_ns": new.median, "slowdown": slowdown, "low": low, "high": high,
+                "noise": noise}
+
+    rows = list(map(row, names, each_changed(study, base, [[name] for name in names], setting, lambda item: item[0][0])))
     rows.sort(key=lambda r: (-r.get("slowdown", math.inf), r["part"]))
     return rows
 
 
 def wear(study, base, kind, setting, counts, draws=3, seed=1):
-    """Rows {count, ranks, median_ns, least_ns, most_ns, slowdown, refused} with `count` parts of a kind changed at a time,
+    """Rows {count, ranks, median_ns, least_ns, most_ns, slowdown, noise, refused} with `count` parts of a kind changed at a time,
     over `draws` random choices of them; of one draw those of a smaller count are among those of a larger. refused: choices
     the machine cannot do with, with the reason of the first. ranks and times are None when all are refused."""
     names = parts(kind, base)
@@ -210,10 +218,13 @@ def wear(study, base, kind, setting, counts, draws=3, seed=1):
     rows = []
     for count in counts:
         results = [result for names, result in zip(choices, done) if len(names) == count]
-        times = [result["time_ns"] for result in results if "failed" not in result]
+        good = [Timing(result["times_ns"]) for result in results if "failed" not in result]
         bad = [result["failed"] for result in results if "failed" in result]
+        times = [each.median for each in good]
         median = statistics.median(times) if times else None
+        noise = bool(times) and effect(timing(base), Timing(time for each in good for time in each.times))[-1]
         rows.append({"count": count, "ranks": max((r["ranks"] for r in results if "ranks" in r), default=None), "median_ns": median,
                      "least_ns": min(times, default=None), "most_ns": max(times, default=None),
-                     "slowdown": median and median / time_of(base), "refused": len(bad), "why": bad[0] if bad else ""})
+                     "slowdown": median and median / timing(base).median, "noise": noise, "refused": len(bad),
+                     "why": bad[0] if bad else ""})
     return rows

@@ -101,6 +101,13 @@ def lookup(row, key):
     return row[group].get(name, NO_FIELD) if isinstance(row.get(group), dict) else NO_FIELD
 
 
+def noise_text(row, key, expected):
+    """Of a time that a run with --jitter states, where what was expected lies among its draws."""
+    value = expected["value"] if isinstance(expected, dict) else expected
+    draws = row.get("jitter_times_ns") if key in ("time_ns", "jitter_median_ns") and is_number(value) else None
+    return "; within noise" if draws and min(draws) <= value <= max(draws) else ""
+
+
 def fits(expected, got):
     if got is NO_FIELD:
         return False
@@ -115,14 +122,6 @@ def text(expected):
     return json.dumps(expected)
 
 
-def difference_text(difference):
-    """A difference in words; of numbers with the percentage."""
-    field, want, got = difference
-    value = want["value"] if isinstance(want, dict) else want
-    share = f" ({100 * (got - value) / abs(value):+.2f}%)" if is_number(value) and is_number(got) and value and field.startswith("runs[") else ""
-    return f"{field}: expected {text(want)}, got {text(got)}{share}"
-
-
 class Outcome:
     """What a case gave, and where that differs from what was expected: [(field, expected, got)]."""
 
@@ -130,7 +129,16 @@ class Outcome:
         self.case, self.command, self.seconds, self.document = case, shlex.join(case.command()), record["seconds"], record["document"]
         self.code, self.stderr = record["exit_code"], record["stderr"]
         self.runs = self.document.get("runs", [])
+        self.noise = {}  # {field: text} of times
         self.differences = self._compare()
+
+    def difference_text(self, difference):
+        """A difference in words; of numbers with the percentage, of times of --jitter with what its draws say."""
+        field, want, got = difference
+        value = want["value"] if isinstance(want, dict) else want
+        of_run = field.startswith("runs[") and is_number(value) and is_number(got) and value
+        share = f" ({100 * (got - value) / abs(value):+.2f}%)" if of_run else ""
+        return f"{field}: expected {text(want)}, got {text(got)}{share}{self.noise.get(field, '')}"
 
     def _first_line(self):
         """Of stderr; None when it is empty."""
@@ -147,6 +155,7 @@ class Outcome:
         if "runs" in expect and len(expect["runs"]) != len(self.runs):
             found.append(("runs", f"{len(expect['runs'])} runs", f"{len(self.runs)} runs"))
         for n, (wanted, row) in enumerate(zip(expect.get("runs", []), self.runs)):
+            self.noise.update((f"runs[{n}].{key}", noise_text(row, key, value)) for key, value in wanted.items())
             found += [(f"runs[{n}].{key}", value, lookup(row, key) if lookup(row, key) is not NO_FIELD else
                        NO_FIELD + near(key, plain(row))) for key, value in wanted.items() if not fits(value, lookup(row, key))]
         return found
@@ -220,7 +229,7 @@ def junit(results):
             case = xml.SubElement(node, "testcase", classname=xml_text(suite.path.stem), name=xml_text(o.case.name),
                                   time=f"{o.seconds:.3f}")
             if o.differences:
-                failure = xml.SubElement(case, "failure", message=xml_text("; ".join(map(difference_text, o.differences))))
+                failure = xml.SubElement(case, "failure", message=xml_text("; ".join(map(o.difference_text, o.differences))))
                 failure.text = xml_text(f"{o.command}\nexit code {o.code}\n{o.stderr}")
     xml.indent(root)
     return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

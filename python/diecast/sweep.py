@@ -27,7 +27,7 @@ RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks"
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.
-JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data",
+JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "jitter", "data",
              "no-data", "team", "diagnose", "hide-faults", "double-run", "record", "verify", "workload", "isolate")
 PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
 MOST_POINTS = 1 << 20
@@ -337,8 +337,9 @@ def exit_code(records):
 
 
 def lines_of(spec, plot, rows):
-    """{name of a line: [(x, y)]} of a plot. A line has one point at each x: where rows of a line share an x, every column that
-    tells them apart (keys of the grid, then what a run is) parts the line and joins its name."""
+    """{name of a line: [(x, y)]} of a plot; of medians of draws (x, y, y less the least, the largest less y). A line has one point
+    at each x: where rows of a line share an x, every column that tells them apart (keys of the grid, then what a run is) parts the
+    line and joins its name."""
     columns = columns_of(plot)
     x, y, by = columns["x"], columns["y"], columns.get("series")
     kept = [row for row in rows if row.get("status") == "ok" and None not in (row[x], row[y])]
@@ -355,7 +356,8 @@ def lines_of(spec, plot, rows):
     lines = {}
     for row in kept:
         names = [row[name] if name == by else f"{name}={row.get(name)}" for name in parting]
-        lines.setdefault(names[0] if len(names) == 1 else ", ".join(map(str, names)), []).append((row[x], row[y]))
+        bars = [abs(row[f"jitter_{end}_ns"] - row[y]) for end in ("min", "max")] if y == "jitter_median_ns" else []
+        lines.setdefault(names[0] if len(names) == 1 else ", ".join(map(str, names)), []).append((row[x], row[y], *bars))
     return lines
 
 
@@ -368,8 +370,10 @@ def draw(spec, rows, out):
         series = lines_of(spec, plot, rows)
         figure, panel = pyplot.subplots(figsize=(6, 4))
         for name, points in series.items():
-            points = sorted(points) if all(inputs.is_number(p[0]) for p in points) else [(axes.label(p[0]), p[1]) for p in points]
-            panel.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=axes.label(name))
+            ordered = all(inputs.is_number(p[0]) for p in points)
+            points = sorted(points) if ordered else [(axes.label(p[0]), *p[1:]) for p in points]
+            panel.errorbar([p[0] for p in points], [p[1] for p in points], marker="o", label=axes.label(name), capsize=3,
+                           yerr=[[p[n] for p in points] for n in (2, 3)] if len(points[0]) > 2 else None)
         panel.set(xlabel=axes.label(x), ylabel=axes.label(y), title=axes.label(plot.get("title", spec.title)))
         for axis in ("x", "y"):
             if f"{axis}scale" in plot:

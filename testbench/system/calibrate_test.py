@@ -2,12 +2,95 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/calibrate: tables, logs of nccl-tests and ping-pongs of the OSU benchmarks, and the fit."""
 import csv
+import importlib.machinery
+import importlib.util
 import json
+import random
 import re
 import sys
+import unittest
+import unittest.mock
 
 import harness
 from workbench_test import ScriptCase
+
+sys.path.insert(0, str(harness.ROOT / "python"))
+
+from diecast.calibrate import Calibration  # noqa: E402
+from diecast.measurements import Row  # noqa: E402
+from diecast.noise import Timing  # noqa: E402
+
+
+class Formula:
+    """In place of a machine: latencies, and a rate that long messages see; draws differ by up to `noise`, of 1."""
+    platform = config = None
+    sets = {}
+    machine = {"sip_link": {"latency_ns": 100.0, "gbytes_s": 64.0}, "hbm": {"trcd_rd_ns": 14.0}, "ucie": {"latency_ns": 20.0}}
+
+    def __init__(self, noise):
+        self.noise = noise
+
+    def exact(self, row, sets):
+        values = {f"{block}.{key}": value for block, keys in self.machine.items() for key, value in keys.items()} | sets
+        return (500 + 6 * values["sip_link.latency_ns"] + 6 * values["ucie.latency_ns"] +
+                int(row.flags["bytes"]) / values["sip_link.gbytes_s"])
+
+    def timing(self, row, sets):
+        source, time = random.Random(str((row.flags, sorted(sets.items())))), self.exact(row, sets)
+        return Timing(time * (1 + self.noise * source.uniform(-0.5, 0.5)) for _ in range(5))
+
+    def time_ns(self, row, sets):
+        return self.timing(row, sets).median
+
+
+class Fit(unittest.TestCase):
+    """What is fitted to times that a formula gives, with noise."""
+
+    def fitted(self, truth, keys, noise=0.01, held_out=None):
+        """The Calibration, its residuals before and after, and what is not identifiable. held_out: the truth of those rows, if it
+        is another."""
+        jobs, rows = Formula(noise), []
+        for n in range(8):
+            row = Row(f"line {n}", 1, {"bytes": str(64 << 2 * n)}, held_out=n % 4 == 2)
+            row.time_ns = jobs.exact(row, truth if held_out is None or not row.held_out else held_out)
+            rows.append(row)
+        with unittest.mock.patch("diecast.calibrate.effective_config", return_value=Formula.machine):
+            calibration = Calibration(jobs, keys, rows)
+        return calibration, *calibration.fit()
+
+    def test_keys_that_move_the_times_are_recovered_within_5_percent(self):
+        truth = {"sip_link.latency_ns": 173.0, "sip_link.gbytes_s": 31.0}
+        for noise in (0, 0.01, 0.02):
+            found, _, _, unknown = self.fitted(truth, list(truth), noise)
+            self.assertEqual(unknown, {})
+            for key, value in truth.items():
+                self.assertAlmostEqual(found.values[key], value, delta=0.05 * value, msg=f"{key}, noise {noise}")
+
+    def test_a_key_that_moves_nothing_is_not_identifiable(self):
+        found, _, _, unknown = self.fitted({"sip_link.latency_ns": 173.0}, ["sip_link.latency_ns", "hbm.trcd_rd_ns"])
+        self.assertEqual(set(found.values), {"sip_link.latency_ns"})
+        self.assertRegex(unknown["hbm.trcd_rd_ns"], "moves no row by 5 times its spread")
+        self.assertAlmostEqual(found.values["sip_link.latency_ns"], 173, delta=0.05 * 173)
+
+    def test_what_the_noise_hides_is_not_identifiable(self):
+        """Twice the latency moves the times by a fifth at most."""
+        self.assertEqual(set(self.fitted({"ucie.latency_ns": 22.0}, ["ucie.latency_ns"], noise=0.2)[0].values), set())
+
+    def test_keys_that_only_their_sum_is_known_of_are_not_both_fitted(self):
+        found, _, _, unknown = self.fitted({"sip_link.latency_ns": 173.0, "ucie.latency_ns": 90.0},
+                                           ["sip_link.latency_ns", "ucie.latency_ns"])
+        self.assertTrue(unknown)
+        self.assertFalse(set(unknown) & set(found.values))
+
+    def test_the_script_fails_where_held_out_rows_get_worse(self):
+        loader = importlib.machinery.SourceFileLoader("calibrate_script", str(harness.ROOT / "scripts" / "calibrate"))
+        script = importlib.util.module_from_spec(importlib.util.spec_from_loader("calibrate_script", loader))
+        loader.exec_module(script)
+        truth = {"sip_link.latency_ns": 173.0}
+        self.assertEqual(script.failure(*self.fitted(truth, list(truth))[:3]), "")
+        failed = script.failure(*self.fitted(truth, list(truth), held_out={})[:3])
+        self.assertRegex(failed, r"the held-out rows fit worse than before: rms 0\.\d+% before, \d+\.\d+% after")
+        self.assertIn("no key is identifiable", script.failure(*self.fitted(truth, ["hbm.trcd_rd_ns"])[:3]))
 
 
 class Calibrate(ScriptCase):

@@ -651,8 +651,8 @@ class Studies(ScriptCase):
     def test_elasticities_agree_with_runs_and_with_the_path(self):
         config, job = harness.CONFIGS / "small_pod.json", ("--algorithm", "intercube", "--bytes", "64KiB")
         keys = ("pe.vector_lanes", "sip_link.latency_ns", "hbm.trcd_rd_ns")
-        self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--plot", "s.svg", "--",
-                    *job)
+        self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--plot", "s.svg",
+                    "--jitter", "1", "--", *job)
         picture = (self.folder / "s.svg").read_text()
         self.assertIn("<title>pe.vector_lanes time: -", picture)
         self.assertIn("<title>sip_link.latency_ns time: +", picture)
@@ -686,14 +686,16 @@ class Studies(ScriptCase):
 
     def test_missing_parts_cost_what_a_run_without_them_takes(self):
         job = ("--bytes", "16KiB", "--algorithm", "hierarchical_3level")
-        self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--parts", "2", "--csv", "p.csv", "--", *job)
+        self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--parts", "2", "--jitter", "1", "--csv",
+                    "p.csv", "--", *job)
         rows = list(csv.DictReader((self.folder / "p.csv").read_text().splitlines()))
         self.assertEqual({r["part"] for r in rows}, {"pod.sip0.cube_0_0.pe0", "pod.sip1.cube_0_0.pe0"})
         for row in rows:
             again = self.one(*harness.SMALL, *job, "--set", "overrides=" + json.dumps(
                 [{"match": row["part"], "set": {"enabled": False}}]))
             self.assertEqual((float(row["time ns"]), int(row["ranks"])), (again["time_ns"], 15))
-        self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "die", "--counts", "0,4", "--csv", "d.csv", "--", *job)
+        self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "die", "--counts", "0,4", "--jitter", "1", "--csv", "d.csv",
+                    "--", *job)
         whole, slow = csv.DictReader((self.folder / "d.csv").read_text().splitlines())
         self.assertEqual(float(whole["slowdown"]), 1)
         self.assertEqual(float(slow["least ns"]), float(slow["most ns"]))  # all four dies: one choice
@@ -754,7 +756,7 @@ class Studies(ScriptCase):
         job = ("--algorithm", "intercube", "--bytes", "64KiB")
         keys = ("noc.hop_cycles", "energy.cube_idle_mw", "host.host_cycles", "energy.hbm_pj_per_byte")
         done = self.script("sensitivity", harness.CONFIGS / "small_pod.json", *(w for k in keys for w in ("--key", k)), "--by",
-                           "energy", "--csv", "s.csv", "--plot", "s.svg", "--", *job)
+                           "energy", "--jitter", "1", "--csv", "s.csv", "--plot", "s.svg", "--", *job)
         rows = list(csv.DictReader((self.folder / "s.csv").read_text().splitlines()))
         found = [abs(float(row["energy elast."])) for row in rows]
         self.assertEqual(found, sorted(found, reverse=True))
