@@ -27,7 +27,7 @@ class HbmTensors(harness.Case):
         self.assertIn("ccl.tensor_kind=hbm", refused.stderr)
         beside_rings = self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1450KiB", expect=2)
         self.assertIn("does not fit the TCM with ring_1d: needs 1,514 KiB", beside_rings.stderr)
-        self.assertIn(", or ccl.tensor_kind=hbm", beside_rings.stderr)
+        self.assertIn("ccl.tensor_kind=hbm holds it", beside_rings.stderr)
         row = self.one(*job, *IN_HBM)
         self.assertTrue(row["ranks_bitwise_equal"])
         self.assertGreater(row["efficiency"], 0.5)
