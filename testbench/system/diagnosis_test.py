@@ -11,7 +11,8 @@ FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
 
 # Configs whose name is not the class: what hides the fault, or what the class is.
-CLASS = {"bit_flip_ucie": "bit_flip", "bit_flip_chance": "bit_flip", "wrong_install_first_match": "wrong_install", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install",
+CLASS = {"bit_flip_ucie": "bit_flip", "bit_flip_chance": "bit_flip", "lost_credit_one": "lost_credit",
+         "wrong_install_first_match": "wrong_install", "wrong_install_overlap": "wrong_install",
          "premature_barrier_link": "premature_barrier"}
 HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "slow_pe"}
 # Where each is, unless at EVERYWHERE_ELSE; of a link, the name of its two ends. Two ranks alone do not show
@@ -602,9 +603,10 @@ def add_class(name):
     setattr(Diagnosis, f"test_class_{name}", test if name in IN_SHORT else harness.exhaustive(test))
 
 
-for config in ("bit_flip", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
+for config in ("bit_flip", "bit_flip_chance", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
                "late_credit", "link_down", "link_degraded", "token_before_data", "slow_pe", "dead_pe",
-               "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption", "tag_list_race",
+               "wrong_install", "wrong_install_first_match", "wrong_install_overlap", "sendrecv_alias",
+               "dispatch_corruption", "tag_list_race",
                "stale_cache_line", "signal_without_flush", "infinite_poll", "premature_barrier", "premature_barrier_link"):
     add_class(config)
 

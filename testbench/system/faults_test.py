@@ -426,8 +426,9 @@ class Checksums(harness.Case):
             flip = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "after": after}])
             self.run_pod(*halo, "--set", f"faults={flip}", expect=1)
             done = self.run_pod(*halo, *sets("comm.checksum=crc32c"), "--set", f"faults={flip}", expect=4)
-            self.assertRegex(done.stderr, r"pod\.sip0\.cube_1_0\.pe2\.dma: crc32c checksum mismatch: .* of the message "
-                             r"with tag 0x\w+ from pod\.sip0\.cube_1_0\.pe[13]; .* came over pod\.")
+            self.assertRegex(done.stderr, r"pod\.sip0\.cube_1_0\.pe2\.dma: crc32c checksum mismatch: .* of (the message "
+                             r"with tag 0x\w+ from pod\.sip0\.cube_1_0\.pe[13]|an answer to the read of a message at 0x\w+ .*); .* "
+                             r"came over pod\.")
 
     def test_messages_with_tags_are_numbered_under_a_checksum(self):
         halo = ["--config", CONFIGS / "small_pod.json", "--workload",

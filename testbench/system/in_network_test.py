@@ -164,9 +164,8 @@ class InNetwork(harness.Case):
         names = collections.Counter(e["name"] for e in events)
         self.assertEqual([names[f"{what} {direction}"] for direction in ("multicast", "reduction")
                           for what in ("send", "receive")], [1, 15, 15, 1])
-        # Waveforms have the numbers of queue pairs: N is the first, of the multicast, and S that of the reduction.
         changes = Vcd((self.folder / "w.vcd").read_text()).changes
-        for direction, senders in (("N", 1), ("S", 15)):
+        for direction, senders in (("multicast", 1), ("reduction", 15)):
             for field, count in (("my_head", senders), ("my_tail", 16 - senders)):
                 ended = [int(of[-1][1], 2) for path, of in changes.items() if path.endswith(f".ipcq.{direction}.{field}")]
                 self.assertEqual((len(ended), sum(ended)), (16, count), f"{direction}.{field}")

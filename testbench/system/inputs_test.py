@@ -16,7 +16,7 @@ import mutations
 from workbench_test import ScriptCase
 
 sys.path.insert(0, str(harness.ROOT / "python"))
-from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, processes, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
+from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
 from diecast.results import load  # noqa: E402
 from plots_test import script as module_of  # noqa: E402
 
@@ -94,11 +94,11 @@ class Fuzz(ScriptCase):
         config = str(harness.CONFIGS / "small_pod.json")
         case = {"name": "a", "config": config, "args": ["--bytes", "1KiB"], "expect": {
             "exit_code": 0, "status": "ok", "stderr_contains": "", "runs": [{"time_ns": {"value": 5, "within_percent": 1}}]}}
-        done = processes.Done(0, b"", b"")
+        record = {"exit_code": 0, "stderr": "", "seconds": 0.1, "document": {"status": "ok", "runs": [{"time_ns": 7, "stats": {"a": 1}}]}}
 
         def judge(path):
             for one in suite.Suite(path).cases:
-                outcome = suite.Outcome(one, "x", done, {"status": "ok", "runs": [{"time_ns": 7, "stats": {"a": 1}}]}, 0.1)
+                outcome = suite.Outcome(one, record)
                 xml.fromstring(suite.junit([(suite.Suite(path), [outcome])]))
                 outcome.blessed()
 
