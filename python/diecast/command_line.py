@@ -72,7 +72,7 @@ def parse(parser):
         parser.error(f"--{flag.replace('_', '-')} behind --: runs nothing that could be timed; expected flags of a run")
     for flag in sorted(ONE_FILE & options.flags.keys()):
         parser.error(f"--{flag} behind --: every run of the study would write that file; expected flags of a run without it")
-    if options.jitter != "1":
+    if int(options.jitter.partition(":")[0]) > 1:
         options.flags.setdefault("jitter", options.jitter)
     options.sets = sets_of(parser, options.sets)
     options.machine = None if options.config == "-" else kept(options.config)

@@ -337,9 +337,9 @@ def exit_code(records):
 
 
 def lines_of(spec, plot, rows):
-    """{name of a line: [(x, y)]} of a plot; of medians of draws (x, y, y less the least, the largest less y). A line has one point
-    at each x: where rows of a line share an x, every column that tells them apart (keys of the grid, then what a run is) parts the
-    line and joins its name."""
+    """{name of a line: [(x, y)]} of a plot; of medians of draws (x, y, y less the least, the largest less y). A line has one
+    point at each x: where rows of a line share an x, every column that tells them apart (keys of the grid, then what a run is)
+    parts the line and joins its name."""
     columns = columns_of(plot)
     x, y, by = columns["x"], columns["y"], columns.get("series")
     kept = [row for row in rows if row.get("status") == "ok" and None not in (row[x], row[y])]

@@ -119,6 +119,30 @@ class Noise(ScriptCase):
             self.assertEqual(float(row["time ns"]), again["jitter_median_ns"])
             self.assertEqual(row[""] == "within noise", effect(Timing(old["jitter_times_ns"]), Timing(again["jitter_times_ns"]))[-1])
 
+    def test_one_draw_is_a_single_run(self):
+        words = (harness.CONFIGS / "small_pod.json", "--key", "pe.task_switch_cycles")
+        single = self.script("sensitivity", *words, "--jitter", "1", "--", *JOB[2:]).stdout
+        self.assertNotIn("draws", single)
+        self.assertEqual(self.script("sensitivity", *words, "--jitter", "1:20", "--", *JOB[2:]).stdout, single)
+
+    def test_records_of_tasks_have_what_the_noise_needs(self):
+        """Each task in its turn runs its points; the script then makes the table of them all from the records alone."""
+        for name, *words in (("sensitivity", "--key", "sip_link.gbytes_s", "--key", "ipcq.match_cycles"), ("degrade", "--of", "sip"),
+                             ("degrade", "--of", "pe", "--counts", "0,1", "--draws", "2")):
+            def study(*more):
+                return self.script(name, harness.CONFIGS / "small_pod.json", *words, *more, "--", *JOB[2:]).stdout
+
+            local = study()
+            self.assertIn("(median of 5 draws, spread ", local)
+            out = f"{name}{len(words)}"
+            for task in ("0/2", "1/2"):
+                self.assertEqual(study("--out", out, "--task", task), "")
+            records = {path: path.stat().st_mtime_ns for path in (self.folder / out / "records").iterdir()}
+            self.assertEqual(study("--out", out), local)
+            self.assertEqual({path: path.stat().st_mtime_ns for path in (self.folder / out / "records").iterdir()}, records)
+            again = study("--out", out, "--jitter", "1")
+            self.assertNotIn("draws", again.splitlines()[0], "single runs are other points")
+
     def test_compare_says_whether_a_difference_is_noise(self):
         for folder, *sets in (("a", "ipcq.match_cycles=2"), ("b", "ipcq.match_cycles=3"), ("c", "sip_link.gbytes_s=4")):
             self.run_pod(*JOB, "--jitter", "9", *harness.sets(*sets), "--out", folder)

@@ -56,6 +56,11 @@ class Lines(unittest.TestCase):
         lines = sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns", "series": "ipcq.n_slots"}, self.rows())
         self.assertEqual(list(lines), ["4, noc.vcs=2", "4, noc.vcs=3", "8, noc.vcs=2", "8, noc.vcs=3"])
 
+    def test_medians_of_draws_have_bars_to_their_extremes(self):
+        drawn = [{"status": "ok", "bytes": 1, "jitter_median_ns": 10, "jitter_min_ns": 8, "jitter_max_ns": 13}]
+        self.assertEqual(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "jitter_median_ns"}, drawn), {"": [(1, 10, 2, 3)]})
+        self.assertEqual(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "jitter_min_ns"}, drawn), {"": [(1, 8)]})
+
     def test_only_what_tells_points_apart_parts_a_line(self):
         few = [row for row in self.rows() if row["noc.vcs"] == 2]
         self.assertEqual(list(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns", "series": "ipcq.n_slots"}, few)), [4, 8])
