@@ -107,7 +107,7 @@ class Calibrate(ScriptCase):
     def test_it_finds_the_keys_of_another_machine(self):
         self.measure(sets=["sip_link.latency_ns=173", "sip_link.gbytes_s=31"])
         done = self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", "sip_link.latency_ns",
-                           "--key", "sip_link.gbytes_s", "--write", "fit.json")
+                           "--key", "sip_link.gbytes_s", "--jitter", "1", "--write", "fit.json")
         fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]
         self.assertAlmostEqual(fitted["latency_ns"], 173, delta=173 * 0.15)
         self.assertAlmostEqual(fitted["gbytes_s"], 31, delta=31 * 0.1)
@@ -119,7 +119,8 @@ class Calibrate(ScriptCase):
         slots, key = "ipcq.n_slots=2", "sip_link.latency_ns"
         row = self.one(*harness.SMALL, "--bytes", "4KiB", *harness.sets(slots, f"{key}=120"))
         self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
-        self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", key, "--set", slots, "--write", "fit.json")
+        self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", key, "--set", slots, "--jitter", "1", "--write",
+                    "fit.json")
         found = json.loads(self.run_pod("--config", "fit.json", "--dump-config").stdout)
         self.assertEqual(found["ipcq"]["n_slots"], 2)
         again = self.one("--config", "fit.json", "--bytes", "4KiB")
@@ -130,7 +131,8 @@ class Calibrate(ScriptCase):
         hbm = "ccl.tensor_kind=hbm"
         done = self.run_pod(*harness.SMALL, *job, *harness.sets("sip_link.latency_ns=400", hbm), "--format", "csv")
         self.assertIn(",rank_set,", done.stdout)
-        found = self.calibrate(self.file("w.csv", done.stdout), "--key", "sip_link.latency_ns", "--set", hbm, "--write", "fit.json")
+        found = self.calibrate(self.file("w.csv", done.stdout), "--key", "sip_link.latency_ns", "--set", hbm, "--jitter", "1", "--write",
+                               "fit.json")
         self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 400, delta=40)
         self.assertRegex(found.stdout, r"ring_1d 2097152 ")
         hang = done.stdout + done.stdout.splitlines()[1].replace(",ok,", ",deadlock,") + "\n"
@@ -156,17 +158,18 @@ class Calibrate(ScriptCase):
 
     def test_logs_of_nccl_tests(self):
         job = ("--algorithm", "ring_1d", "--ranks", "pe")
-        times = {size: self.one(*harness.SMALL, *job, "--bytes", size, *harness.sets("sip_link.latency_ns=400"))["time_ns"] / 1000
-                 for size in (1024, 4096, 16384, 65536)}
-        table = self.nccl([(0, 1, 1, 0), *((size, time, 2 * time, 0) for size, time in times.items())])
-        done = self.calibrate(table, "--key", "sip_link.latency_ns", "--write", "fit.json", "--plot", "r.svg", "--", *job)
+        times = [[self.one(*harness.SMALL, *job, "--bytes", size, *harness.sets(f"sip_link.latency_ns={latency}"))["time_ns"] / 1000
+                  for latency in (400, 900)] for size in (1024, 4096, 16384, 65536)]
+        table = self.nccl([(0, 1, 1, 0), *((size, *both, 0) for size, both in zip((1024, 4096, 16384, 65536), times))])
+        words = (table, "--key", "sip_link.latency_ns", "--jitter", "1")
+        done = self.calibrate(*words, "--write", "fit.json", "--plot", "r.svg", "--", *job)
         self.assertIn("1 rows of 0 bytes are left out", done.stderr)
         fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"]
         self.assertAlmostEqual(fitted, 400, delta=40)
         self.assertEqual([line.split()[1] for line in done.stdout.splitlines() if line.endswith("held out")], ["16384"])
         self.assertRegex(done.stdout, r"held out rows: rms \d+\.\d+% before, [0-2]\.\d+% after")
         self.assertIn("all_reduce 16384 f16 sum (held out) fitted: ", (self.folder / "r.svg").read_text())
-        slower = self.calibrate(table, "--key", "sip_link.latency_ns", "--in-place", "--hold-out", "0", "--", *job)
+        slower = self.calibrate(*words, "--in-place", "--hold-out", "0", "--", *job)
         self.assertIn("held out rows: none", slower.stdout)
         self.assertGreater(float(re.search(r"sip_link.latency_ns +100 +([\d.e+]+)", slower.stdout)[1]), 600)
 
@@ -273,8 +276,12 @@ class Calibrate(ScriptCase):
         sets = "pod.sips=1", "sip.columns=2", "sip.rows=1", "ucie.latency_ns=40"
         row = self.one("--bytes", "4KiB", *harness.sets(*sets))
         self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
-        words = [w for item in sets[:3] for w in ("--set", item)]
-        self.script("calibrate", "-", "m.csv", "--key", "ucie.latency_ns", *words, "--write", "fit.json")
+        words = ("-", "m.csv", "--key", "ucie.latency_ns", *(w for item in sets[:3] for w in ("--set", item)), "--write", "fit.json")
+        drawn = self.script("calibrate", *words, expect=1)  # delays of 50 ns hide a latency of 40 ns
+        self.assertRegex(drawn.stdout, r"(?m)^ucie.latency_ns +\S+ +not identifiable$")
+        self.assertIn("no key is identifiable from these rows; nothing is written", drawn.stderr)
+        self.assertFalse((self.folder / "fit.json").exists())
+        self.script("calibrate", *words, "--jitter", "1")
         self.assertNotIn("extends", (self.folder / "fit.json").read_text())
         self.assertAlmostEqual(self.one("--config", "fit.json", "--bytes", "4KiB")["time_ns"], row["time_ns"],
                                delta=row["time_ns"] * 0.02)
