@@ -186,7 +186,7 @@ class Diagnosis(harness.Case):
                 self.check_place(kind, {"where": pe, **more}, pe)
             # The last PE is a leaf of the tree: it has one ring, which nothing can be swapped with.
             for algorithm in ("ring_1d", "rabenseifner", *(["tree_binary"] if pe.endswith("pe0") else [])):
-                self.check_place("wrong_install", {"where": pe, "variant": "swap"}, pe, "--algorithm", algorithm)
+                self.check_place("wrong_install", {"where": pe, "how": "swap"}, pe, "--algorithm", algorithm)
 
     @harness.exhaustive
     def test_a_place_in_a_second_row_is_spelled_as_in_configs(self):
