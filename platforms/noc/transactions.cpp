@@ -19,7 +19,6 @@ namespace {
 
 using platforms::run_status;
 
-
 /// The networks side by side and the terminals they share.
 class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
  public:

@@ -50,7 +50,8 @@ int run(const std::uint8_t* data, std::size_t size, Read read) {
 
 }  // namespace diecast::fuzz
 
-/// SystemC's library, which the studies' headers need, calls it from a main of its own; libFuzzer's is linked instead.
+/// SystemC's library, which the studies' headers need, calls it from a main of its own; libFuzzer's is linked
+/// instead.
 extern "C" int sc_main(int, char**) { return 0; }
 
 /// FUZZ_TARGET(text) { ... }: what libFuzzer calls.

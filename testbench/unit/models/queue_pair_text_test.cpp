@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/queue_pair_text.hpp"
-#include "support/test.hpp"
 
 #include <string>
+
+#include "support/test.hpp"
 
 using namespace diecast;
 using namespace diecast::comm;

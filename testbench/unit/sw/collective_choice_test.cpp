@@ -144,7 +144,9 @@ TEST_CASE("auto of a workload takes what no time is known of where nothing else 
   CHECK(chosen(with_queue_pairs(c, 2)).of({mine, trees}) == "mine");
   // Both can run: that is no choice.
   CHECK(chosen(c).of({mine, trees}).empty());
-  CHECK(chosen(c).reason({mine, trees}).find("the cost model has no estimate for any all_reduce that can run here") !=
+  CHECK(chosen(c)
+            .reason({mine, trees})
+            .find("the cost model has no estimate for any all_reduce that can run here") !=
         std::string::npos);
   // Neither can: each says why.
   const std::string neither = chosen(with_queue_pairs(c, 1)).reason({mine, trees});
