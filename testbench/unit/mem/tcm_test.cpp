@@ -202,14 +202,32 @@ TEST_CASE("tcm: strict memory ends the run as a fault") {
                     Catch::Contains("bench.tcm") && Catch::Contains("0x1000"));
 }
 
+namespace {
+
+/// As in a SIP: one agenda for all.
+class sip_of_tcms : public sc_core::sc_module, public hw::agenda_owner {
+ public:
+  sip_of_tcms(sc_core::sc_module_name module_name, unsigned instances, const config::machine_config& c,
+              hw::fault_sink& faults)
+      : sc_module(module_name) {
+    for (unsigned i = 0; i < instances; ++i)
+      all_.push_back(std::make_unique<hw::tcm>(("tcm" + std::to_string(i)).c_str(), c, 0, faults));
+  }
+  [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
+
+ private:
+  hw::agenda agenda_{"agenda"};
+  std::vector<std::unique_ptr<hw::tcm>> all_;
+};
+
+}  // namespace
+
 TEST_CASE("tcm: a module costs a few kilobytes") {
   const config::machine_config c;
   test::watched_faults faults;
   const auto before = mallinfo2().uordblks + mallinfo2().hblkhd;
-  std::vector<std::unique_ptr<hw::tcm>> all;
   constexpr unsigned instances = 2048;
-  for (unsigned i = 0; i < instances; ++i)
-    all.push_back(std::make_unique<hw::tcm>(("tcm" + std::to_string(i)).c_str(), c, 0, faults));
+  const sip_of_tcms sip("sip", instances, c, faults);
   const auto each = (mallinfo2().uordblks + mallinfo2().hblkhd - before) / instances;
   INFO("bytes per module: " << each);
   CHECK(each < 8192);
