@@ -9,7 +9,7 @@
 namespace diecast::hw {
 namespace {
 
-/// Of the nearest owner above the module; null where there is none.
+/// The agenda of the nearest agenda_owner above the module; null where no module above it is one.
 agenda* agenda_above(const sc_core::sc_object& module) {
   for (sc_core::sc_object* o = module.get_parent_object(); o != nullptr; o = o->get_parent_object()) {
     if (auto* owner = dynamic_cast<agenda_owner*>(o)) return &owner->timed_work();

@@ -181,7 +181,8 @@ class cube_noc : public sc_core::sc_module,
                std::uint64_t end) const;
   /// Whether who sends into this NoC counts credits.
   [[nodiscard]] bool has_credits_in() const { return !(study_ && wormhole_) || transactions_; }
-  /// Of a transaction study: who takes it returns the credit of its last flit when it is served.
+  /// Whether a VC carries requests of a transaction study, whose target returns the credit of a request's
+  /// last flit when it has served the request.
   [[nodiscard]] bool is_request(std::uint8_t vc) const {
     return transactions_ && topology_.class_of(vc) == abi::traffic_class::request;
   }

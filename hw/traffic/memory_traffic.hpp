@@ -103,7 +103,7 @@ class memory_traffic final : public sc_core::sc_module,
   transaction* requesting_{};  ///< BEGIN_REQ sent, END_REQ not yet here
   sim_time channel_free_;      ///< from when the next BEGIN_REQ may follow
   calendar calendar_{*this, [this] { act(); }};
-  alarm go_{*this, [this] { act(); }};  ///< look again at this instant
+  alarm go_{*this, [this] { act(); }};  ///< calls act() again at this instant
   results results_;
   std::function<void()> on_finished_;
 };

@@ -193,7 +193,8 @@ class wait_graph {
     nodes_[n].held = nodes_[n].held || holds(e);
     edges_.push_back(std::move(e));
   }
-  /// The same, and it waits for `to`: the task that is known to do what it waits for, else any of that PE.
+  /// Takes in an edge of a task that waits for the PE of dump `to`: for its task `user`, where that is known
+  /// to do what is waited for, else for any of its tasks.
   void add_edge(std::size_t dump, wait_edge e, abi::task_id task, std::size_t to,
                 std::optional<abi::task_id> user) {
     const std::size_t from = node_of(dump, task).value_or(first_node_[dump]);
@@ -207,8 +208,8 @@ class wait_graph {
     add_edge(dump, std::move(e), task);
   }
 
-  /// Waits within a PE: of a task for those it runs; of all for one that has the core and does not go on; and
-  /// of a task that waits for nothing known, for whichever other does.
+  /// Waits within a PE. A task waits for those it runs; all wait for one that has the core and does not go
+  /// on; a task of which no wait is known waits for each that has one.
   void link_tasks(std::size_t dump) {
     const abi::firmware_tasks& tasks = dumps_[dump].tasks;
     const std::size_t first = first_node_[dump], last = first_node_[dump + 1];
