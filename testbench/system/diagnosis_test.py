@@ -91,9 +91,10 @@ class Diagnosis(harness.Case):
     def question(self, found, name):
         return next(q for q in found["questions"] if q["id"] == name)
 
-    def test_a_fault_that_acts_by_chance_is_stochastic(self):
+    @harness.cases(1, 2)
+    def test_a_fault_that_acts_by_chance_is_stochastic(self, count):
         """Whether the run as given fails or not; what removes it is told from rates."""
-        for seed in (1, 2):
+        for seed in (1, 2)[:count]:
             fault = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "probability": 0.02, "count": 0,
                                  "seed": seed}])
             _, found = self.diagnose(*SMALL, "--set", f"faults={fault}", "--algorithm", "ring_1d", "--bytes", "16KiB")
@@ -262,11 +263,12 @@ class Diagnosis(harness.Case):
             self.assertEqual(found["verdict"], kind, json.dumps(found["findings"], indent=1)[:3000])
             self.assertNotIn("token_before_data", [f["class"] for f in found["findings"]])
 
-    def test_two_faults_are_both_named(self):
+    @harness.cases(2, 7)
+    def test_two_faults_are_both_named(self, count):
         pairs = [("slow_pe", "bit_flip"), ("dispatch_corruption", "link_degraded"), ("dead_pe", "slow_pe"),
                  ("sendrecv_alias", "late_credit"), ("bit_flip", "token_before_data"),
                  ("sendrecv_alias", "token_before_data"), ("drop", "duplicate")]
-        for pair in pairs:
+        for pair in pairs[:count]:
             faults = []
             for name in pair:
                 dump = self.run_pod("--config", FAULTS / f"{name}.json", "--dump-config").stdout

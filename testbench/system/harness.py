@@ -166,14 +166,27 @@ def exhaustive(test):
     return test
 
 
+def cases(short, long):
+    """A test of both suites, which is given what to try, or how many cases: `short` in the short suite, else `long`."""
+    def decorate(test):
+        @functools.wraps(test)
+        def run(self):
+            test(self, short if os.environ.get("DIECAST_PART") == "short" else long)
+        run.in_both = True
+        return run
+    return decorate
+
+
 class Part(unittest.TestLoader):
-    """All tests, or with DIECAST_PART=short those that are not exhaustive, with DIECAST_PART=long the exhaustive ones."""
+    """All tests, or with DIECAST_PART=short those that are not exhaustive, with DIECAST_PART=long the exhaustive ones; those
+    with cases for each in both."""
 
     def getTestCaseNames(self, case):
         names, part = super().getTestCaseNames(case), os.environ.get("DIECAST_PART")
         if part is None:
             return names
-        return [n for n in names if getattr(getattr(case, n), "exhaustive", getattr(case, "exhaustive", False)) == (part == "long")]
+        return [n for n in names if getattr(getattr(case, n), "in_both", False)
+                or getattr(getattr(case, n), "exhaustive", getattr(case, "exhaustive", False)) == (part == "long")]
 
 
 def main():
