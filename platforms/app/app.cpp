@@ -27,6 +27,7 @@
 #include "platforms/diagnose/classes.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
+#include "platforms/io/estimate_text.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/result_table.hpp"
 #include "platforms/io/standard_streams.hpp"
@@ -343,6 +344,25 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   return report.finish();
 }
 
+/// Of all algorithms where none is named. Exit code 2 where none can run.
+int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
+                    char** argv) {
+  if (o.collective == "barrier") {
+    throw user_error(problem{"--estimate", "barriers are not estimated", o.collective, "another collective"});
+  }
+  if (o.algorithms.empty()) o.algorithms = {"all"};
+  o.no_data = true;
+  const auto rows = platforms::estimates_of(machine, tables, points_of(tables, o, machine.config));
+  if (o.format == output_format::json) {
+    print(platforms::estimate_json(
+        context_of(tables.platform.name, machine.config, {}, argc, argv, machine.config.shape()), rows));
+  } else {
+    print(o.format == output_format::csv ? platforms::estimate_csv(rows) : platforms::estimate_table(rows));
+  }
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const auto& e) { return e.fits; });
+  return any ? 0 : platforms::exit_code(platforms::run_status::error);
+}
+
 int run_checked(const registries& tables, int argc, char** argv) {
   check(tables);
   const options o = parse_options(argc, argv);
@@ -355,6 +375,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (o.diagnose) return run_diagnosis(o, config, argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
+  if (o.estimate) return print_estimates(tables, o, machine, argc, argv);
   if (o.check_config) return print(balance_text(machine)), 0;
   if (o.print_map) return print(map_text(machine)), 0;
   return run_points(tables, o, machine, platforms::unread_keys(given, config), argc, argv);

@@ -45,7 +45,10 @@ po::options_description collective_options() {
       "ccl.jitter_ns): median, extremes and spread of the time")(
       "data", argument("exact|rank_plus_one"),
       "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)")(
-      "no-data", "simulate times only: store no payload, verify nothing");
+      "no-data", "simulate times only: store no payload, verify nothing")(
+      "estimate",
+      "simulate nothing: for each algorithm and size the bound, the expected time and what a run would cost "
+      "(default of --algorithm: all)");
   return d;
 }
 
@@ -146,6 +149,13 @@ void read_run(flag_reader& r, options& o) {
   for (const char* other : {"diagnose", "dump-install"}) {
     if (o.jitter_runs > 0 && r.flag(other))
       r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
+             "one of the two flags"});
+  }
+  o.estimate = r.flag("estimate");
+  for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
+                            "dump-install", "out", "vcd", "timeline", "isolate"}) {
+    if (o.estimate && r.flag(other))
+      r.add({"--estimate", fmt::format("nothing is run that --{} could apply to", other), "",
              "one of the two flags"});
   }
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",

@@ -39,6 +39,7 @@ struct options : common_options {
   std::vector<std::string> run_flags;      ///< "--bytes" and the like: those that were given of what to run
   bool double_run{};
   bool diagnose{};
+  bool estimate{};
   std::string record;  ///< file to write
   std::string verify;  ///< file to compare with
 };

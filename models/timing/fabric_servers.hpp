@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fabric of a machine as servers of the transfer engine: a server for each link of the topology, routes
+// as packets take them. Rates and latencies come from the functions that the blocks of hw/noc and hw/d2d use.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/timing/transfer_engine.hpp"
+
+namespace diecast::timing {
+
+class fabric_servers {
+ public:
+  /// Refers to all three.
+  fabric_servers(const fabric::topology& t, const config::machine_config& c, transfer_engine& engine);
+
+  /// From the first flit at the network interface of `from` to the last flit at the terminal `to`.
+  [[nodiscard]] const transfer_route& route(const abi::node_address& from, const abi::node_address& to);
+  /// The same, with a server in front of it or behind it (a memory's).
+  [[nodiscard]] const transfer_route& route_from(std::uint32_t server, const abi::node_address& from,
+                                                 const abi::node_address& to);
+  [[nodiscard]] const transfer_route& route_to(const abi::node_address& from, const abi::node_address& to,
+                                               std::uint32_t server);
+
+  [[nodiscard]] transfer_shape shape(std::uint64_t bytes, abi::traffic_class c) const;
+  /// The server of a link by its index in the topology.
+  [[nodiscard]] std::uint32_t server_of(std::uint32_t link) const { return first_ + link; }
+
+ private:
+  using ends = std::pair<abi::node_address, abi::node_address>;
+  [[nodiscard]] transfer_route build(const ends& e) const;
+  [[nodiscard]] route_stage stage_of(const fabric::route_hop& hop) const;
+
+  const fabric::topology& topology_;
+  const config::machine_config& config_;
+  transfer_engine& engine_;
+  std::uint32_t first_{};
+  double vc_flits_{}, adapter_flits_{};
+  std::map<ends, transfer_route> routes_;
+  std::map<std::pair<ends, std::uint32_t>, transfer_route> routes_from_, routes_to_;
+};
+
+}  // namespace diecast::timing

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/timing/transfer_engine.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace diecast::timing {
+namespace {
+
+constexpr double nothing = 1e-9;  ///< ns; less work than this is none
+
+}  // namespace
+
+transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener told)
+    : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
+
+std::uint32_t transfer_engine::add_server(double flit_ns) {
+  servers_.push_back({flit_ns, {}, 0});
+  return static_cast<std::uint32_t>(servers_.size() - 1);
+}
+
+std::uint32_t transfer_engine::open() {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(transfers_by_id_.size()));
+    transfers_by_id_.emplace_back();
+  }
+  const std::uint32_t id = free_.back();
+  free_.pop_back();
+  return id;
+}
+
+void transfer_engine::start(const transfer_route& route, const transfer_shape& shape, sim_time head,
+                            sim_time tail, std::uint32_t user, std::uint32_t last_packets) {
+  const std::uint32_t id = open();
+  transfer& t = transfers_by_id_[id];
+  std::vector<double> ends = std::move(t.ends), paths = std::move(t.paths);  // keep their memory
+  t = {};
+  t.ends = std::move(ends);
+  t.paths = std::move(paths);
+  t.ends.assign(route.size(), 0);
+  t.paths.assign(route.size(), 0);
+  t.route = &route;
+  t.shape = shape;
+  t.user = user;
+  t.head = head.ns();
+  t.tail = std::max(tail, head).ns();
+  t.used = true;
+  t.last_packets = last_packets;
+  ++transfers_;
+  for (const route_stage& s : route) packet_hops_ += s.between_dies || s.begins_die ? 0 : shape.packets;
+  events_.put(head, first_kind_ + join, id);
+}
+
+void transfer_engine::close_if_over(std::uint32_t id) {
+  transfer& t = transfers_by_id_[id];
+  if (!t.finished || (t.last_packets > 0 && !t.has_left)) return;
+  t.used = false;
+  for (std::uint32_t i = 0; i < t.route->size(); ++i) {
+    for (entry& e : servers_[(*t.route)[i].server].entries) {
+      if (e.transfer == id) e.transfer = UINT32_MAX;
+    }
+  }
+  free_.push_back(id);
+}
+
+double transfer_engine::leaves_at(const transfer& t) const {
+  const double packet =
+      std::min(t.shape.flits, t.shape.packet_flits) * servers_[t.route->front().server].flit_ns;
+  return t.ends.front() - std::min(t.shape.packets, t.last_packets) * packet;
+}
+
+void transfer_engine::handle(const timed_event& e) {
+  const std::uint32_t id = e.index;
+  transfer& t = transfers_by_id_[id];
+  switch (static_cast<event_kind>(e.kind - first_kind_)) {
+    case join: return advance(id);
+    case end:
+      if (at(t.tail) > e.at) return events_.put(at(t.tail), first_kind_ + end, id);
+      t.finished = true;
+      told_.done(t.user, e.at);
+      return close_if_over(id);
+    case leave:
+      if (at(leaves_at(t)) > e.at) return events_.put(at(leaves_at(t)), first_kind_ + leave, id);
+      t.has_left = true;
+      told_.left(t.user, e.at);
+      return close_if_over(id);
+  }
+}
+
+void transfer_engine::advance(std::uint32_t id) {
+  const transfer& t = transfers_by_id_[id];
+  if (t.next == t.route->size()) {
+    events_.put(at(t.tail), first_kind_ + end, id);
+  } else if ((*t.route)[t.next].between_dies) {
+    cross_link(id);
+  } else {
+    cross_die(id);
+  }
+}
+
+/// All servers of a die at once: the head is through it within some tens of cycles.
+void transfer_engine::cross_die(std::uint32_t id) {
+  const bool leaves_source = transfers_by_id_[id].next == 0;
+  const std::uint32_t first = transfers_by_id_[id].next;
+  for (;;) {
+    const std::uint32_t stage = transfers_by_id_[id].next;
+    join_stage(id, stage);
+    transfer& t = transfers_by_id_[id];
+    const double latency = (*t.route)[stage].latency_ns;
+    t.head += latency;
+    t.tail_path += latency;
+    t.tail = std::max(t.tail + latency, t.head);
+    t.paths[stage] = t.tail_path;
+    t.next = stage + 1;
+    if (t.next == t.route->size() || (*t.route)[t.next].between_dies || (*t.route)[t.next].begins_die) break;
+  }
+  transfer& t = transfers_by_id_[id];
+  if (t.next > first + 1) press_back(t, id, t.next - 1);
+  if (leaves_source && t.last_packets > 0) events_.put(at(leaves_at(t)), first_kind_ + leave, id);
+  if (t.next == t.route->size()) return events_.put(at(t.tail), first_kind_ + end, id);
+  // A link between dies takes whole packets: it starts when the first one's last flit is there.
+  const double packet = t.shape.packets > 1 ? (t.tail - t.head) / t.shape.packets : t.tail - t.head;
+  events_.put(at(t.head + packet), first_kind_ + join, id);
+  t.head += packet;
+}
+
+void transfer_engine::cross_link(std::uint32_t id) {
+  const std::uint32_t stage = transfers_by_id_[id].next;
+  join_stage(id, stage);
+  transfer& t = transfers_by_id_[id];
+  press_back(t, id, stage);
+  const route_stage& s = (*t.route)[stage];
+  const double flit = servers_[s.server].flit_ns, onward = servers_[(*t.route)[stage + 1].server].flit_ns;
+  const double flits = std::min(t.shape.flits, t.shape.packet_flits);
+  // Behind the link a packet goes on a flit per cycle, from an edge on at which it cannot catch up with its
+  // bits (timing::link_timing::injection); those of its last frame come together.
+  const bool framed = s.frame_ns > 0;
+  const double together = framed ? std::min(flits, std::ceil(s.frame_ns / flit - nothing)) : 1;
+  const double whole = framed ? std::ceil(flits * flit / s.frame_ns - nothing) * s.frame_ns : flits * flit;
+  const double lag = std::max(framed ? s.frame_ns : flit, whole - (flits - together) * onward);
+  const double after_tail = s.latency_ns + lag - (flits - 1) * (flit - onward);
+  const auto edge = [onward](double ns) { return std::ceil(ns / onward - nothing) * onward; };
+  t.head = edge(t.head + s.latency_ns + lag);
+  t.tail = std::max(edge(t.tail + after_tail), t.head + (flits - 1) * onward);
+  t.tail_path += after_tail;
+  t.paths[stage] = t.tail_path;
+  t.next = stage + 1;
+  events_.put(at(t.head), first_kind_ + join, id);
+}
+
+/// What servers have done of their entries by `now`.
+void transfer_engine::drain(server& s, double now) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < s.entries.size(); ++i) {
+    entry& e = s.entries[i];
+    if (std::max(e.end, e.hold) <= now) continue;
+    if (now > e.asof) {
+      const double left = e.end > now ? (e.end - now) / (e.end - e.asof) : 0;
+      e.rest *= left;
+      e.asof = now;
+    }
+    if (kept != i) s.entries[kept] = e;
+    ++kept;
+  }
+  s.entries.resize(kept);
+}
+
+/// Ends of all entries when turns go round the queues from `now` on: by the time a queue has done an amount
+/// of work, every other queue has done as much, or all it has.
+void transfer_engine::share(server& s, double now) {
+  queues_.clear();
+  totals_.clear();
+  const auto index_of = [this](std::uint64_t queue) {
+    const auto found = std::find(queues_.begin(), queues_.end(), queue);
+    if (found != queues_.end()) return static_cast<std::size_t>(found - queues_.begin());
+    queues_.push_back(queue);
+    totals_.push_back(0);
+    return queues_.size() - 1;
+  };
+  for (const entry& e : s.entries) totals_[index_of(e.queue)] += e.rest;
+  std::vector<double> done(queues_.size(), 0);
+  for (entry& e : s.entries) {
+    const std::size_t own = index_of(e.queue);
+    done[own] += e.rest;
+    double finish = now + done[own];
+    for (std::size_t q = 0; q < queues_.size(); ++q) {
+      if (q != own) finish += std::min(done[own], totals_[q]);
+    }
+    const double later = std::max({finish, e.supply, e.asof + e.rest});
+    if (e.rest < nothing || later <= e.end) continue;
+    e.end = later;
+    moved(e);
+  }
+}
+
+/// The server is done with a transfer later than was known: so is what it has reached meanwhile.
+void transfer_engine::moved(const entry& e) {
+  if (e.transfer == UINT32_MAX) return;
+  transfer& t = transfers_by_id_[e.transfer];
+  t.ends[e.stage] = std::max(t.ends[e.stage], e.end);
+  if (t.next > e.stage) press_back(t, e.transfer, e.stage);
+  if (t.next <= e.stage) return;
+  const double flit = servers_[(*t.route)[e.stage].server].flit_ns;
+  const double before = e.stage == 0 ? 0 : t.paths[e.stage - 1];
+  t.tail = std::max(t.tail, e.end - flit + (t.tail_path - before));
+}
+
+void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
+  transfer& t = transfers_by_id_[id];
+  const route_stage& place = (*t.route)[stage];
+  server& s = servers_[place.server];
+  drain(s, t.head);
+  // Turns go round inputs; at the interface of a source there is one queue per class.
+  const std::uint64_t input = stage == 0 ? 0 : std::uint64_t{(*t.route)[stage - 1].server} + 1;
+  const std::uint64_t queue = (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : place.leg);
+  const double now = t.head;
+  double start = now, turn = 0;
+  const double packet = std::min(t.shape.flits, t.shape.packet_flits) * s.flit_ns;
+  for (const entry& e : s.entries) {
+    if (e.queue == queue) {
+      start = std::max({start, e.end, e.hold});
+    } else if (e.traffic_class == t.shape.traffic_class && e.rest > nothing && e.asof <= now) {
+      // It meets a packet of that queue half sent, as often as there is one.
+      turn += std::min(e.packet, e.rest) / 2 * std::min(1.0, e.rest / std::max(nothing, e.end - now));
+    }
+  }
+  start += turn;
+  const double work = t.shape.flits * s.flit_ns;
+  // Between dies the last packet is sent when all of it is there.
+  const double supply = std::max(t.tail + (place.between_dies ? packet : s.flit_ns), start + work);
+  s.entries.push_back(
+      {id, stage, queue, work, start, start + work, supply, 0, packet, t.shape.traffic_class});
+  s.busy_ns += work;
+  t.head = start;
+  share(s, now);
+  entry& own = s.entries.back();
+  own.end = std::max(own.end, supply);
+  t.ends[stage] = own.end;
+  t.tail = own.end - s.flit_ns;
+}
+
+/// From the server before `stage` back to the source: what the buffer between two servers does not hold stays
+/// in the queue before.
+void transfer_engine::press_back(transfer& t, std::uint32_t id, std::uint32_t stage) {
+  for (std::uint32_t i = stage; i > 0; --i) {
+    const route_stage& before = (*t.route)[i - 1];
+    const double behind = before.buffer_flits * servers_[(*t.route)[i].server].flit_ns;
+    const double until = t.ends[i] - before.latency_ns - behind;
+    if (until <= t.ends[i - 1]) return;
+    t.ends[i - 1] = until;
+    for (entry& e : servers_[before.server].entries) {
+      if (e.transfer == id && e.stage == i - 1) e.hold = until;
+    }
+  }
+}
+
+}  // namespace diecast::timing

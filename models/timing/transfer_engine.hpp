@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers over servers without packets: the engine of message fidelity and of estimates.
+//
+// A transfer is what one descriptor moves (a slot with its token, a credit, the packets of a copy). It
+// crosses the stages of its route: links of a NoC, sides of dies, links between SIPs. Each stage is a server
+// with a rate and a latency. The head of a transfer goes from stage to stage by latencies (cut-through within
+// a die; a packet at a time between dies); its tail follows as the servers let it.
+//
+// Transfers that overlap at a server share it as packets in turn would: turns go round the queues (an input,
+// a class and a leg make one), within a queue transfers follow each other. What that means for the end of
+// each is computed anew whenever a transfer joins. A transfer that leaves a server later than the buffers
+// behind the server before it can hold keeps its queue there occupied (back-pressure), up to the interface of
+// its source.
+//
+// Events: one per die that a transfer enters, one per link between dies, one at its end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "models/timing/event_queue.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::timing {
+
+/// A server on a route. Times are ns.
+struct route_stage {
+  std::uint32_t server{};
+  std::uint8_t leg{};     ///< of the VC behind the server
+  double latency_ns{};    ///< from the head here to the head at the next stage
+  double frame_ns{};      ///< between dies: nothing can be used before its frame is there; 0: no frames
+  double buffer_flits{};  ///< behind this server, of one VC
+  bool between_dies{};    ///< stores a packet before it sends it; a stage of the next die follows
+  bool begins_die{};      ///< first stage of a die: the transfer joins the die's servers together
+};
+using transfer_route = std::vector<route_stage>;
+
+/// What a transfer is made of.
+struct transfer_shape {
+  std::uint32_t packets{1};
+  std::uint32_t flits{1};         ///< of all packets, headers included
+  std::uint32_t packet_flits{1};  ///< of a full packet
+  std::uint8_t traffic_class{};
+};
+
+class transfer_engine {
+ public:
+  /// `done(user, tail)` is called when the last flit of a transfer has left its last stage; `left(user,
+  /// time)` when all but the last packets of it have left its source. Both may start transfers.
+  struct listener {
+    std::function<void(std::uint32_t user, sim_time tail)> done;
+    std::function<void(std::uint32_t user, sim_time at)> left;
+  };
+  /// Events of the engine have kinds from `first_kind` on, `kinds` of them.
+  transfer_engine(event_queue& events, std::uint32_t first_kind, listener told);
+  static constexpr std::uint32_t kinds = 3;
+
+  /// `flit_ns`: the time of a flit. Servers are numbered from 0.
+  std::uint32_t add_server(double flit_ns);
+
+  /// Starts a transfer whose first flit is at the first stage at `head`, its last not before `tail` (as fast
+  /// as its source can give it). The route must live as long as the engine. `last_packets`: listener::left is
+  /// called when as many are still to leave; 0: it is not called.
+  void start(const transfer_route& route, const transfer_shape& shape, sim_time head, sim_time tail,
+             std::uint32_t user, std::uint32_t last_packets);
+  /// An event of the engine is due.
+  void handle(const timed_event& e);
+
+  /// Packets times outputs of routers so far.
+  [[nodiscard]] std::uint64_t packet_hops() const { return packet_hops_; }
+  [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
+  /// How long servers were busy, ns.
+  [[nodiscard]] double busy_ns(std::uint32_t server) const { return servers_[server].busy_ns; }
+
+ private:
+  enum event_kind : std::uint32_t { join, end, leave };
+  struct entry {
+    std::uint32_t transfer{};
+    std::uint32_t stage{};
+    std::uint64_t queue{};
+    double rest{};    ///< work left at `asof`, ns
+    double asof{};    ///< rest drains from here to `end`
+    double end{};     ///< when the server is done with it
+    double supply{};  ///< not before: its last flit comes then
+    double hold{};    ///< its queue is blocked until then
+    double packet{};  ///< work of a packet, ns
+    std::uint8_t traffic_class{};
+  };
+  struct server {
+    double flit_ns{};
+    std::vector<entry> entries;  ///< in the order they joined
+    double busy_ns{};
+  };
+  struct transfer {
+    const transfer_route* route{};
+    transfer_shape shape;
+    std::uint32_t user{};
+    std::uint32_t next{};  ///< stage to join
+    double head{}, tail{};
+    double tail_path{};         ///< latency that the tail has had up to `next`
+    std::vector<double> ends;   ///< by stage: when its server is done with it
+    std::vector<double> paths;  ///< by stage: tail_path behind its server
+    bool used{};
+    std::uint32_t last_packets{};
+    bool has_left{};
+    bool finished{};
+  };
+
+  [[nodiscard]] static sim_time at(double ns) { return nanoseconds(ns > 0 ? ns : 0); }
+  std::uint32_t open();
+  void close_if_over(std::uint32_t id);
+  void advance(std::uint32_t id);
+  void cross_die(std::uint32_t id);
+  void cross_link(std::uint32_t id);
+  void join_stage(std::uint32_t id, std::uint32_t stage);
+  static void drain(server& s, double now);
+  void share(server& s, double now);
+  void moved(const entry& e);
+  void press_back(transfer& t, std::uint32_t id, std::uint32_t stage);
+  [[nodiscard]] double leaves_at(const transfer& t) const;
+
+  event_queue& events_;
+  std::uint32_t first_kind_;
+  listener told_;
+  std::vector<server> servers_;
+  std::vector<transfer> transfers_by_id_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint64_t> queues_;  ///< share(): queues of a server
+  std::vector<double> totals_;         ///< share(): work of each
+  std::uint64_t packet_hops_{};
+  std::uint64_t transfers_{};
+};
+
+}  // namespace diecast::timing

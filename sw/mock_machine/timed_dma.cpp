@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/mock_machine/timed_dma.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "models/config/overrides.hpp"
+#include "models/timing/dram_bounds.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// The TCM reads a packet when the one two before it begins to leave (hw/pe: packets_read_ahead).
+constexpr std::uint32_t packets_under_way = 3;
+/// Pieces that a window of the DMA is cut into.
+constexpr std::uint64_t window_pieces = 4;
+
+}  // namespace
+
+timed_dma::timed_dma(const fabric::topology& topology, const config::machine_config& config,
+                     timing::event_queue& events, std::uint32_t first_kind,
+                     const std::vector<std::unique_ptr<timed_pe>>& pes)
+    : topology_(topology),
+      config_(config),
+      shape_(config.shape()),
+      clock_(timing::noc_clock(config)),
+      events_(events),
+      first_kind_(first_kind),
+      engine_(events, first_kind + engine_kinds,
+              {[this](std::uint32_t id, sim_time tail) { transfer_done(id, tail); },
+               [this](std::uint32_t id, sim_time at) { transfer_left(id, at); }}),
+      fabric_(topology, config, engine_),
+      pes_(pes),
+      states_(shape_.pes()) {
+  for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
+    config::pe_block& block = states_[i].block;
+    block = config::pe_block_of(config, shape_.pe_at(i)).value_or(config.pe);
+    const double per_cycle = static_cast<double>(block.tcm_banks * block.tcm_bank_bytes);
+    const double flit_ns = static_cast<double>(config.noc.flit_bytes) / per_cycle * clock_.period.ns();
+    states_[i].tcm = {{engine_.add_server(flit_ns), 0, 0, 0, 0, false, true}};
+  }
+}
+
+std::uint32_t timed_dma::open(item::what kind, std::uint32_t pe, unsigned references) {
+  if (free_items_.empty()) {
+    free_items_.push_back(static_cast<std::uint32_t>(items_.size()));
+    items_.emplace_back();
+  }
+  const std::uint32_t id = free_items_.back();
+  free_items_.pop_back();
+  items_[id] = {};
+  items_[id].kind = kind;
+  items_[id].pe = pe;
+  items_[id].open = references;
+  return id;
+}
+
+void timed_dma::release(std::uint32_t id) {
+  if (--items_[id].open == 0) free_items_.push_back(id);
+}
+
+// --- places -------------------------------------------------------------------------------------
+
+abi::node_address timed_dma::node_of(std::uint32_t pe) const {
+  const pe_coord at = shape_.pe_at(pe);
+  return topology_.locate(abi::encode({at.sip, at.cube, abi::region::tcm, at.pe.value, 0}));
+}
+
+bool timed_dma::is_local(std::uint32_t pe, abi::address a) const {
+  const auto where = abi::decode(a);
+  return where && where->kind == abi::region::tcm &&
+         shape_.pe_index({where->sip, where->cube, pe_id{where->unit}}) == pe;
+}
+
+/// Sequential accesses at the rate of the port's data bus, less refresh. A read is answered when its first
+/// burst has come, a write when the controller owns it.
+const timed_dma::memory_port& timed_dma::memory_at(abi::address a) {
+  const auto [at, fresh] = memories_.try_emplace(topology_.locate(a));
+  if (!fresh) return at->second;
+  const config::hbm_block& h = config_.hbm;
+  const auto where = abi::decode(a);
+  double gbytes_s = config_.sram.gbytes_s, read_ns = config_.sram.latency_ns, write_ns = read_ns;
+  if (where->kind == abi::region::hbm) {
+    const bool simple = h.model == config::hbm_model::simple;
+    gbytes_s = timing::port_gbytes_s(h) * (simple ? 1 : timing::refresh_share(h));
+    write_ns = h.controller_ns + (simple ? h.simple_latency_ns : 0);
+    read_ns = h.controller_ns + (simple ? h.simple_latency_ns : h.trcd_rd_ns + h.cl_ns);
+  }
+  at->second = {engine_.add_server(static_cast<double>(config_.noc.flit_bytes) / gbytes_s), read_ns,
+                write_ns};
+  return at->second;
+}
+
+const timing::transfer_route& timed_dma::route_of(const item& i) {
+  switch (i.kind) {
+    case item::what::copy:
+    case item::what::vector: return states_[i.pe].tcm;
+    case item::what::message:
+    case item::what::credit:
+    case item::what::part: break;
+    case item::what::request: return fabric_.route(node_of(i.pe), topology_.locate(i.from));
+    case item::what::answer:
+      return fabric_.route_from(memory_at(i.from).server, topology_.locate(i.from), node_of(i.pe));
+    case item::what::store:
+      return fabric_.route_to(node_of(i.pe), topology_.locate(i.to), memory_at(i.to).server);
+    case item::what::acknowledge: return fabric_.route(topology_.locate(i.to), node_of(i.pe));
+  }
+  return i.receiver == i.pe ? states_[i.pe].tcm : fabric_.route(node_of(i.pe), node_of(i.receiver));
+}
+
+std::uint64_t timed_dma::tcm_cycles(std::uint64_t bytes) const {
+  const std::uint64_t per_cycle = config_.pe.tcm_banks * config_.pe.tcm_bank_bytes;
+  return std::max<std::uint64_t>(1,
+                                 (std::min(bytes, config_.noc.max_packet_bytes) + per_cycle - 1) / per_cycle);
+}
+
+/// A cycle to the TCM, the banks, the read latency.
+std::uint64_t timed_dma::read_cycles(std::uint32_t pe, std::uint64_t bytes) const {
+  return 1 + tcm_cycles(bytes) + states_[pe].block.tcm_read_cycles;
+}
+
+/// When the DMA engine takes up a descriptor that it was handed at that edge.
+sim_time timed_dma::ready_at(std::uint32_t pe, port which, sim_time handed_over) {
+  const config::pe_block& block = states_[pe].block;
+  port_state& p = states_[pe].of[which];
+  const sim_time started = handed_over + clock_.cycles(block.dma_launch_cycles + block.dma_startup_cycles);
+  p.last_ready = std::max(started, p.last_ready + clock_.cycles(block.dma_issue_cycles));
+  return p.last_ready;
+}
+
+// --- what firmware starts -----------------------------------------------------------------------
+
+void timed_dma::send(std::uint32_t pe, const protocol::send_request& message) {
+  const std::uint32_t id = open(item::what::message, pe, 2);  // its token and its source
+  item& i = items_[id];
+  i.message = message;
+  i.receiver = pe_behind(shape_, message.mailbox);
+  i.bytes = message.fields.message_bytes;
+  i.from = message.source;
+  i.shape = fabric_.shape(i.bytes, abi::traffic_class::comm);
+  ++messages_;
+  flows_[flow_of(i)].push_back(id);
+  const sim_time ready = ready_at(pe, message_port, edge(config_.ipcq.check_cycles));
+  if (i.bytes > 0 && !is_local(pe, i.from)) return depart_at(ready, id);
+  i.read_done = ready + clock_.cycles(read_cycles(pe, i.bytes));
+  depart_at(i.read_done + clock_.cycles(1), id);
+}
+
+void timed_dma::credit(std::uint32_t pe, const protocol::credit_request& credit) {
+  const std::uint32_t id = open(item::what::credit, pe, 1);
+  item& i = items_[id];
+  i.credit = credit;
+  i.receiver = pe_behind(shape_, credit.mailbox);
+  i.shape = fabric_.shape(0, abi::traffic_class::sideband);
+  flows_[flow_of(i)].push_back(id);
+  depart_at(edge(config_.ipcq.check_cycles + 1), id);
+}
+
+/// Within the TCM chunks are read and written again, all of a window at once: its bandwidth limits them.
+void timed_dma::copy(std::uint32_t pe, const protocol::copy_request& copy) {
+  const std::uint32_t id = open(item::what::copy, pe, 1);
+  item& i = items_[id];
+  i.copy = copy;
+  i.bytes = copy.bytes;
+  i.shape.flits =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, 2 * copy.bytes / config_.noc.flit_bytes));
+  states_[pe].copies.push_back(id);
+  depart_at(ready_at(pe, copy_port, edge(0)) + clock_.cycles(1), id);
+}
+
+void timed_dma::vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) {
+  const std::uint32_t id = open(item::what::vector, pe, 1);
+  timing::transfer_shape& s = items_[id].shape;
+  s.flits = s.packet_flits =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bytes / config_.noc.flit_bytes));
+  s.traffic_class = 1;
+  depart_at(from, id);
+}
+
+/// A descriptor's turn, or a transfer's first flit at its first server.
+void timed_dma::begin(std::uint32_t id) {
+  const item& i = items_[id];
+  const bool is_copy = i.kind == item::what::copy;
+  const bool far =
+      is_copy ? i.bytes > 0 && (!is_local(i.pe, i.copy.source) || !is_local(i.pe, i.copy.destination))
+              : i.kind == item::what::message && i.bytes > 0 && !is_local(i.pe, i.from);
+  if (!far) return start(id);
+  const port which = is_copy ? copy_port : message_port;
+  states_[i.pe].of[which].remote.push_back(id);
+  pump(i.pe, which);
+}
+
+void timed_dma::start(std::uint32_t id) {
+  const item& i = items_[id];
+  const bool last_part = i.kind == item::what::part && items_[i.owner].started == items_[i.owner].bytes &&
+                         i.copy.bytes == items_[i.owner].bytes;
+  const bool tells = i.kind == item::what::message || last_part;
+  engine_.start(route_of(i), i.shape, events_.now(), events_.now(), id, tells ? packets_under_way : 0);
+}
+
+// --- pieces -------------------------------------------------------------------------------------
+
+void timed_dma::pump(std::uint32_t pe, port which) {
+  port_state& p = states_[pe].of[which];
+  while (!p.remote.empty() && p.pieces < window_pieces) {
+    const std::uint32_t owner = p.remote.front();
+    start_piece(pe, which, owner);
+    if (items_[owner].started == items_[owner].bytes) p.remote.pop_front();
+  }
+}
+
+void timed_dma::start_piece(std::uint32_t pe, port which, std::uint32_t owner) {
+  const std::uint64_t packets = std::max<std::uint64_t>(1, states_[pe].block.dma_outstanding / window_pieces);
+  item& whole = items_[owner];
+  const std::uint64_t bytes = std::min(packets * config_.noc.max_packet_bytes, whole.bytes - whole.started);
+  const bool is_copy = which == copy_port;
+  const abi::address from = (is_copy ? whole.copy.source : whole.from) + whole.started;
+  const bool here = is_local(pe, from);
+  const std::uint32_t id = open(here ? item::what::store : item::what::request, pe, 1);
+  item& i = items_[id];
+  i.owner = owner;
+  i.from = from;
+  i.to = is_copy ? whole.copy.destination + whole.started : 0;
+  i.bytes = bytes;
+  whole.started += bytes;
+  i.copy.bytes = whole.started;  // where in its owner it ends
+  ++states_[pe].of[which].pieces;
+  i.shape = fabric_.shape(bytes, abi::traffic_class::request);
+  if (here) return depart_at(edge(read_cycles(pe, bytes) + 1), id);
+  i.shape.flits = i.shape.packets;  // requests
+  i.shape.packet_flits = 1;
+  depart_at(edge(1), id);
+}
+
+/// The bytes of a piece have come from another memory.
+void timed_dma::answered(std::uint32_t id, sim_time there) {
+  item& i = items_[id];
+  if (items_[i.owner].kind == item::what::message) {
+    --states_[i.pe].of[message_port].pieces;
+    i.kind = item::what::part;
+    i.receiver = items_[i.owner].receiver;
+    i.shape = fabric_.shape(i.bytes, abi::traffic_class::comm);
+    depart_at(there + clock_.cycles(1), id);
+    return pump(i.pe, message_port);
+  }
+  if (is_local(i.pe, i.to)) {
+    return events_.put(there + clock_.cycles(1 + tcm_cycles(i.bytes)), first_kind_ + piece_due, id);
+  }
+  i.kind = item::what::store;
+  i.shape = fabric_.shape(i.bytes, abi::traffic_class::request);
+  depart_at(there + clock_.cycles(1), id);
+}
+
+void timed_dma::piece_done(std::uint32_t id) {
+  const item& i = items_[id];
+  const std::uint32_t owner = i.owner, pe = i.pe;
+  item& whole = items_[owner];
+  whole.ended += i.bytes;
+  release(id);
+  --states_[pe].of[copy_port].pieces;
+  if (whole.ended == whole.bytes) events_.put(edge(1), first_kind_ + copy_due, owner);
+  pump(pe, copy_port);
+}
+
+// --- what arrives -------------------------------------------------------------------------------
+
+void timed_dma::transfer_left(std::uint32_t id, sim_time at) {
+  const bool is_part = items_[id].kind == item::what::part;
+  const std::uint32_t message = is_part ? items_[id].owner : id;
+  const item& i = items_[message];
+  // The TCM reads a packet of a long message when one before it has left.
+  const bool waits = i.shape.packets >= packets_under_way && !is_part;
+  const sim_time read =
+      waits ? clock_.edge_at_or_after(at) + clock_.cycles(1 + read_cycles(i.pe, i.bytes)) : at;
+  events_.put(std::max(i.read_done, read) + clock_.cycles(1), first_kind_ + source_read, message);
+}
+
+void timed_dma::message_here(std::uint32_t id, std::uint64_t last_bytes, sim_time there) {
+  const std::uint64_t longest = config_.noc.max_packet_bytes;
+  const std::uint64_t written = last_bytes > 0 ? 1 + tcm_cycles((last_bytes - 1) % longest + 1) : 1;
+  events_.put(there + clock_.cycles(written + config_.ipcq.match_cycles), first_kind_ + token, id);
+}
+
+void timed_dma::transfer_done(std::uint32_t id, sim_time tail) {
+  item& i = items_[id];
+  const sim_time there = clock_.edge_at_or_after(tail) + clock_.cycles(1);
+  switch (i.kind) {
+    case item::what::message: return message_here(id, i.bytes, there);
+    case item::what::credit:
+      return events_.put(there + clock_.cycles(config_.ipcq.match_cycles), first_kind_ + credit_due, id);
+    case item::what::copy:
+      return events_.put(there + clock_.cycles(states_[i.pe].block.tcm_read_cycles + 1),
+                         first_kind_ + copy_due, id);
+    case item::what::vector: pes_[i.pe]->vector_done(tail); return release(id);
+    case item::what::request:
+      i.kind = item::what::answer;
+      i.shape = fabric_.shape(i.bytes, abi::traffic_class::response);
+      return depart_at(there + nanoseconds(memory_at(i.from).read_ns), id);
+    case item::what::answer: return answered(id, there);
+    case item::what::part: {
+      item& whole = items_[i.owner];
+      whole.ended += i.bytes;
+      if (whole.ended == whole.bytes) message_here(i.owner, i.bytes, there);
+      return release(id);
+    }
+    case item::what::store:
+      i.kind = item::what::acknowledge;
+      i.shape.flits = i.shape.packets;
+      i.shape.packet_flits = 1;
+      i.shape.traffic_class = static_cast<std::uint8_t>(abi::traffic_class::response);
+      return depart_at(there + nanoseconds(memory_at(i.to).write_ns), id);
+    case item::what::acknowledge: return events_.put(there, first_kind_ + piece_due, id);
+  }
+}
+
+timed_dma::flow_key timed_dma::flow_of(const item& i) const {
+  return {std::uint64_t{i.pe} << 32 | i.receiver, i.kind == item::what::credit};
+}
+
+/// Messages and credits of a flow become visible in their order.
+void timed_dma::deliver(const flow_key& flow) {
+  std::deque<std::uint32_t>& under_way = flows_[flow];
+  while (!under_way.empty() && items_[under_way.front()].arrived) {
+    const std::uint32_t id = under_way.front();
+    under_way.pop_front();
+    const item& i = items_[id];
+    timed_pe& receiver = *pes_[i.receiver];
+    if (i.kind == item::what::credit) {
+      receiver.core().credit_arrived(i.credit.fields);
+    } else {
+      receiver.core().token_arrived(i.message.fields);
+    }
+    receiver.look_for_events();
+    release(id);
+  }
+}
+
+void timed_dma::copy_done(std::uint32_t id) {
+  const std::uint32_t pe = items_[id].pe;
+  items_[id].arrived = true;
+  std::deque<std::uint32_t>& copies = states_[pe].copies;
+  std::uint32_t ended = 0;
+  for (; !copies.empty() && items_[copies.front()].arrived; ++ended) {
+    release(copies.front());
+    copies.pop_front();
+  }
+  if (ended > 0) pes_[pe]->copies_done(ended);
+}
+
+void timed_dma::handle(const timing::timed_event& e) {
+  switch (e.kind - first_kind_) {
+    case run_pe: return pes_[e.index]->resume();
+    case depart:
+      return items_[e.index].kind == item::what::message || items_[e.index].kind == item::what::copy
+                 ? begin(e.index)
+                 : start(e.index);
+    case token:
+    case credit_due: items_[e.index].arrived = true; return deliver(flow_of(items_[e.index]));
+    case source_read: {
+      timed_pe& sender = *pes_[items_[e.index].pe];
+      sender.core().source_read(items_[e.index].message.qp);
+      sender.look_for_events();
+      return release(e.index);
+    }
+    case copy_due: return copy_done(e.index);
+    case piece_due: return piece_done(e.index);
+    default: return engine_.handle(e);
+  }
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DMA engines and IPCQ engines of the timed mock machine: what firmware starts becomes transfers over the
+// fabric's servers, what arrives becomes tokens, credits and events. Costs in cycles are those of hw/pe and
+// hw/ipcq.
+//
+// What lies in another memory (tensors in HBM) is read and written in pieces of a few packets, a quarter of
+// the DMA's window each: a request, the memory's access, an answer.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "models/timing/fabric_servers.hpp"
+#include "models/timing/transfer_engine.hpp"
+#include "sw/mock_machine/timed_pe.hpp"
+
+namespace diecast::sw {
+
+class timed_dma final : public timed_board {
+ public:
+  /// Events of this class, those of its transfers included, have kinds from `first_kind` on. `pes`: by index;
+  /// made later.
+  timed_dma(const fabric::topology& topology, const config::machine_config& config,
+            timing::event_queue& events, std::uint32_t first_kind,
+            const std::vector<std::unique_ptr<timed_pe>>& pes);
+
+  void resume_at(std::uint32_t pe, sim_time when) override { events_.put(when, first_kind_ + run_pe, pe); }
+  void send(std::uint32_t pe, const protocol::send_request& message) override;
+  void credit(std::uint32_t pe, const protocol::credit_request& credit) override;
+  void copy(std::uint32_t pe, const protocol::copy_request& copy) override;
+  void vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) override;
+
+  void handle(const timing::timed_event& e);
+  [[nodiscard]] std::uint64_t messages() const { return messages_; }
+  [[nodiscard]] std::uint64_t packet_hops() const { return engine_.packet_hops(); }
+
+ private:
+  enum kind : std::uint32_t {
+    run_pe,
+    depart,
+    token,
+    source_read,
+    credit_due,
+    copy_due,
+    piece_due,
+    engine_kinds
+  };
+
+  /// Something under way.
+  struct item {
+    enum class what : std::uint8_t {
+      message,
+      credit,
+      copy,
+      vector,
+      request,
+      answer,
+      part,
+      store,
+      acknowledge
+    };
+    what kind{};
+    std::uint32_t pe{};  ///< whose DMA engine it belongs to
+    protocol::send_request message;
+    protocol::credit_request credit;
+    protocol::copy_request copy;
+    std::uint32_t receiver{};
+    sim_time read_done;  ///< message: of its first packet
+    timing::transfer_shape shape;
+    std::uint64_t started{}, ended{};  ///< bytes of pieces: begun, and those that are where they should be
+    std::uint32_t owner{};             ///< piece: the message or copy it is of
+    abi::address from{}, to{};         ///< piece
+    std::uint64_t bytes{};             ///< piece
+    bool arrived{};                    ///< message, credit: for its flow; copy: it is done
+    unsigned open{};                   ///< events that still refer to it
+  };
+  enum port : unsigned { copy_port, message_port, ports };
+  struct port_state {
+    sim_time last_ready;
+    std::deque<std::uint32_t> remote;  ///< items with pieces to begin, in order
+    unsigned pieces{};                 ///< under way
+  };
+  struct memory_port {
+    std::uint32_t server{};
+    double read_ns{}, write_ns{};
+  };
+  struct pe_state {
+    config::pe_block block;
+    timing::transfer_route tcm;  ///< its banks as one server
+    port_state of[ports];
+    std::deque<std::uint32_t> copies;  ///< in the order they were started, which they end in
+  };
+  using flow_key = std::pair<std::uint64_t, bool>;  ///< sender and receiver; credits
+
+  std::uint32_t open(item::what kind, std::uint32_t pe, unsigned references);
+  void release(std::uint32_t id);
+  [[nodiscard]] sim_time edge(std::uint64_t cycles) const {
+    return clock_.edge_at_or_after(events_.now()) + clock_.cycles(cycles);
+  }
+  [[nodiscard]] sim_time ready_at(std::uint32_t pe, port which, sim_time handed_over);
+  [[nodiscard]] std::uint64_t tcm_cycles(std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t read_cycles(std::uint32_t pe, std::uint64_t bytes) const;
+  [[nodiscard]] bool is_local(std::uint32_t pe, abi::address a) const;
+  [[nodiscard]] const memory_port& memory_at(abi::address a);
+  [[nodiscard]] abi::node_address node_of(std::uint32_t pe) const;
+  [[nodiscard]] const timing::transfer_route& route_of(const item& i);
+
+  void depart_at(sim_time when, std::uint32_t id) { events_.put(when, first_kind_ + depart, id); }
+  void begin(std::uint32_t id);
+  void start(std::uint32_t id);
+  void pump(std::uint32_t pe, port which);
+  void start_piece(std::uint32_t pe, port which, std::uint32_t owner);
+  void transfer_done(std::uint32_t id, sim_time tail);
+  void transfer_left(std::uint32_t id, sim_time at);
+  void answered(std::uint32_t id, sim_time there);
+  void piece_done(std::uint32_t id);
+  void message_here(std::uint32_t id, std::uint64_t last_bytes, sim_time there);
+  void copy_done(std::uint32_t id);
+  void deliver(const flow_key& flow);
+  [[nodiscard]] flow_key flow_of(const item& i) const;
+
+  const fabric::topology& topology_;
+  const config::machine_config& config_;
+  machine_shape shape_;
+  clock_domain clock_;
+  timing::event_queue& events_;
+  std::uint32_t first_kind_;
+  timing::transfer_engine engine_;
+  timing::fabric_servers fabric_;
+  const std::vector<std::unique_ptr<timed_pe>>& pes_;
+  std::vector<pe_state> states_;
+  std::map<abi::node_address, memory_port> memories_;
+  std::deque<item> items_;  ///< a deque: references stay good
+  std::vector<std::uint32_t> free_items_;
+  std::map<flow_key, std::deque<std::uint32_t>> flows_;
+  std::uint64_t messages_{};
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mock machine with time: kernels run on fibers at the firmware costs of the config, what they send
+// crosses the servers of models/timing/transfer_engine. No packets, no SystemC, no data: what a collective is
+// expected to take, found by running the kernel itself.
+//
+// The agenda is one queue of events in the order of their time: a PE goes on, a descriptor reaches the
+// network interface, a transfer joins or leaves servers, a token, a credit or a copy is done.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "models/comm/install_plan.hpp"
+#include "models/fabric/topology.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/kernels/kernel_table.hpp"
+
+namespace diecast::sw {
+
+struct timed_outcome {
+  bool finished{};
+  std::string why_not;          ///< when it has not: who waits for what
+  double time_ns{};             ///< from the common start to the end of the last PE
+  std::uint64_t messages{};     ///< slots that were sent
+  std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
+  std::uint64_t events{};       ///< of the estimate itself
+};
+
+/// Why an estimate cannot be made of a run on this machine; empty when it can.
+[[nodiscard]] std::string not_estimated(const config::machine_config& config, const comm::install_plan& plan,
+                                        const kernel_entry& kernel);
+
+/// One launch of the kernel on a machine that has just been installed. Throws what firmware or an engine
+/// throws. Precondition: not_estimated() is empty. `most_events`: gives up after as many (finished is false
+/// then).
+[[nodiscard]] timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
+                                      const kernel_entry& kernel, const argument_context& launch,
+                                      sim_time limit = sim_time::never());
+
+}  // namespace diecast::sw

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/mock_machine/timed_pe.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "models/config/overrides.hpp"
+#include "models/types/error.hpp"
+#include "models/types/owner_name.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// Operands follow each other through the vector unit in blocks of this many bytes, as in hw/pe.
+constexpr std::uint64_t vector_block = 1024;
+constexpr std::uint64_t request_cycles = 1;  ///< a request goes from one block of a PE to the next
+
+std::unique_ptr<protocol::match_policy> policy_of(const config::machine_config& c) {
+  return c.ipcq.match == config::match_policy::address ? protocol::match_by_address()
+                                                       : protocol::match_by_sender();
+}
+
+/// Registers that have no effect before a doorbell: their time may be charged later.
+bool is_staging_register(abi::register_offset reg) {
+  if (reg == abi::dma_source || reg == abi::dma_destination) return true;
+  return reg >= abi::ipcq_qp_base && (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride == abi::qp_tx_source;
+}
+
+}  // namespace
+
+timed_pe::timed_pe(pe_coord self, std::uint32_t index, const setup& s)
+    : self_(self),
+      index_(index),
+      config_(s.config),
+      block_(config::pe_block_of(s.config, self).value_or(s.config.pe)),
+      board_(s.board),
+      events_(s.events),
+      memory_(s.memory),
+      scheduler_(s.scheduler),
+      clock_(clock_domain::from_ghz(s.config.noc.clock_ghz)),
+      phase_{clock_.period.fs / 2},
+      core_(self, static_cast<std::uint32_t>(s.config.ipcq.queue_pairs), policy_of(s.config)) {}
+
+void timed_pe::launch(sim_time start, std::function<void(abi::hal&)> firmware) {
+  const auto entry = [this, run = std::move(firmware)](coroutine&& scheduler) {
+    scheduler_ = std::move(scheduler);
+    try {
+      run(*this);
+      settle();
+    } catch (const coroutine::unwind&) {
+      throw;
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    running_ = false;
+    ended_ = events_.now() - phase_;
+    return std::move(scheduler_);
+  };
+  fiber_ = coroutine{config_.sim.firmware_stack_kib * 1024, entry};
+  running_ = true;
+  owed_ = 0;
+  board_.resume_at(index_, start + phase_);
+}
+
+void timed_pe::resume() {
+  fiber_ = std::move(fiber_).resume();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+/// Time goes on by itself while nobody else has anything to do before.
+void timed_pe::wait_until(sim_time t) {
+  if (t <= events_.now()) return;
+  if (events_.next() > t) return events_.proceed_to(t);
+  board_.resume_at(index_, t);
+  give_way();
+}
+
+void timed_pe::settle() {
+  if (owed_ == 0) return;
+  wait_until(events_.now() + clock_.cycles(std::exchange(owed_, 0)));
+}
+
+// --- registers ----------------------------------------------------------------------------------
+
+std::uint64_t timed_pe::read_register(abi::register_offset reg) {
+  owed_ += block_.register_cycles;
+  settle();
+  if (const auto value = copies_.read_register(reg)) return *value;
+  if (!protocol::ipcq_core::owns(reg)) no_memory_access();
+  const std::uint64_t value = core_.read_register(reg);
+  if (reg == abi::ipcq_event && !core_.event_pending()) pending_since_ = sim_time::never();
+  look_for_events();
+  return value;
+}
+
+void timed_pe::write_register(abi::register_offset reg, std::uint64_t value) {
+  owed_ += block_.register_cycles;
+  if (!is_staging_register(reg)) settle();
+  tasks_.wrote(reg, value);
+  if (protocol::ipcq_core::owns(reg)) {
+    const auto effects = core_.write_register(reg, value);
+    if (effects.send) board_.send(index_, *effects.send);
+    if (effects.credit) board_.credit(index_, *effects.credit);
+  } else if (const auto effects = copies_.write_register(reg, value)) {
+    if (effects->start) board_.copy(index_, *effects->start);
+    if (effects->event) core_.push_event(*effects->event);
+  } else {
+    no_memory_access();
+  }
+  look_for_events();
+}
+
+void timed_pe::copies_done(std::uint32_t more) {
+  if (const auto event = copies_.done(copies_.copies_done() + more)) core_.push_event(*event);
+  look_for_events();
+}
+
+void timed_pe::look_for_events() {
+  if (!core_.event_pending() || pending_since_ != sim_time::never()) return;
+  pending_since_ = events_.now();
+  if (asleep_) {
+    asleep_ = false;
+    board_.resume_at(index_, events_.now());
+  }
+}
+
+// --- memory and vector unit ---------------------------------------------------------------------
+
+abi::address timed_pe::in_tcm(std::uint64_t offset) const {
+  return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
+}
+
+void timed_pe::access(std::uint64_t bytes, bool write) {
+  settle();
+  const std::uint64_t per_cycle = block_.tcm_banks * block_.tcm_bank_bytes;
+  const std::uint64_t cycles =
+      request_cycles + (bytes + per_cycle - 1) / per_cycle + (write ? 0 : block_.tcm_read_cycles);
+  wait_until(clock_.edge_at_or_after(events_.now()) + clock_.cycles(cycles) + phase_);
+}
+
+void timed_pe::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
+  if (out.empty()) return;
+  access(out.size(), false);
+  memory_.read(in_tcm(tcm_offset), out);
+}
+
+void timed_pe::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
+  if (in.empty()) return;
+  access(in.size(), true);
+  memory_.write(in_tcm(tcm_offset), in);
+}
+
+void timed_pe::vector_done(sim_time at) {
+  vector_end_ = at;
+  if (std::exchange(in_vector_, false)) board_.resume_at(index_, at);
+}
+
+/// Blocks follow each other at the slower of the lanes and the TCM; the read latency is paid for the last.
+void timed_pe::vector(const abi::vector_command& c) {
+  settle();
+  wait_until(events_.now() + clock_.cycles(block_.vector_startup_cycles));
+  const std::uint64_t element = std::max(numeric::size_of(c.type), numeric::size_of(c.type_of_b()));
+  const std::uint64_t total = c.count * element;
+  if (total == 0) return;
+  const std::uint64_t streams = c.two_operands() ? 3 : 2, reads = streams - 1;
+  const std::uint64_t per_cycle = block_.tcm_banks * block_.tcm_bank_bytes;
+  const auto served = [&](std::uint64_t bytes, std::uint64_t n) {
+    return n * ((bytes + per_cycle - 1) / per_cycle);
+  };
+  const auto lanes = [&](std::uint64_t bytes) {
+    return (bytes + block_.vector_lanes * 2 - 1) / (block_.vector_lanes * 2);
+  };
+  const std::uint64_t last = (total - 1) % vector_block + 1, blocks = (total - last) / vector_block;
+  // A block's requests leave at the edge after the one at hand, half a cycle from here.
+  const auto block_fs = [&](std::uint64_t bytes, bool is_last) {
+    const std::uint64_t read = served(bytes, reads) + (is_last ? block_.tcm_read_cycles : 0);
+    const std::uint64_t all = std::max(read, served(bytes, streams));
+    return std::max(clock_.cycles(lanes(bytes)), clock_.cycles(request_cycles + all) + phase_ + phase_);
+  };
+  const sim_time alone = block_fs(vector_block, false) * blocks + block_fs(last, true);
+  const sim_time from = events_.now();
+  if (blocks > 0) {
+    vector_end_.reset();
+    board_.vector(index_, from, total * streams);
+    if (!vector_end_) {
+      in_vector_ = true;
+      give_way();
+    }
+    wait_until(std::max(from + alone, *vector_end_));
+  } else {
+    wait_until(from + alone);
+  }
+}
+
+// --- waiting ------------------------------------------------------------------------------------
+
+void timed_pe::wait_for_event_until(sim_time when) {
+  settle();
+  if (!core_.event_pending()) {
+    if (when != sim_time::never()) {
+      const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
+      while (!core_.event_pending() && events_.now() < alarm) {
+        const sim_time next = std::min(alarm, std::max(events_.next(), events_.now() + clock_.period));
+        wait_until(clock_.edge_at_or_after(next));
+      }
+      if (!core_.event_pending()) return;
+    } else {
+      asleep_ = true;
+      give_way();
+    }
+  }
+  const sim_time seen =
+      clock_.edge_at_or_after(pending_since_) + clock_.cycles(block_.interrupt_cycles) + phase_;
+  wait_until(seen);
+}
+
+void timed_pe::poll_until(const abi::poll_request& wanted) {
+  for (;;) {
+    std::uint64_t word = 0;
+    load(wanted.tcm_offset, std::as_writable_bytes(std::span{&word, 1}));
+    if (abi::holds(wanted.how, word, wanted.value)) return;
+    pause(wanted.period_cycles);
+  }
+}
+
+void timed_pe::no_memory_access() const {
+  throw user_error(problem{"estimate",
+                           "firmware uses what the estimator does not model: global memory, barriers "
+                           "or the tag-matching unit",
+                           owner_name(self_), "a collective over queue pairs; simulate this one"});
+}
+
+}  // namespace diecast::sw
