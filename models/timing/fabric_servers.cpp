@@ -118,6 +118,32 @@ const transfer_route& fabric_servers::route_to(const abi::node_address& from, co
   return at->second;
 }
 
+std::pair<std::uint32_t, std::uint32_t> fabric_servers::host_of(std::uint16_t sip) {
+  const auto [at, fresh] = host_.try_emplace(sip);
+  if (fresh) {
+    const double flit_ns = static_cast<double>(config_.noc.flit_bytes) / config_.host.staging_gbytes_s;
+    at->second = {engine_.add_server(flit_ns), engine_.add_server(flit_ns)};
+  }
+  return at->second;
+}
+
+const transfer_route& fabric_servers::staged_route(const abi::node_address& from,
+                                                   const abi::node_address& out, const abi::node_address& in,
+                                                   const abi::node_address& to) {
+  const auto [at, fresh] = staged_.try_emplace({from, to});
+  if (!fresh) return at->second;
+  transfer_route& route = at->second = build({from, out});
+  // A packet is written as a whole, then read as a whole: nothing of it can be used before its last flit.
+  const double flit_ns = static_cast<double>(config_.noc.flit_bytes) / config_.host.staging_gbytes_s;
+  const double packet_ns = flit_ns * max_packet_flits(config_);
+  const double hand_over_ns = noc_clock(config_).period.ns();
+  route.push_back(
+      {host_of(out.sip).first, 0, config_.host.staging_latency_ns, packet_ns, adapter_flits_, true, false});
+  route.push_back({host_of(in.sip).second, 0, hand_over_ns, packet_ns, adapter_flits_, true, false});
+  for (const route_stage& s : build({in, to})) route.push_back(s);
+  return route;
+}
+
 transfer_shape fabric_servers::shape(std::uint64_t bytes, abi::traffic_class c) const {
   const auto flit = static_cast<std::uint32_t>(config_.noc.flit_bytes);
   const std::uint64_t longest = config_.noc.max_packet_bytes;

@@ -25,6 +25,12 @@ class fabric_servers {
   [[nodiscard]] const transfer_route& route_to(const abi::node_address& from, const abi::node_address& to,
                                                std::uint32_t server);
 
+  /// From `from` to the I/O CPU `out`, through host memory, from the I/O CPU `in` of another SIP to `to`
+  /// (comm.path = staged).
+  [[nodiscard]] const transfer_route& staged_route(const abi::node_address& from,
+                                                   const abi::node_address& out, const abi::node_address& in,
+                                                   const abi::node_address& to);
+
   [[nodiscard]] transfer_shape shape(std::uint64_t bytes, abi::traffic_class c) const;
   /// The server of a link by its index in the topology.
   [[nodiscard]] std::uint32_t server_of(std::uint32_t link) const { return first_ + link; }
@@ -32,6 +38,7 @@ class fabric_servers {
  private:
   using ends = std::pair<abi::node_address, abi::node_address>;
   [[nodiscard]] transfer_route build(const ends& e) const;
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> host_of(std::uint16_t sip);
   [[nodiscard]] route_stage stage_of(const fabric::route_hop& hop) const;
 
   const fabric::topology& topology_;
@@ -39,7 +46,8 @@ class fabric_servers {
   transfer_engine& engine_;
   std::uint32_t first_{};
   double vc_flits_{}, adapter_flits_{};
-  std::map<ends, transfer_route> routes_;
+  std::map<std::uint16_t, std::pair<std::uint32_t, std::uint32_t>> host_;  ///< by SIP: its writes, its reads
+  std::map<ends, transfer_route> routes_, staged_;
   std::map<std::pair<ends, std::uint32_t>, transfer_route> routes_from_, routes_to_;
 };
 

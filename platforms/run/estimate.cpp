@@ -68,7 +68,7 @@ run_estimate estimate_of(const prepared_run& run) {
     e.why_not = "not estimated: operations of a workload";
     return e;
   }
-  e.why_not = sw::not_estimated(run.machine.config, run.plan, run.kernel);
+  e.why_not = sw::not_estimated(run.plan, run.kernel);
   if (!e.why_not.empty()) {
     e.why_not.insert(0, "not estimated: ");
     return e;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "models/comm/launch_plan.hpp"
 #include "models/config/overrides.hpp"
 #include "models/timing/dram_bounds.hpp"
 #include "models/timing/link.hpp"
@@ -106,7 +107,13 @@ const timing::transfer_route& timed_dma::route_of(const item& i) {
       return fabric_.route_to(node_of(i.pe), topology_.locate(i.to), memory_at(i.to).server);
     case item::what::acknowledge: return fabric_.route(topology_.locate(i.to), node_of(i.pe));
   }
-  return i.receiver == i.pe ? states_[i.pe].tcm : fabric_.route(node_of(i.pe), node_of(i.receiver));
+  if (i.receiver == i.pe) return states_[i.pe].tcm;
+  const sip_id from = shape_.pe_at(i.pe).sip, to = shape_.pe_at(i.receiver).sip;
+  if (from != to && i.kind != item::what::credit && config_.comm.path == config::transfer_path::staged) {
+    return fabric_.staged_route(node_of(i.pe), comm::io_cpu_node(topology_, from),
+                                comm::io_cpu_node(topology_, to), node_of(i.receiver));
+  }
+  return fabric_.route(node_of(i.pe), node_of(i.receiver));
 }
 
 std::uint64_t timed_dma::tcm_cycles(std::uint64_t bytes) const {
@@ -276,7 +283,18 @@ void timed_dma::transfer_left(std::uint32_t id, sim_time at) {
   events_.put(std::max(i.read_done, read) + clock_.cycles(1), first_kind_ + source_read, message);
 }
 
+/// All of a message has come to the receiver's DMA engine, which writes its slot; its last packet has so many
+/// bytes. A slot in another memory is a store of its own, acknowledged before the token is published.
 void timed_dma::message_here(std::uint32_t id, std::uint64_t last_bytes, sim_time there) {
+  const std::uint32_t receiver = items_[id].receiver;
+  const abi::address slot = items_[id].message.fields.match_address;
+  if (items_[id].bytes > 0 && !is_local(receiver, slot)) {
+    const std::uint32_t store = open(item::what::store, receiver, 1);
+    items_[store].owner = id;
+    items_[store].to = slot;
+    items_[store].shape = fabric_.shape(items_[id].bytes, abi::traffic_class::request);
+    return depart_at(there + clock_.cycles(1), store);
+  }
   const std::uint64_t longest = config_.noc.max_packet_bytes;
   const std::uint64_t written = last_bytes > 0 ? 1 + tcm_cycles((last_bytes - 1) % longest + 1) : 1;
   events_.put(there + clock_.cycles(written + config_.ipcq.match_cycles), first_kind_ + token, id);
@@ -310,7 +328,11 @@ void timed_dma::transfer_done(std::uint32_t id, sim_time tail) {
       i.shape.packet_flits = 1;
       i.shape.traffic_class = static_cast<std::uint8_t>(abi::traffic_class::response);
       return depart_at(there + nanoseconds(memory_at(i.to).write_ns), id);
-    case item::what::acknowledge: return events_.put(there, first_kind_ + piece_due, id);
+    case item::what::acknowledge: {
+      if (items_[i.owner].kind == item::what::copy) return events_.put(there, first_kind_ + piece_due, id);
+      events_.put(there + clock_.cycles(config_.ipcq.match_cycles), first_kind_ + token, i.owner);
+      return release(id);
+    }
   }
 }
 

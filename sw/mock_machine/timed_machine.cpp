@@ -93,17 +93,15 @@ std::string timed_machine::who_waits() const {
 
 }  // namespace
 
-std::string not_estimated(const config::machine_config& config, const comm::install_plan& plan,
-                          const kernel_entry& kernel) {
+std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel) {
   if (plan.tree) return "trees in the network";
-  if (config.comm.path == config::transfer_path::staged) return "messages staged through host memory";
-  if (config.ipcq.rings != config::buffer_kind::tcm) return "slot rings outside TCM";
   if (kernel.collective == "barrier") return "barriers";
   return "";
 }
 
 timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                        const kernel_entry& kernel, const argument_context& launch, sim_time limit) {
+                        const kernel_entry& kernel, const argument_context& launch,
+                        const timed_limits& limits) {
   timed_machine machine{topology, launch.config};
   for (std::uint32_t s = 0; s < machine.shape.sips; ++s) {
     timed_host host{sip_id{s}, machine};
@@ -111,10 +109,12 @@ timed_outcome run_timed(const fabric::topology& topology, const comm::install_pl
   }
   machine.start(kernel, launch);
   timed_outcome o;
-  for (; machine.events.next() < limit; ++o.events) machine.dma.handle(machine.events.take());
+  for (; machine.events.next() < limits.until && o.events < limits.events; ++o.events)
+    machine.dma.handle(machine.events.take());
   o.finished = std::all_of(machine.pes.begin(), machine.pes.end(), [](const auto& pe) { return pe->idle(); });
   if (!o.finished)
-    o.why_not = machine.events.empty() ? machine.who_waits() : fmt::format("not done at {} ns", limit.ns());
+    o.why_not = machine.events.empty() ? machine.who_waits()
+                                       : fmt::format("not done at {} ns", machine.events.now().ns());
   for (const auto& pe : machine.pes) o.time_ns = std::max(o.time_ns, pe->ended().ns());
   o.messages = machine.dma.messages();
   o.packet_hops = machine.dma.packet_hops();

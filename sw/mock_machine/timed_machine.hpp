@@ -29,14 +29,18 @@ struct timed_outcome {
 };
 
 /// Why an estimate cannot be made of a run on this machine; empty when it can.
-[[nodiscard]] std::string not_estimated(const config::machine_config& config, const comm::install_plan& plan,
-                                        const kernel_entry& kernel);
+[[nodiscard]] std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel);
+
+/// How far a run goes before it is given up (finished is false then).
+struct timed_limits {
+  sim_time until{sim_time::never()};
+  std::uint64_t events{UINT64_MAX};
+};
 
 /// One launch of the kernel on a machine that has just been installed. Throws what firmware or an engine
-/// throws. Precondition: not_estimated() is empty. `most_events`: gives up after as many (finished is false
-/// then).
+/// throws. Precondition: not_estimated() is empty.
 [[nodiscard]] timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
                                       const kernel_entry& kernel, const argument_context& launch,
-                                      sim_time limit = sim_time::never());
+                                      const timed_limits& limits = {});
 
 }  // namespace diecast::sw

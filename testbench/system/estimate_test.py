@@ -48,10 +48,17 @@ class Estimate(harness.Case):
         text = self.run_pod("--estimate", *job, "--format", "csv").stdout
         self.assertEqual(len(list(csv.DictReader(io.StringIO(text)))), len(rows) + len(unfit))
 
+    def test_other_places_of_tensors_and_slots_and_other_paths(self):
+        for key in ("comm.path=staged", "ipcq.buffer_kind=sram", "ipcq.buffer_kind=hbm", "ccl.tensor_kind=hbm"):
+            job = (*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--bytes", "64KiB", *harness.sets(key))
+            run = self.result(*job, "--no-data")["runs"][0]
+            expected = self.estimates(*job)[0]["expected_ns"]
+            self.assertLess(abs(expected / run["time_ns"] - 1), 0.10, (key, expected, run["time_ns"]))
+
     def test_it_says_what_it_does_not_model(self):
-        rows = self.estimates(*harness.SMALL, "--algorithm", "ring_1d", *harness.sets("comm.path=staged"))
+        rows = self.estimates(*harness.SMALL, "--algorithm", "in_network", *harness.sets("noc.multicast=true", "noc.reduce=true"))
         self.assertIsNone(rows[0]["expected_ns"])
-        self.assertIn("staged", rows[0]["why_not"])
+        self.assertIn("trees in the network", rows[0]["why_not"])
         self.assertTrue(rows[0]["fits"])
 
     def test_it_refuses_what_needs_a_run(self):

@@ -55,7 +55,7 @@ TEST_CASE("timed machine: every kernel ends, twice at the same time, and never b
       } catch (const user_error&) {
         continue;  // needs what this machine has not
       }
-      if (!sw::not_estimated(r.config, plan, k).empty()) continue;
+      if (!sw::not_estimated(plan, k).empty()) continue;
       const sw::timed_outcome once = r.run(), again = r.run();
       CAPTURE(once.why_not);
       REQUIRE(once.finished);
@@ -106,9 +106,9 @@ TEST_CASE("timed machine: what a start is delayed by costs no less, and what is 
   const double usual = time_of(c);
   c.ccl.start_delays = "pod.sip0.cube_0_0.pe0=5000";
   CHECK(time_of(c) >= 5000 + usual / 2);
-  const sw::kernel_entry k = kernel_named("ring_1d", "all_reduce");
-  c.comm.path = config::transfer_path::staged;
-  CHECK(sw::not_estimated(c, {}, k) == "messages staged through host memory");
+  comm::install_plan tree;
+  tree.tree.emplace();
+  CHECK(sw::not_estimated(tree, kernel_named("in_network", "all_reduce")) == "trees in the network");
 }
 
 }  // namespace
