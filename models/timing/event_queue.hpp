@@ -38,7 +38,6 @@ class event_queue {
     now_ = e.at;
     return e;
   }
-  [[nodiscard]] std::uint64_t taken() const { return sequence_ - heap_.size(); }
 
  private:
   static bool later(const timed_event& a, const timed_event& b) {

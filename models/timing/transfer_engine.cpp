@@ -15,7 +15,7 @@ transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, 
     : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
 
 std::uint32_t transfer_engine::add_server(double flit_ns) {
-  servers_.push_back({flit_ns, {}, 0});
+  servers_.push_back({flit_ns, {}});
   return static_cast<std::uint32_t>(servers_.size() - 1);
 }
 
@@ -46,7 +46,6 @@ void transfer_engine::start(const transfer_route& route, const transfer_shape& s
   t.tail = std::max(tail, head).ns();
   t.used = true;
   t.last_packets = last_packets;
-  ++transfers_;
   for (const route_stage& s : route) packet_hops_ += s.between_dies || s.begins_die ? 0 : shape.packets;
   events_.put(head, first_kind_ + join, id);
 }
@@ -230,7 +229,6 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
   const double supply = std::max(t.tail + (place.between_dies ? packet : s.flit_ns), start + work);
   s.entries.push_back(
       {id, stage, queue, work, start, start + work, supply, 0, packet, t.shape.traffic_class});
-  s.busy_ns += work;
   t.head = start;
   share(s, now);
   entry& own = s.entries.back();

@@ -69,9 +69,6 @@ class transfer_engine {
 
   /// Packets times outputs of routers so far.
   [[nodiscard]] std::uint64_t packet_hops() const { return packet_hops_; }
-  [[nodiscard]] std::uint64_t transfers() const { return transfers_; }
-  /// How long servers were busy, ns.
-  [[nodiscard]] double busy_ns(std::uint32_t server) const { return servers_[server].busy_ns; }
 
  private:
   enum event_kind : std::uint32_t { join, end, leave };
@@ -90,7 +87,6 @@ class transfer_engine {
   struct server {
     double flit_ns{};
     std::vector<entry> entries;  ///< in the order they joined
-    double busy_ns{};
   };
   struct transfer {
     const transfer_route* route{};
@@ -129,7 +125,6 @@ class transfer_engine {
   std::vector<std::uint64_t> queues_;  ///< share(): queues of a server
   std::vector<double> totals_;         ///< share(): work of each
   std::uint64_t packet_hops_{};
-  std::uint64_t transfers_{};
 };
 
 }  // namespace diecast::timing

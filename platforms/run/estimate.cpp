@@ -23,6 +23,14 @@ run_estimate row_of(const run_point& p) {
   return e;
 }
 
+std::string not_modelled(const prepared_run& run) {
+  const config::machine_config& c = run.machine.config;
+  if (!run.launch) return "operations of a workload";
+  if (!c.faults.empty()) return "injected faults";
+  if (c.comm.checksum != config::packet_checksum::none) return "checksums of packets (comm.checksum)";
+  return sw::not_estimated(run.plan, run.kernel);
+}
+
 /// Wall seconds of a run's simulation, elaboration apart; empty when it does not end well.
 std::optional<double> simulation_seconds(const prepared_run& run, const app::registries& tables) {
   const auto begin = std::chrono::steady_clock::now();
@@ -64,13 +72,8 @@ run_estimate estimate_of(const prepared_run& run) {
   e.bound_ns = described.bound_ns;
   e.bound_kind = described.bound_kind;
   e.fits = true;
-  if (!run.launch) {
-    e.why_not = "not estimated: operations of a workload";
-    return e;
-  }
-  e.why_not = sw::not_estimated(run.plan, run.kernel);
-  if (!e.why_not.empty()) {
-    e.why_not.insert(0, "not estimated: ");
+  if (const std::string what = not_modelled(run); !what.empty()) {
+    e.why_not = "not estimated: " + what;
     return e;
   }
   const sw::timed_outcome o = sw::run_timed(run.machine.topology, run.plan, run.kernel, *run.launch);

@@ -43,7 +43,7 @@ timed_dma::timed_dma(const fabric::topology& topology, const config::machine_con
   }
 }
 
-std::uint32_t timed_dma::open(item::what kind, std::uint32_t pe, unsigned references) {
+std::uint32_t timed_dma::open(item::what made, std::uint32_t pe, unsigned references) {
   if (free_items_.empty()) {
     free_items_.push_back(static_cast<std::uint32_t>(items_.size()));
     items_.emplace_back();
@@ -51,7 +51,7 @@ std::uint32_t timed_dma::open(item::what kind, std::uint32_t pe, unsigned refere
   const std::uint32_t id = free_items_.back();
   free_items_.pop_back();
   items_[id] = {};
-  items_[id].kind = kind;
+  items_[id].kind = made;
   items_[id].pe = pe;
   items_[id].open = references;
   return id;

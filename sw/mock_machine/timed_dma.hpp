@@ -94,7 +94,7 @@ class timed_dma final : public timed_board {
   };
   using flow_key = std::pair<std::uint64_t, bool>;  ///< sender and receiver; credits
 
-  std::uint32_t open(item::what kind, std::uint32_t pe, unsigned references);
+  std::uint32_t open(item::what made, std::uint32_t pe, unsigned references);
   void release(std::uint32_t id);
   [[nodiscard]] sim_time edge(std::uint64_t cycles) const {
     return clock_.edge_at_or_after(events_.now()) + clock_.cycles(cycles);

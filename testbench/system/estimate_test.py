@@ -60,6 +60,10 @@ class Estimate(harness.Case):
         self.assertIsNone(rows[0]["expected_ns"])
         self.assertIn("trees in the network", rows[0]["why_not"])
         self.assertTrue(rows[0]["fits"])
+        rows = self.estimates(*harness.SMALL, "--algorithm", "ring_1d", *harness.sets("comm.checksum=crc32c"))
+        self.assertEqual(rows[0]["why_not"], "not estimated: checksums of packets (comm.checksum)")
+        rows = self.estimates("--config", harness.CONFIGS / "faults/slow_pe.json", "--algorithm", "ring_1d")
+        self.assertEqual(rows[0]["why_not"], "not estimated: injected faults")
 
     def test_it_refuses_what_needs_a_run(self):
         for flags in (("--jitter", "3"), ("--out", "x"), ("--vcd", "x.vcd"), ("--double-run",)):
