@@ -186,8 +186,9 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
   if (!routes_.wraps() || router >= layout_.routers()) return straight_route(router, exit, vc);
   const fabric::hop h = routes_.next_hop(router, exit, vc);
   if (h.side != fabric::sides) return {side_port(router, h.side), h.vcs.first, h.vcs.count};
-  // Requests wait in one queue at their target.
-  if (is_request(vc)) return {terminal_port(exit), topology_.vc(abi::traffic_class::request, 0), 1};
+  // Requests wait at their target in a queue per VC, whatever their dateline set.
+  if (is_request(vc))
+    return {terminal_port(exit), topology_.vc(abi::traffic_class::request, 0, vc % topology_.lanes()), 1};
   return {terminal_port(exit), h.vcs.first, h.vcs.count};
 }
 

@@ -101,6 +101,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   p.classes = study_ ? 1 : abi::traffic_classes;
   p.wormhole = wormhole_;
   p.interleave_vcs = interleaves_vcs(config);
+  p.port_per_vc = topology_.grid().is_oneway();  // one flit per cycle and axis
   p.vc_round_robin = config.noc.vc_round_robin;
   p.overlap = overlaps(timing_);
   p.longest_packet = timing::max_packet_flits(config);

@@ -58,6 +58,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       wormhole_(p.wormhole),
       overlap_(p.overlap),
       interleave_vcs_(p.interleave_vcs),
+      port_per_vc_(p.interleave_vcs && p.port_per_vc),
       classes_(p.interleave_vcs ? 1 : p.classes),
       weights_(p.weights),
       ins_(p.ports.size()),
@@ -135,7 +136,8 @@ void switch_core::arrive(const arrival& a, packet_ptr&& p) {
   enqueue(index, cycle_);
 }
 
-/// Second half: every input accepts one output of the router. The others have lost the cycle.
+/// Second half: every input accepts one output of the router. The others have lost the cycle. With a crossbar
+/// port per VC an input feeds all that have chosen it.
 template <bool Plain>
 void switch_core::settle() {
   const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
@@ -147,7 +149,7 @@ void switch_core::settle() {
 
 template <bool Plain>
 void switch_core::settle_several(std::span<choice> chosen) {
-  accept(chosen);
+  if (!port_per_vc_) accept(chosen);
   for (const choice& c : chosen) {
     if (c.in_vc != none) grant<Plain>(c.output, c.in_vc, c.vc);
   }

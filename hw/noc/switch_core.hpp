@@ -109,6 +109,7 @@ class switch_core : private switch_records {
     std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
     bool wormhole{};
     bool interleave_vcs{};            ///< of worms: every flit is arbitrated, whatever its class
+    bool port_per_vc{};               ///< of worms that interleave: the VCs of an input send independently
     bool vc_round_robin{};            ///< without a stage for VC allocation, a head tries VCs in turn
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
@@ -330,6 +331,7 @@ class switch_core : private switch_records {
   const bool wormhole_;
   const bool overlap_;
   const bool interleave_vcs_;
+  const bool port_per_vc_;  ///< an input has a crossbar port for each of its VCs
   const std::uint32_t classes_;
   bool observed_{};
   bool credits_observed_{false};

@@ -21,6 +21,7 @@ inline std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) 
 /// The same of its input.
 template <bool Plain>
 inline std::uint64_t switch_core::in_free(const in_vc& queue) const {
+  if (!Plain && port_per_vc_) return queue.end;
   const std::uint64_t next = ins_[queue.port].next_start;
   return Plain || classes_ == 1 ? next : std::max(next, on_in_[queue.port * classes_ + queue.own_class].end);
 }

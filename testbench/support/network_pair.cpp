@@ -94,6 +94,7 @@ reference_network::parameters reference_of(const network_description& n) {
   p.overlap = n.pipelined;
   p.hold = n.hold;
   p.whole_packets = n.whole_packets;
+  p.port_per_vc = n.port_per_vc;
   for (std::uint32_t vc = 0; vc < p.vcs; ++vc) {
     p.class_of_vc.push_back(vc / n.vcs_per_class());
     p.buffer.push_back(n.buffer.at(p.class_of_vc.back()));
@@ -253,6 +254,7 @@ hw::switch_core::parameters switch_network::build() {
   p.classes = n_.classes;
   p.wormhole = !n_.whole_packets;
   p.interleave_vcs = !n_.hold && !n_.whole_packets;
+  p.port_per_vc = n_.port_per_vc;
   p.overlap = n_.pipelined;
   p.longest_packet = 64;
   if (n_.fetch_ahead) p.fetch_ahead_from = 0;

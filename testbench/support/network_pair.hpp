@@ -21,6 +21,7 @@ struct network_description {
   std::uint32_t classes{1};   ///< each with VCs of its own
   std::uint32_t vcs{4};       ///< per class and lane
   bool dynamic{true};         ///< any VC of class and lane at every hop; else a flow keeps to one
+  bool port_per_vc{};         ///< an input sends to all outputs that choose it
   bool whole_packets{};       ///< a head needs room for its packet; else for a flit
   bool pipelined{};           ///< allocation overlaps with the packet before; every flit takes all stages
   bool hold{};                ///< of the reference: packets of one class do not interleave on a link

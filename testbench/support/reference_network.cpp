@@ -208,14 +208,14 @@ void reference_network::allocate_switch(std::uint32_t router) {
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     for (std::uint32_t k = 0; k < n; ++k) {
-      const std::uint32_t o = (accept_rr_[first + i] + k) % n;
+      const std::uint32_t o = p_.port_per_vc ? k : (accept_rr_[first + i] + k) % n;
       if (granted[o] != i) continue;
       const std::uint32_t vc = request[i * n + o];
       grant_rr_[first + o] = (i + 1) % n;
       accept_rr_[first + i] = (o + 1) % n;
       input_vc_rr_[first + i] = (vc + 1) % p_.vcs;
       send(first + i, vc);
-      break;
+      if (!p_.port_per_vc) break;
     }
   }
 }

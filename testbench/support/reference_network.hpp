@@ -52,6 +52,7 @@ class reference_network {
     std::uint32_t vcs{4};
     std::uint32_t routing{1}, vc_alloc{1}, switch_alloc{1}, traversal{1}, link{1}, credit{2}, ni_in{2};
     bool overlap{}, hold{}, whole_packets{};
+    bool port_per_vc{};                      ///< an input sends to all outputs that choose it
     std::vector<std::uint32_t> buffer;       ///< by VC, in flits
     std::vector<std::uint32_t> class_of_vc;  ///< for `hold`
     std::vector<std::uint32_t> neighbor;     ///< [router * ports + output] input it feeds, or none

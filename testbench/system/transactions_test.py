@@ -50,6 +50,13 @@ class Transactions(harness.Case):
         small, large = self.latency([1, 1], [3, 1], 4096), self.latency([1, 1], [3, 1], 6144)
         self.assertAlmostEqual(large - small, 64 * 18 / 16, delta=4)
 
+    def test_packets_of_a_write_overlap(self):
+        # In one VC 16 of 18 cycles pass a flit; in the two that packets take in turn the link is full: 257 flits per 8 KiB.
+        def duration(size):
+            write = {"core": [1, 1], "op": "write", "target": [3, 1], "bytes": size, "at": 0}
+            return self.run_lines([write, {"core": [1, 1], "op": "barrier", "at": 1}])["duration_cycles"]
+        self.assertAlmostEqual(duration(1 << 18) - duration(1 << 17), 16 * 257, delta=0.02 * 16 * 257)
+
     def test_networks_go_opposite_ways(self):
         # Posted writes one column east: one hop on network 0, nine on network 1.
         def duration(network):
