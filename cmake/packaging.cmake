@@ -94,8 +94,12 @@ diecast_package(diecast electronics "collective communication on multi-die AI ac
 # What diecastConfig.cmake looks for.
 string(CONCAT diecast_libraries "libboost-context-dev, libboost-dev, libboost-program-options-dev, libfmt-dev, "
   "libpugixml-dev, libsystemc-dev, nlohmann-json3-dev, pkg-config")
-# A further package of binaries (over MPI, say): install(TARGETS ... COMPONENT diecast-mpi) and a call as this one.
 diecast_package(libdiecast-dev libdevel "headers and libraries to build platforms on Diecast"
   DESCRIPTION "Static libraries, headers and the CMake package diecast."
   DEPENDS "diecast (= ${PROJECT_VERSION}), ${diecast_libraries}" SUGGESTS "cmake, g++")
+if(MPI_CXX_FOUND)
+  diecast_package(diecast-mpi electronics "a pod of Diecast over several processes"
+    DESCRIPTION "What diecast-pod --processes starts: simulates some packages of a pod beside other processes."
+    DEPENDS "diecast (= ${PROJECT_VERSION}), openmpi-bin | mpich")
+endif()
 include(CPack)

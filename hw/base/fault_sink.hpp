@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a module reports that the machine broke its own rules. The first fault in time stops the
-// simulation; the run ends with it after the present slice.
+// Where a module reports that the machine broke its own rules. The first fault in time stops the simulation,
+// unless other processes simulate parts of the machine; the run ends with it after the present slice.
 #pragma once
 
 #include <exception>
@@ -19,16 +19,21 @@ class fault_sink {
       instance_ = instance;
       at_ = at;
     }
-    if (!stopped_) sc_core::sc_stop();  // a second call would be a warning of SystemC's
-    stopped_ = true;
+    if (stops_) sc_core::sc_stop();
+    stops_ = false;  // a second call would be a warning of SystemC's
   }
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
+  /// The rest of the machine goes on behind a fault until all processes that simulate it have come to one
+  /// instant.
+  void go_on() { stops_ = false; }
+  [[nodiscard]] const std::string& instance() const { return instance_; }
+  [[nodiscard]] sc_core::sc_time at() const { return at_; }
 
  private:
   std::exception_ptr fault_;
   std::string instance_;
   sc_core::sc_time at_;
-  bool stopped_{};
+  bool stops_{true};
 };
 
 /// Runs `body`; anything it throws ends the simulation as a fault of `instance`.

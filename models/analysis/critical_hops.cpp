@@ -59,12 +59,16 @@ void critical_hops::on(const events::message_event& e) {
       return;
     }
     for (; p != paths_.end() && std::tuple{p->from, p->dir} == here; ++p) {
-      hop_depth carried = of(e.pe);
-      carried.cube += p->between_cubes ? 1 : 0;
-      carried.sip += p->between_sips ? 1 : 0;
-      // What routers combine is as deep as the deepest contribution.
-      hop_depth& arriving = in_flight_[{p->receiver, e.sequence}];
-      arriving = larger(arriving, carried);
+      hop_depth depth = of(e.pe);
+      depth.cube += p->between_cubes ? 1 : 0;
+      depth.sip += p->between_sips ? 1 : 0;
+      const sip_id to = receivers_[p->receiver].pe.sip;
+      const carried c{to, p->receiver, e.sequence, depth};
+      if (here_ && !here_(to)) {
+        leaving_.push_back(c);
+      } else {
+        arrive(c);
+      }
     }
   } else if (e.phase == events::message_phase::visible) {
     const receiver* r = receiver_at(e.pe, e.qp);
@@ -79,6 +83,17 @@ void critical_hops::on(const events::message_event& e) {
     longest_ = larger(longest_, depth);
     in_flight_.erase(message);
   }
+}
+
+/// What routers combine is as deep as the deepest contribution.
+void critical_hops::arrive(const carried& c) {
+  hop_depth& arriving = in_flight_[{c.receiver, c.sequence}];
+  arriving = larger(arriving, c.depth);
+}
+
+void critical_hops::merge(hop_depth longest, std::uint64_t unmatched) {
+  longest_ = larger(longest_, longest);
+  unmatched_ += unmatched;
 }
 
 hop_depth critical_hops::of(pe_coord pe) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -37,6 +38,18 @@ class critical_hops : public events::observer {
   /// Messages that became visible where the plan does not expect them (sender matching does that);
   /// unless it is 0 the counts miss chains.
   [[nodiscard]] std::uint64_t unmatched() const { return unmatched_; }
+  /// A message under way to a SIP whose process must hear of it.
+  struct carried {
+    sip_id to;
+    std::uint32_t receiver{}, sequence{};
+    hop_depth depth;
+  };
+  /// SIPs of this process; messages to others are kept for take_leaving().
+  void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
+  [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
+  void arrive(const carried& c);
+  /// What another process has found.
+  void merge(hop_depth longest, std::uint64_t unmatched);
   /// Forgets all chains, for the next collective on the same machine.
   void reset();
 
@@ -57,6 +70,8 @@ class critical_hops : public events::observer {
   std::vector<path> paths_;          ///< by PE, direction; of a multicast one for each receiver
   std::map<pe_coord, hop_depth> depths_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, hop_depth> in_flight_;  ///< by receiver, sequence
+  std::function<bool(sip_id)> here_;
+  std::vector<carried> leaving_;
   hop_depth longest_;
   std::uint64_t unmatched_{};
 };

@@ -31,6 +31,9 @@ class run_fingerprint {
  public:
   void add(const instance_fingerprint& f);
   void add_bytes(std::string_view path, std::span<const std::byte> bytes);
+  /// Of other instances: what their sum() is.
+  void add_sum(std::uint64_t sum) { sum_ += sum; }
+  [[nodiscard]] std::uint64_t sum() const { return sum_; }
   /// Sixteen hexadecimal digits.
   [[nodiscard]] std::string text() const;
 

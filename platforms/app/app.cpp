@@ -41,6 +41,7 @@
 #include "platforms/run/isolate.hpp"
 #include "platforms/run/jitter.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/processes.hpp"
 #include "platforms/run/simulate.hpp"
 #include "platforms/run/stack_room.hpp"
 #include "sw/kernels/deterministic.hpp"
@@ -224,7 +225,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   for (platforms::run_point& p : points) {
     p.vcd = o.vcd;
     p.timeline = o.timeline;
-    p.critical_path = !o.out.empty();
+    p.critical_path = !o.out.empty() && o.on.processes == 1;  // one process must hear of every event
     p.waits = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
     p.tell_faults = !o.hide_faults;
@@ -303,11 +304,23 @@ class reporter {
   std::size_t planned_{};  ///< runs of this invocation
 };
 
+/// What a job of several processes needs is there for all runs.
+void check_several(const registries& tables, const options& o,
+                   const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
+  if (o.on.processes == 1) return;
+  if (tables.platform.name != pod_platform().name) {
+    throw user_error(problem{"--processes", "the processes know the kernels of diecast-pod alone",
+                             std::to_string(o.on.processes), "diecast-pod, or --processes 1"});
+  }
+  for (const auto& r : runs) platforms::check_processes(*r, o.on);
+}
+
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
-  if (!o.dump_install) platforms::check_stacks(machine.topology.population());
+  if (!o.dump_install && o.on.processes == 1) platforms::check_stacks(machine.topology.population());
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
+  check_several(tables, o, runs);
   observe::check_scopes(machine.config.trace, observe::instances_of(machine.config, machine.topology),
                         !o.vcd.empty(), !o.timeline.empty());
   if (o.dump_install) {
@@ -330,7 +343,10 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& r = runs[i];
     const auto simulate = [&] {
-      return platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
+      return platforms::run_in_child([&] {
+        return o.on.processes > 1 ? platforms::run_on_processes(machine, *r, o.on)
+                                  : platforms::simulate(*r, tables);
+      });
     };
     run_outcome outcome = simulate();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died

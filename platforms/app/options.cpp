@@ -5,6 +5,7 @@
 #include <boost/program_options.hpp>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <regex>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
@@ -61,6 +62,16 @@ po::options_description workload_options() {
   return d;
 }
 
+po::options_description process_flags() {
+  po::options_description d = flag_group("Processes");
+  d.add_options()("processes", argument("N"), "simulate each run on N processes over MPI (default: 1)")(
+      "partition", argument("LISTS|auto"),
+      "SIPs of each process, such as [[0,1],[2,3]]; auto: as many PEs for each, few links between them")(
+      "launcher", argument("COMMAND"),
+      "starts the processes, {n} of them, such as 'srun -n {n}' (default: mpirun of this host)");
+  return d;
+}
+
 po::options_description correctness_options() {
   po::options_description d = flag_group("Correctness");
   d.add_options()("double-run", "run twice and compare the runs; exit code 6 if they differ")(
@@ -90,7 +101,7 @@ po::options_description all_options() {
   po::options_description d;
   d.add(config_flags("Machine", "the binary's own", "ccl.root=corner",
                      "its bandwidths, buffers and bottleneck"));
-  d.add(collective_options()).add(workload_options()).add(correctness_options());
+  d.add(collective_options()).add(workload_options()).add(process_flags()).add(correctness_options());
   d.add(output_flags(
       {"write result.json, config.json, CSV files of links, queue pairs, waits, health and HBM channels, "
        "and critical_path.json to DIR",
@@ -164,6 +175,32 @@ void read_run(flag_reader& r, options& o) {
   }
 }
 
+/// What one process alone can do is refused by its flag.
+void read_processes(flag_reader& r, options& o) {
+  r.with("processes", [&](const std::string& f, const std::string& v) {
+    o.on.processes = static_cast<std::uint32_t>(config::count_argument(f, v, 1, 1024));
+  });
+  r.with("partition", [&](const std::string& f, const std::string& v) {
+    static const std::regex lists("\\[\\[[0-9]+(,[0-9]+)*\\](,\\[[0-9]+(,[0-9]+)*\\])*\\]");
+    if (v != "auto" && !std::regex_match(v, lists))
+      throw user_error(problem{f, "is no list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
+    o.on.partition = v;
+  });
+  r.with("launcher", [&](const std::string&, const std::string& v) { o.on.launcher = v; });
+  for (const char* name : {"partition", "launcher"}) {
+    if (r.flag(name) && o.on.processes == 1)
+      r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
+  }
+  if (o.on.processes == 1) return;
+  for (const char* name :
+       {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate", "jitter", "diagnose"}) {
+    if (r.flag(name))
+      r.add({std::string("--") + name, "is not known to several processes", "", "--processes 1"});
+  }
+  if (o.ccl_trace && !r.flag("ccl-trace"))
+    r.add({"DIECAST_CCL_TRACE", "is not known to several processes", "1", "--processes 1"});
+}
+
 /// Whether the environment requests --ccl-trace.
 bool trace_wanted() {
   const char* const asked = std::getenv("DIECAST_CCL_TRACE");
@@ -200,6 +237,7 @@ options parse_options(int argc, const char* const* argv) {
   read_config_flags(r, o);
   read_run(r, o);
   read_output(r, o);
+  read_processes(r, o);
   read_information(r, o);
   r.finish();
   return o;

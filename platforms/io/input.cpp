@@ -76,6 +76,10 @@ const input_file& read_input(const std::string& reader, const std::filesystem::p
   return file;
 }
 
+void provide_input(const std::string& reader, const std::filesystem::path& path, std::string text) {
+  remembered().push_back({reader, path, std::move(text), {}, {}});
+}
+
 const std::deque<input_file>& inputs() { return remembered(); }
 
 void forget_inputs() { remembered().clear(); }

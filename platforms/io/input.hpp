@@ -46,6 +46,9 @@ struct input_file {
 /// The file of this name. It is read when it is asked for first. The reference stays valid.
 const input_file& read_input(const std::string& reader, const std::filesystem::path& path);
 
+/// The text that read_input() gives for this name from now on, without opening anything.
+void provide_input(const std::string& reader, const std::filesystem::path& path, std::string text);
+
 /// Every file read until now.
 [[nodiscard]] const std::deque<input_file>& inputs();
 

@@ -81,8 +81,8 @@ json run_json(const run_outcome& o) {
 }
 
 json link_json(const link_row& r) {
-  return {r.name,      r.bytes,   r.packets, r.busy_fraction, r.stall_ns,       r.payload_bytes,
-          r.d2d_flits, r.replays, r.naks,    r.crc_errors,    r.retry_stall_ns, r.energy_pj};
+  return {r.link,      r.name,    r.bytes, r.packets,    r.busy_fraction,  r.stall_ns, r.payload_bytes,
+          r.d2d_flits, r.replays, r.naks,  r.crc_errors, r.retry_stall_ns, r.energy_pj};
 }
 json queue_pair_json(const queue_pair_row& r) {
   return {r.pe,          r.direction,      r.sends,           r.bytes,
@@ -179,7 +179,7 @@ run_outcome unpack(const std::string& text) {
   o.packet_hops = j.at("packet_hops");
   o.peak_rss_mib = j.at("peak_rss_mib");
   for (const auto& r : j.at("links")) {
-    o.links.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11]});
+    o.links.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12]});
   }
   for (const auto& r : j.at("queue_pairs")) {
     o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/base/absent_block.hpp"
+#include "hw/d2d/sip_boundary.hpp"
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/fault/fault_interposer.hpp"
 #include "hw/host/control_cpu.hpp"
@@ -47,6 +48,10 @@ struct build_context {
   std::function<hw::firmware(pe_coord)> firmware_of;
   memory_factory make_hbm;
   bool move_data{true};
+  /// SIPs that this process builds, by number; empty: all. What goes to others leaves by `outlet`.
+  std::vector<bool> own_sips;
+  hw::boundary_outlet outlet;
+  [[nodiscard]] bool builds(std::uint32_t sip) const { return own_sips.empty() || own_sips[sip]; }
 };
 
 class cube : public sc_core::sc_module {

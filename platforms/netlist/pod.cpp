@@ -110,17 +110,7 @@ void sip::bind_edge(const build_context& context, cube_id c, fabric::side edge, 
 
 pod::pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of)
     : sc_module(name) {
-  const std::uint32_t count = context.topology.shape().sips;
-  sips_.resize(count);
-  std::vector<std::function<void()>> modules;
-  for (std::uint32_t s = 0; s < count; ++s) {
-    modules.emplace_back([&, s] {
-      sips_[s] =
-          std::make_unique<sip>(fmt::format("sip{}", s).c_str(), context, sip_id{s}, host_of(sip_id{s}));
-    });
-  }
-  context.order.run(this->name(), modules);
-
+  build(context, host_of);
   std::vector<std::function<void()>> bindings;
   for (const auto& link : context.topology.sip_links()) {
     if (link.index % 2 == 0) bindings.emplace_back([&] { bind_sip_link(context, link); });
@@ -133,11 +123,45 @@ pod::pod(sc_core::sc_module_name name, const build_context& context, const host_
   }
 }
 
+void pod::build(const build_context& context, const host_program_factory& host_of) {
+  const std::uint32_t count = context.topology.shape().sips;
+  place_.assign(count, absent);
+  std::size_t own = 0;
+  for (std::uint32_t s = 0; s < count; ++s) {
+    if (context.builds(s)) place_[s] = own++;
+  }
+  sips_.resize(own);
+  std::vector<std::function<void()>> modules;
+  for (std::uint32_t s = 0; s < count; ++s) {
+    if (place_[s] == absent) continue;
+    modules.emplace_back([&, s] {
+      sips_[place_[s]] =
+          std::make_unique<sip>(fmt::format("sip{}", s).c_str(), context, sip_id{s}, host_of(sip_id{s}));
+    });
+  }
+  context.order.run(this->name(), modules);
+}
+
+void pod::bind_boundary(const build_context& context, std::uint32_t outgoing) {
+  hw::sip_port& port = *at(sip_id{context.topology.sip_links()[outgoing].from.sip}).ports()[outgoing];
+  boundaries_.push_back(std::make_unique<hw::sip_boundary>(outgoing, context.outlet));
+  port.out.bind(*boundaries_.back());
+  arrivals_[outgoing ^ 1U] = &port;
+}
+
+void pod::deliver(std::uint32_t channel, const hw::sip_message& m) { arrivals_.at(channel)->in->deliver(m); }
+
 /// Both ways of a link: index and index ^ 1 are on the same two ports.
 void pod::bind_sip_link(const build_context& context, const fabric::sip_link& link) {
   const fabric::sip_link& back = context.topology.sip_links()[link.index ^ 1U];
-  hw::sip_port& here = *sips_[link.from.sip]->ports()[link.index];
-  hw::sip_port& there = *sips_[back.from.sip]->ports()[back.index];
+  const bool this_end = has(sip_id{link.from.sip}), that_end = has(sip_id{back.from.sip});
+  if (!this_end || !that_end) {
+    if (this_end) bind_boundary(context, link.index);
+    if (that_end) bind_boundary(context, back.index);
+    return;
+  }
+  hw::sip_port& here = *at(sip_id{link.from.sip}).ports()[link.index];
+  hw::sip_port& there = *at(sip_id{back.from.sip}).ports()[back.index];
   const auto along = fabric::faults_of_sip_link(context.config, context.topology, link.index);
   const auto returning = fabric::faults_of_sip_link(context.config, context.topology, back.index);
   if (along.empty() && returning.empty()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <systemc>
 #include <vector>
@@ -30,6 +31,7 @@ class sip : public sc_core::sc_module, public hw::agenda_owner {
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_port>>& ports() const { return ports_; }
   /// Interposers of UCIe links; none where no fault is configured.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::fault_interposer>>& faults() const { return faults_; }
+  [[nodiscard]] sip_id id() const { return id_; }
   [[nodiscard]] hw::packet_pool& pool() { return pool_; }
   [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
   [[nodiscard]] hw::io_cpu& io() { return *io_; }
@@ -62,7 +64,13 @@ class pod : public sc_core::sc_module {
   pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of);
   ~pod() override;
 
+  /// Those that this process has, in the order of their numbers.
   [[nodiscard]] const std::vector<std::unique_ptr<sip>>& sips() const { return sips_; }
+  [[nodiscard]] bool has(sip_id id) const { return place_[id.value] != absent; }
+  /// Precondition: has(id).
+  [[nodiscard]] sip& at(sip_id id) const { return *sips_[place_[id.value]]; }
+  /// A message that another process has sent on a channel (hw::boundary_outlet).
+  void deliver(std::uint32_t channel, const hw::sip_message& m);
   /// Interposers of SIP links; none where no fault is configured.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_link_fault>>& link_faults() const {
     return faults_;
@@ -75,7 +83,7 @@ class pod : public sc_core::sc_module {
   }
   /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_coord at) {
-    return sips_[at.sip.value]->cubes()[at.cube.value]->pe(at.pe);
+    return sips_[place_[at.sip.value]]->cubes()[at.cube.value]->pe(at.pe);
   }
   template <class Visit>
   void visit_cubes(Visit visit) const {
@@ -85,8 +93,16 @@ class pod : public sc_core::sc_module {
   }
 
  private:
+  static constexpr std::size_t absent = SIZE_MAX;
+  void build(const build_context& context, const host_program_factory& host_of);
   void bind_sip_link(const build_context& context, const fabric::sip_link& link);
+  /// The one end of a link that this process has.
+  void bind_boundary(const build_context& context, std::uint32_t outgoing);
+
   std::vector<std::unique_ptr<sip>> sips_;
+  std::vector<std::size_t> place_;  ///< in sips_, by number; absent: in another process
+  std::vector<std::unique_ptr<hw::sip_boundary>> boundaries_;
+  std::map<std::uint32_t, hw::sip_port*> arrivals_;  ///< by the channel on which another process sends
   std::vector<std::unique_ptr<hw::sip_link_fault>> faults_;  ///< on SIP links; usually none
 };
 

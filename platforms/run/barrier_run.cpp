@@ -19,7 +19,7 @@ std::uint64_t word_at(netlist::pod& pod, abi::address at) {
   const auto where = abi::decode(at);
   if (!where) throw std::logic_error(fmt::format("{:#x}, which firmware watches, is no address", at));
   std::uint64_t word = 0;
-  for (const auto& m : pod.sips()[where->sip.value]->cubes()[where->cube.value]->memories()) {
+  for (const auto& m : pod.at(where->sip).cubes()[where->cube.value]->memories()) {
     if (!m || m->kind != where->kind || m->unit != where->unit) continue;
     tlm::tlm_generic_payload look;
     look.set_command(tlm::TLM_READ_COMMAND);

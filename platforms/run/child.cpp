@@ -108,6 +108,8 @@ std::string death_of(int status) {
 
 }  // namespace
 
+void note_interrupt(int number) { signal_seen = number; }
+
 int interrupt_signal() { return signal_seen; }
 
 void install_signal_handlers() {

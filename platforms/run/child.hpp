@@ -58,6 +58,8 @@ template <class Outcome>
 /// The same for a run of a machine.
 [[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
 
+/// As if that signal had come.
+void note_interrupt(int number);
 /// Set by SIGINT, SIGTERM and SIGHUP (installed by run_in_child's caller through install_signal_handlers).
 [[nodiscard]] int interrupt_signal();
 /// Of SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP.

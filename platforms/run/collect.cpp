@@ -24,67 +24,59 @@ struct kind_load {
   std::uint64_t links{};
 };
 
-/// Sums over the fabric.
-struct fabric_totals {
-  std::uint64_t packets{};
-  std::uint64_t hops{};
-  std::uint64_t wakeups{};
-  std::uint64_t bytes{};
-  std::map<fabric::link_kind, kind_load> load;  ///< links to and from terminals left out
-  std::uint64_t replays{};
-  std::uint64_t crc_errors{};
-  double energy_pj{};
-  std::uint64_t routed_hops{};
-  std::uint64_t routed_bytes{};
-};
-
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
-              double busy_ns, double stall_ns, fabric_totals& totals, run_outcome& o) {
-  const std::uint64_t bytes = flits * run.machine.config.noc.flit_bytes;
-  const double fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
+              double busy_ns, double stall_ns, run_outcome& o) {
   link_row row;
+  row.link = link;
   row.name = run.machine.topology.links()[link].name;
-  row.bytes = bytes;
+  row.bytes = flits * run.machine.config.noc.flit_bytes;
   row.packets = packets;
-  row.busy_fraction = fraction;
+  row.busy_fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
   row.stall_ns = stall_ns;
   o.links.push_back(std::move(row));
-  const auto kind = run.machine.topology.links()[link].kind;
-  if (kind == fabric::link_kind::inject || kind == fabric::link_kind::eject) return;
-  totals.bytes += bytes;
-  kind_load& load = totals.load[kind];
-  load.busiest = std::max(load.busiest, fraction);
-  load.sum += fraction;
-  ++load.links;
 }
 
-/// The kind that has the busiest link of all; an idle one where nothing moves.
-kind_load busiest_kind(const fabric_totals& totals) {
+bool at_terminal(fabric::link_kind kind) {
+  return kind == fabric::link_kind::inject || kind == fabric::link_kind::eject;
+}
+
+/// The kind that has the busiest link of all, links to and from terminals left out; an idle one where nothing
+/// moves.
+kind_load busiest_kind(const prepared_run& run, const std::vector<link_row>& rows) {
+  std::map<fabric::link_kind, kind_load> loads;
+  for (const link_row& row : rows) {
+    const auto kind = run.machine.topology.links()[row.link].kind;
+    if (at_terminal(kind)) continue;
+    kind_load& load = loads[kind];
+    load.busiest = std::max(load.busiest, row.busy_fraction);
+    load.sum += row.busy_fraction;
+    ++load.links;
+  }
   kind_load most;
-  for (const auto& [kind, load] : totals.load) {
+  for (const auto& [kind, load] : loads) {
     if (load.busiest > most.busiest) most = load;
   }
   return most;
 }
 
-void collect_noc(const prepared_run& run, hw::cube_noc& noc, fabric_totals& totals, run_outcome& o) {
+void collect_noc(const prepared_run& run, hw::cube_noc& noc, machine_totals& totals, run_outcome& o) {
   const auto& c = noc.statistics();
   const double cycle_ns = timing::noc_clock(run.machine.config).period.ns();
   totals.hops += c.packet_hops;
   totals.wakeups += c.wakeups;
   noc.visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
     add_link(run, link, u.packets, u.flits, static_cast<double>(u.flits) * cycle_ns,
-             static_cast<double>(u.credit_stall_cycles) * cycle_ns, totals, o);
+             static_cast<double>(u.credit_stall_cycles) * cycle_ns, o);
   });
 }
 
 template <class Adapter>
-void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& totals, run_outcome& o) {
+void collect_link(const prepared_run& run, const Adapter& a, machine_totals& totals, run_outcome& o) {
   const auto& c = a.statistics();
   totals.hops += c.packets;
   totals.wakeups += c.evaluations;
   const timing::line_counters& line = a.sender().line_statistics();
-  add_link(run, a.link(), c.packets, line.flits, line.busy.ns(), c.credit_stall.ns(), totals, o);
+  add_link(run, a.link(), c.packets, line.flits, line.busy.ns(), c.credit_stall.ns(), o);
   link_row& row = o.links.back();
   row.payload_bytes = c.payload_bytes;
   row.d2d_flits = line.frames;
@@ -93,27 +85,23 @@ void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& tota
   row.crc_errors = line.crc_errors;
   row.retry_stall_ns = line.retry_stall.ns();
   row.energy_pj = a.sender().energy_pj();
-  totals.replays += line.replays;
-  totals.crc_errors += line.crc_errors;
-  totals.energy_pj += row.energy_pj;
 }
 
 /// Bytes x links and links over all packets received, from their sources and the routes alone: what the
 /// links' own counters must add up to.
-void collect_routes(const prepared_run& run, const hw::terminal_port& port, fabric_totals& totals) {
+void collect_routes(const prepared_run& run, const hw::terminal_port& port, machine_totals& totals) {
   const fabric::topology& t = run.machine.topology;
   for (const hw::source_tally::row& r : port.received().rows()) {
     std::uint64_t links = 0;
     for (const fabric::route_hop& hop : t.trace(r.source, port.address())) {
-      const auto kind = t.links()[hop.link].kind;
-      links += kind == fabric::link_kind::inject || kind == fabric::link_kind::eject ? 0 : 1;
+      links += at_terminal(t.links()[hop.link].kind) ? 0 : 1;
     }
     totals.routed_hops += r.packets * links;
     totals.routed_bytes += r.flits * links * run.machine.config.noc.flit_bytes;
   }
 }
 
-void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& totals, run_outcome& o) {
+void collect_fabric(const prepared_run& run, netlist::pod& pod, machine_totals& totals, run_outcome& o) {
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {
       collect_noc(run, cube->noc(), totals, o);
@@ -130,25 +118,26 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& t
 }
 
 /// What routers copied and combined; nothing on machines whose routers do neither.
-void collect_trees(netlist::pod& pod, run_outcome& o) {
-  hw::tree_units::counters sum;
-  bool any = false;
+void collect_trees(netlist::pod& pod, machine_totals& totals) {
   pod.visit_cubes([&](netlist::cube& cube) {
     const hw::tree_units::counters* const c = cube.noc().tree_statistics();
     if (c == nullptr) return;
-    any = true;
-    sum.packets += c->packets;
-    sum.copies += c->copies;
-    sum.credits_combined += c->credits_combined;
-    sum.combinations += c->combinations;
-    sum.most_waiting_bytes = std::max(sum.most_waiting_bytes, c->most_waiting_bytes);
+    totals.trees = 1;
+    totals.tree_packets += c->packets;
+    totals.tree_copies += c->copies;
+    totals.tree_credits_combined += c->credits_combined;
+    totals.tree_combinations += c->combinations;
+    totals.tree_most_bytes = std::max(totals.tree_most_bytes, c->most_waiting_bytes);
   });
-  if (!any) return;
-  const std::pair<const char*, std::uint64_t> counts[]{{"tree_packets", sum.packets},
-                                                       {"tree_copies", sum.copies},
-                                                       {"tree_credits_combined", sum.credits_combined},
-                                                       {"tree_combinations", sum.combinations},
-                                                       {"tree_buffer_most_bytes", sum.most_waiting_bytes}};
+}
+
+void report_trees(const machine_totals& t, run_outcome& o) {
+  if (t.trees == 0) return;
+  const std::pair<const char*, std::uint64_t> counts[]{{"tree_packets", t.tree_packets},
+                                                       {"tree_copies", t.tree_copies},
+                                                       {"tree_credits_combined", t.tree_credits_combined},
+                                                       {"tree_combinations", t.tree_combinations},
+                                                       {"tree_buffer_most_bytes", t.tree_most_bytes}};
   for (const auto& [name, value] : counts) o.stats.emplace_back(name, static_cast<double>(value));
 }
 
@@ -165,6 +154,7 @@ std::string occupancy_text(const std::vector<sim_time>& levels) {
 void collect_queue_pairs(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
   const auto shape = run.machine.config.shape();
   for (const auto& qp : run.plan.queue_pairs) {
+    if (!pod.has(qp.owner.sip)) continue;
     const auto s = pod.pe(qp.owner).ipcq.statistics_of(qp.dir);
     o.queue_pairs.push_back({pe_path(shape, qp.owner), run.direction_name(qp.owner, qp.dir), s.sends, s.bytes,
                              s.received, s.bytes_received, s.credit_stall.ns(), s.empty_wait.ns(),
@@ -278,15 +268,14 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   return flights;
 }
 
-/// Bytes that were read from memories before anything had written them, with a note that names one. A memory
-/// of another make may not count them.
-void collect_unwritten(netlist::pod& pod, run_outcome& o) {
-  std::uint64_t sum = 0;
-  std::string first;
-  const auto look = [&](const hw::sparse_memory& m) {
+/// Bytes that were read from memories before anything had written them, and where the first are. A memory of
+/// another make may not count them.
+void collect_unwritten(netlist::pod& pod, machine_totals& totals) {
+  const auto look = [&totals](const hw::sparse_memory& m) {
     if (m.unwritten_bytes_read() == 0) return;
-    sum += m.unwritten_bytes_read();
-    if (first.empty()) first = fmt::format("offset {:#x} of {}", m.first_unwritten_read(), m.instance());
+    totals.unwritten += m.unwritten_bytes_read();
+    if (totals.first_unwritten.empty())
+      totals.first_unwritten = fmt::format("offset {:#x} of {}", m.first_unwritten_read(), m.instance());
   };
   pod.visit_cubes([&look](const netlist::cube& cube) {
     for (const auto& pe : cube.pes()) look(pe->tcm.memory());
@@ -295,89 +284,108 @@ void collect_unwritten(netlist::pod& pod, run_outcome& o) {
       if (memory != nullptr) look(memory->memory());
     }
   });
-  o.stats.emplace_back("unwritten_bytes_read", static_cast<double>(sum));
-  if (sum == 0) return;
+}
+
+void report_unwritten(const machine_totals& t, run_outcome& o) {
+  o.stats.emplace_back("unwritten_bytes_read", static_cast<double>(t.unwritten));
+  if (t.unwritten == 0) return;
   o.notes.push_back(
       fmt::format("{} bytes were read that nothing had written, among them {}; "
                   "sim.strict_memory=true ends a run at the first",
-                  sum, first));
+                  t.unwritten, t.first_unwritten));
+}
+
+void collect_member(hw::processing_element& pe, machine_totals& t, events::run_fingerprint& fingerprint) {
+  const auto& ipcq = pe.ipcq;
+  fingerprint.add(ipcq.fingerprint());
+  t.stall_fs += ipcq.credit_stall().fs;
+  t.wait_fs += ipcq.empty_wait().fs;
+  t.checked += pe.dma.checksum_bytes();
+  t.checksum_fs += pe.dma.checksum_time().fs;
+  t.mismatches += ipcq.core().sequence_mismatches();
+  t.messages += ipcq.messages_sent();
+  t.message_bytes += ipcq.bytes_sent();
+  const auto& unit = pe.tag_match.counted();
+  t.tag_compared += unit.compared;
+  t.tag_busy_fs += unit.busy.fs;
+  t.tag_most_slots = std::max<std::uint64_t>(t.tag_most_slots, unit.most_slots_taken);
 }
 
 /// Statistics of tag-matched messages, in a run that has any.
-void collect_messages(const prepared_run& run, netlist::pod& pod, const host_side& s, run_outcome& o) {
+void report_messages(const machine_totals& t, const host_side& s, run_outcome& o) {
   const auto counts = s.more_statistics();
   if (counts.empty()) return;
   for (const auto& [name, value] : counts) o.stats.emplace_back(name, static_cast<double>(value));
-  hw::tag_engine::statistics units;
-  for (const pe_coord pe : run.members.members) {
-    const auto& unit = pod.pe(pe).tag_match.counted();
-    units.compared += unit.compared;
-    units.busy += unit.busy;
-    units.most_slots_taken = std::max(units.most_slots_taken, unit.most_slots_taken);
-  }
-  o.stats.emplace_back("tag_compared_by_unit", static_cast<double>(units.compared));
-  o.stats.emplace_back("tag_unit_busy_ns", units.busy.ns());
-  o.stats.emplace_back("tag_ring_most_slots", static_cast<double>(units.most_slots_taken));
+  o.stats.emplace_back("tag_compared_by_unit", static_cast<double>(t.tag_compared));
+  o.stats.emplace_back("tag_unit_busy_ns", sim_time{t.tag_busy_fs}.ns());
+  o.stats.emplace_back("tag_ring_most_slots", static_cast<double>(t.tag_most_slots));
 }
 
 }  // namespace
 
-void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
-             const analysis::critical_hops& hops, run_outcome& o) {
-  fabric_totals totals;
+machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
+  machine_totals totals;
   collect_fabric(run, pod, totals, o);
   collect_queue_pairs(run, pod, o);
   collect_hbm(pod, o);
-  double stall = 0, wait = 0;
-  std::uint64_t messages = 0, bytes = 0, checked = 0, mismatches = 0;
-  double checksum_ns = 0;
+  events::run_fingerprint fingerprint;
+  for (const pe_coord pe : run.members.members) {
+    if (pod.has(pe.sip)) collect_member(pod.pe(pe), totals, fingerprint);
+  }
+  totals.fingerprint = fingerprint.sum();
+  collect_unwritten(pod, totals);
+  collect_activity(run, pod, totals.activity);
+  collect_trees(pod, totals);
+  return totals;
+}
+
+void report_totals(const prepared_run& run, const machine_totals& t, const host_side& s,
+                   const analysis::critical_hops& hops, run_outcome& o) {
   events::run_fingerprint fingerprint = s.data_fingerprint();
   o.data_fingerprint = fingerprint.text();
-  for (const pe_coord pe : run.members.members) {
-    const auto& ipcq = pod.pe(pe).ipcq;
-    fingerprint.add(ipcq.fingerprint());
-    stall += ipcq.credit_stall().ns();
-    wait += ipcq.empty_wait().ns();
-    checked += pod.pe(pe).dma.checksum_bytes();
-    checksum_ns += pod.pe(pe).dma.checksum_time().ns();
-    mismatches += ipcq.core().sequence_mismatches();
-    messages += ipcq.messages_sent();
-    bytes += ipcq.bytes_sent();
-  }
+  fingerprint.add_sum(t.fingerprint);
   o.fingerprint = fingerprint.text();
-  o.wakeups = totals.wakeups;
-  o.packet_hops = totals.hops;
+  o.wakeups = t.wakeups;
+  o.packet_hops = t.hops;
   const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
-  const kind_load busiest = busiest_kind(totals);
+  const kind_load busiest = busiest_kind(run, o.links);
+  std::uint64_t bytes = 0, replays = 0, crc_errors = 0;
+  double energy_pj = 0;
+  for (const link_row& row : o.links) {
+    if (!at_terminal(run.machine.topology.links()[row.link].kind)) bytes += row.bytes;
+    replays += row.replays;
+    crc_errors += row.crc_errors;
+    energy_pj += row.energy_pj;
+  }
   o.stats = {
-      {"messages", number(messages)},
-      {"message_bytes", number(bytes)},
-      {"packets", number(totals.packets)},
-      {"packet_hops", number(totals.hops)},
-      {"wakeups", number(totals.wakeups)},
-      {"bytes_on_links", number(totals.bytes)},
+      {"messages", number(t.messages)},
+      {"message_bytes", number(t.message_bytes)},
+      {"packets", number(t.packets)},
+      {"packet_hops", number(t.hops)},
+      {"wakeups", number(t.wakeups)},
+      {"bytes_on_links", number(bytes)},
       {"install_ns", s.install_ns()},
-      {"routed_bytes", number(totals.routed_bytes)},
-      {"routed_hops", number(totals.routed_hops)},
-      {"credit_stall_ns", stall},
-      {"empty_wait_ns", wait},
-      {"sequence_mismatches", number(mismatches)},
+      {"routed_bytes", number(t.routed_bytes)},
+      {"routed_hops", number(t.routed_hops)},
+      {"credit_stall_ns", sim_time{t.stall_fs}.ns()},
+      {"empty_wait_ns", sim_time{t.wait_fs}.ns()},
+      {"sequence_mismatches", number(t.mismatches)},
       {"link_utilization_max", busiest.busiest},
       {"load_imbalance", busiest.sum > 0 ? busiest.busiest * number(busiest.links) / busiest.sum : 0.0},
-      {"d2d_replays", number(totals.replays)},
-      {"d2d_crc_errors", number(totals.crc_errors)},
-      {"d2d_energy_pj", totals.energy_pj},
-      {"checksum_bytes", number(checked)},
-      {"checksum_ns", checksum_ns},
+      {"d2d_replays", number(replays)},
+      {"d2d_crc_errors", number(crc_errors)},
+      {"d2d_energy_pj", energy_pj},
+      {"checksum_bytes", number(t.checked)},
+      {"checksum_ns", sim_time{t.checksum_fs}.ns()},
       {"simulated_ns", hw::now().ns()},
       {"elaborate_s", o.elaborate_s}};
   if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
     std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
   }
-  collect_unwritten(pod, o);
-  collect_energy(run, pod, s.rounds_done(), o);
-  collect_messages(run, pod, s, o);
-  collect_trees(pod, o);
+  report_unwritten(t, o);
+  report_energy(run, t.activity, s.rounds_done(), o);
+  report_messages(t, s, o);
+  report_trees(t, o);
   if (run.workload) return;  // directions of several collectives at a time make no such chains
   o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));
   o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));

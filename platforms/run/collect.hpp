@@ -9,13 +9,16 @@
 #include "models/analysis/wait_for.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/host_side.hpp"
+#include "platforms/run/machine_totals.hpp"
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 
-/// Statistics, link and queue-pair rows, fingerprint.
-void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
-             const analysis::critical_hops& hops, run_outcome& o);
+/// Rows of links, queue pairs and memory channels of the SIPs of this process, and what they have counted.
+[[nodiscard]] machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o);
+/// Statistics, energy and fingerprint of the whole machine.
+void report_totals(const prepared_run& run, const machine_totals& totals, const host_side& s,
+                   const analysis::critical_hops& hops, run_outcome& o);
 
 /// What every member's registers and everything in flight say now. `still`: nothing moves any more.
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/energy.hpp"
 
-#include <unordered_map>
-
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
-#include "models/cost/energy.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -19,10 +16,8 @@ bool belongs_to_pe(const fabric::topology& t, const fabric::link& l) {
 void add_links(const prepared_run& run, const run_outcome& o, cost::activity& a) {
   using fabric::link_kind;
   const fabric::topology& t = run.machine.topology;
-  std::unordered_map<std::string, const fabric::link*> by_name;
-  for (const fabric::link& l : t.links()) by_name.emplace(l.name, &l);
   for (const link_row& row : o.links) {
-    const fabric::link& l = *by_name.at(row.name);
+    const fabric::link& l = t.links()[row.link];
     if (l.kind == link_kind::mesh || l.kind == link_kind::eject) a.router_bytes += row.bytes;
     if (l.kind == link_kind::mesh) a.link_bytes += row.bytes;
     if (l.kind == link_kind::sip) a.sip_link_bytes += row.bytes;
@@ -66,15 +61,17 @@ void add_cube(const netlist::cube& cube, cost::activity& a) {
 
 }  // namespace
 
-void collect_energy(const prepared_run& run, netlist::pod& pod, std::uint64_t launches, run_outcome& o) {
-  constexpr double ns_per_s = 1e9;
-  cost::activity a;
-  a.seconds = hw::now().ns() / ns_per_s;
-  add_links(run, o, a);
+void collect_activity(const prepared_run& run, netlist::pod& pod, cost::activity& a) {
   pod.visit_cubes([&](netlist::cube& cube) {
     add_cube(cube, a);
     if (run.plan.tree) add_trees(*cube.noc().tree_statistics(), run.plan.tree->arithmetic, a);
   });
+}
+
+void report_energy(const prepared_run& run, cost::activity a, std::uint64_t launches, run_outcome& o) {
+  constexpr double ns_per_s = 1e9;
+  a.seconds = hw::now().ns() / ns_per_s;
+  add_links(run, o, a);
   const auto parts = cost::energy_of(a, run.machine.config);
   for (const cost::energy_part& p : parts) o.energy.emplace_back(std::string(p.name) + "_pj", p.pj);
   const double total = cost::total_pj(parts);

@@ -24,7 +24,9 @@ class collector {
         tallies_(config_.faults.size()) {
     of_links();
     of_frames();
-    for (const pe_coord pe : topology_.population().pes()) of_pe(pe);
+    for (const pe_coord pe : topology_.population().pes()) {
+      if (pod.has(pe.sip)) of_pe(pe);
+    }
   }
   [[nodiscard]] const config::fault_tally& of(std::size_t fault) const { return tallies_[fault]; }
 
@@ -50,11 +52,12 @@ class collector {
   /// Bits flipped on the wire, under frames.
   void of_frames() {
     const auto& sips = pod_.sips();
-    for (std::uint32_t s = 0; s < sips.size(); ++s) {
-      for (std::uint32_t c = 0; c < sips[s]->cubes().size(); ++c) {
+    for (std::uint32_t n = 0; n < sips.size(); ++n) {
+      const std::uint32_t s = sips[n]->id().value;
+      for (std::uint32_t c = 0; c < sips[n]->cubes().size(); ++c) {
         for (unsigned side = 0; side < fabric::sides; ++side) {
           const auto edge = static_cast<fabric::side>(side);
-          const auto* const adapter = sips[s]->cubes()[c]->edge(edge);
+          const auto* const adapter = sips[n]->cubes()[c]->edge(edge);
           if (adapter == nullptr) continue;
           const auto& line = adapter->sender().line_statistics();
           for (const auto& f : fabric::hidden_bit_flips(config_, topology_, sip_id{s}, cube_id{c}, edge))

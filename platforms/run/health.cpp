@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "models/abi/mailbox.hpp"
 #include "models/timing/link.hpp"
@@ -10,16 +11,83 @@
 namespace diecast::platforms {
 namespace {
 
+/// Rows in the order of sections, and of ranks or SIPs within them, whichever process makes them.
 class table {
  public:
+  struct row {
+    std::uint64_t section{}, place{};
+    std::string text;
+  };
+  /// Rows from here on are of this rank or SIP.
+  void begin(std::uint64_t section, std::uint64_t place) { at_ = {section, place, {}}; }
   void add(const char* measure, const std::string& where, double value, double expected, const char* unit) {
-    text += fmt::format("{},{},{},{},{}\n", measure, where, value, expected, unit);
+    at_.text = fmt::format("{},{},{},{},{}\n", measure, where, value, expected, unit);
+    rows_.push_back(at_);
   }
-  std::string text;
+  void join(process_group& group) {
+    std::string own;
+    for (const row& r : rows_) own += fmt::format("{} {} {}", r.section, r.place, r.text);
+    rows_.clear();
+    for (const std::string& part : group.gather(own)) {
+      std::istringstream in(part);
+      for (row r; in >> r.section >> r.place && in.get() && std::getline(in, r.text);) {
+        r.text += '\n';
+        rows_.push_back(r);
+      }
+    }
+    std::stable_sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) {
+      return std::pair(a.section, a.place) < std::pair(b.section, b.place);
+    });
+  }
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const row& r : rows_) all += r.text;
+    return all;
+  }
+
+ private:
+  row at_;
+  std::vector<row> rows_;
 };
 
+/// What the sending end of a link has seen of it.
+struct sending_end {
+  std::uint64_t packets{};
+  hw::link_monitor::counters seen;
+};
+template <class Adapter>
+sending_end sending_end_of(const Adapter& a) {
+  return {a.statistics().packets, a.sender().seen()};
+}
+
+/// Of all SIP links, by index: far ends may be in other processes.
+std::map<std::uint32_t, sending_end> sending_ends(netlist::pod& pod, process_group* group) {
+  std::map<std::uint32_t, sending_end> ends;
+  std::string own;
+  for (const auto& sip : pod.sips()) {
+    for (std::uint32_t l = 0; l < sip->ports().size(); ++l) {
+      if (!sip->ports()[l]) continue;
+      const sending_end e = ends[l] = sending_end_of(*sip->ports()[l]);
+      own += fmt::format("{} {} {} {} {}\n", l, e.packets, e.seen.oldest_credit.fs, e.seen.corrupted,
+                         e.seen.out_of_order);
+    }
+  }
+  if (group == nullptr) return ends;
+  for (const std::string& part : group->gather(own)) {
+    std::istringstream in(part);
+    std::uint32_t link = 0;
+    for (sending_end e;
+         in >> link >> e.packets >> e.seen.oldest_credit.fs >> e.seen.corrupted >> e.seen.out_of_order;)
+      ends[link] = e;
+  }
+  return ends;
+}
+
 void add_cores(const prepared_run& run, netlist::pod& pod, table& t) {
-  for (const pe_coord pe : run.members.members) {
+  for (std::size_t rank = 0; rank < run.members.members.size(); ++rank) {
+    const pe_coord pe = run.members.members[rank];
+    if (!pod.has(pe.sip)) continue;
+    t.begin(0, rank);
     const auto& core = pod.pe(pe).core;
     if (core.busy_time().fs == 0) continue;
     t.add("core_clock", pe_path(run.machine.config.shape(), pe),
@@ -44,14 +112,14 @@ void add_changes(const std::string& link, const hw::link_monitor::counters& left
 /// The receiving end of the link that leaves elsewhere, from `sender`, and arrives at `adapter`.
 template <class Adapter>
 void add_rate(const prepared_run& run, const Adapter& adapter, std::uint32_t incoming, double configured,
-              const Adapter& sender, table& t) {
+              const sending_end& sender, table& t) {
   const auto& seen = adapter.receiver();
-  const std::uint64_t left = sender.statistics().packets;
+  const std::uint64_t left = sender.packets;
   if (seen.packets() != left) {
     t.add("packets", run.machine.topology.links()[incoming].name, static_cast<double>(seen.packets()),
           static_cast<double>(left), "packets");
   }
-  add_changes(run.machine.topology.links()[incoming].name, sender.sender().seen(), seen.seen(), t);
+  add_changes(run.machine.topology.links()[incoming].name, sender.seen, seen.seen(), t);
   if (seen.measured_time().fs == 0) return;
   const double bytes = static_cast<double>(seen.measured_flits() * run.machine.config.noc.flit_bytes);
   t.add("link_rate", run.machine.topology.links()[incoming].name, bytes / seen.measured_time().ns(),
@@ -69,10 +137,13 @@ void add_errors(const prepared_run& run, const hw::ucie_adapter& edge, const con
         expected, "frames");
 }
 
-void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
+void add_links(const prepared_run& run, netlist::pod& pod, process_group* group, table& t) {
   const fabric::topology& topology = run.machine.topology;
-  for (std::uint32_t s = 0; s < pod.sips().size(); ++s) {
-    const auto& sip = *pod.sips()[s];
+  const auto ends = sending_ends(pod, group);
+  for (const auto& own : pod.sips()) {
+    const auto& sip = *own;
+    const std::uint32_t s = sip.id().value;
+    t.begin(1, s);
     for (std::uint32_t c = 0; c < sip.cubes().size(); ++c) {
       for (unsigned side = 0; side < fabric::sides; ++side) {
         const auto edge = static_cast<fabric::side>(side);
@@ -81,7 +152,8 @@ void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
         const cube_id far = *topology.neighbor(cube_id{c}, edge);
         const config::ucie_block& u = topology.ucie(sip_id{s}, far, fabric::opposite(edge));
         add_rate(run, *adapter, topology.ucie_link(sip_id{s}, far, fabric::opposite(edge)),
-                 fabric::ucie_payload_gbytes_s(u), *sip.cubes()[far.value]->edge(fabric::opposite(edge)), t);
+                 fabric::ucie_payload_gbytes_s(u),
+                 sending_end_of(*sip.cubes()[far.value]->edge(fabric::opposite(edge))), t);
         add_errors(run, *adapter, topology.ucie(sip_id{s}, cube_id{c}, edge), t);
       }
     }
@@ -89,7 +161,7 @@ void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
       if (!sip.ports()[l]) continue;
       add_rate(run, *sip.ports()[l], topology.sip_link_id(l ^ 1U),
                timing::sip_link_timing_of(run.machine.config, topology.sip_link_settings(l ^ 1U)).gbytes_s,
-               *pod.sips()[topology.sip_links()[l ^ 1U].from.sip]->ports()[l ^ 1U], t);
+               ends.at(l ^ 1U), t);
     }
   }
 }
@@ -101,6 +173,7 @@ void add_inlets(const prepared_run& run, netlist::pod& pod, table& t) {
     cube.noc().visit_links([&](std::uint32_t link, const auto& usage) { left[link] = usage.packets; });
     for (const auto& pe : cube.pes()) {
       const pe_coord self = pe->ipcq.core().self();
+      t.begin(2, self.sip.value);
       const hw::terminal_port& port = pe->dma.terminal();
       const auto link = run.machine.topology.eject_link(self.sip, self.cube, port.address().terminal);
       if (left[link] == port.packets_received()) continue;
@@ -129,11 +202,16 @@ credit_ways idle_ways_of_credits(const prepared_run& run) {
 void add_credits(const prepared_run& run, netlist::pod& pod, table& t) {
   const auto& shape = run.machine.config.shape();
   const auto idle = idle_ways_of_credits(run);
-  for (const pe_coord pe : run.members.members) {
+  for (std::size_t rank = 0; rank < run.members.members.size(); ++rank) {
+    const pe_coord pe = run.members.members[rank];
+    if (!pod.has(pe.sip)) continue;
+    t.begin(3, rank);
     const double ns = pod.pe(pe).dma.slowest_credit().ns();
     if (ns > 0) t.add("credit_latency_max", pe_path(shape, pe), ns, expected_credit_ns(idle, pe), "ns");
   }
   for (const auto& qp : run.plan.queue_pairs) {
+    if (!pod.has(qp.owner.sip)) continue;
+    t.begin(4, qp.owner.sip.value);
     const std::uint64_t skipped = pod.pe(qp.owner).ipcq.credits_skipped(qp.dir);
     if (skipped == 0) continue;
     t.add("credits_skipped",
@@ -151,13 +229,14 @@ double expected_credit_ns(const credit_ways& idle, pe_coord pe) {
   return longest;
 }
 
-std::string health_rows(const prepared_run& run, netlist::pod& pod) {
+std::string health_rows(const prepared_run& run, netlist::pod& pod, process_group* group) {
   table t;
   add_cores(run, pod, t);
-  add_links(run, pod, t);
+  add_links(run, pod, group, t);
   add_inlets(run, pod, t);
   add_credits(run, pod, t);
-  return std::move(t.text);
+  if (group != nullptr) t.join(*group);
+  return t.text();
 }
 
 }  // namespace diecast::platforms

@@ -7,6 +7,7 @@
 
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/process_group.hpp"
 
 namespace diecast::platforms {
 
@@ -28,7 +29,8 @@ using credit_ways = std::map<pe_coord, double>;
 /// likewise, under comm.checksum: packets of messages that came with a wrong checksum, or not behind the one
 /// before of their flow; expected: those that had left so. credits_skipped, of each queue pair with any:
 /// credits that never came, as the next one's number shows. credit_latency_max, of each member that got any:
-/// from a release to its credit; expected: as expected_credit_ns() says.
-[[nodiscard]] std::string health_rows(const prepared_run& run, netlist::pod& pod);
+/// from a release to its credit; expected: as expected_credit_ns() says. `group`: of the processes that
+/// simulate the other SIPs; null when this one has all.
+[[nodiscard]] std::string health_rows(const prepared_run& run, netlist::pod& pod, process_group* group);
 
 }  // namespace diecast::platforms

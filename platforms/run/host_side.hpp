@@ -15,7 +15,9 @@
 #include "models/abi/host_hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/events/fingerprint.hpp"
+#include "platforms/run/process_group.hpp"
 #include "platforms/run/run_point.hpp"
+#include "platforms/run/start_agreement.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
@@ -37,7 +39,12 @@ class host_side {
   virtual void hear_results(
       const std::function<void(std::uint32_t rank, std::span<const std::byte>)>& /*hear*/) {}
 
-  /// Every host program has ended.
+  /// Where hosts of this process wait for those of all SIPs.
+  [[nodiscard]] virtual start_agreement& agreement() = 0;
+  /// At the end: what is known of the whole run, from what each process knows of its SIPs.
+  virtual void join(process_group& group) = 0;
+
+  /// Every host program of this process has ended.
   [[nodiscard]] virtual bool finished() const = 0;
   /// Fills times, verdict and what else is known, finished or not.
   virtual void report(run_outcome& outcome) const = 0;

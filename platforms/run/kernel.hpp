@@ -25,9 +25,13 @@ class stopwatch {
 /// complaints are faults of the model: a warning is thrown, information is dropped.
 void prepare_kernel();
 
+/// The first multiple of sim.slice_us behind an event at `next`: limits, signals and faults take effect
+/// there, whatever has simulated the slice.
+[[nodiscard]] sim_time next_look(const config::sim_block& sim, sim_time next);
+
 enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog };
 
-/// Runs until no event is left, in bounded slices: between them nothing of the machine moves, so
+/// Runs until no event is left, in bounded slices (next_look): between them nothing of the machine moves, so
 /// signals are handled there. `finished` tells a run that is through from one that starves; `stuck`, one in
 /// which events go on but nothing moves. `between` is called after each slice.
 [[nodiscard]] end_of_run run_slices(

@@ -159,8 +159,8 @@ void run_observers::report_path(run_outcome& o) const {
   }
 }
 
-void run_observers::report(end_of_run end, run_outcome& o) {
-  if (waits_) o.waits = wait_rows(run_, *waits_, hw::now());
+void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {
+  if (waits_) o.waits = wait_rows(run_, *waits_, hw::now(), [&pod](sip_id sip) { return pod.has(sip); });
   if (steps_) o.steps = to_text(steps_->rows());
   if (path_events_ && end == end_of_run::finished) report_path(o);
 }

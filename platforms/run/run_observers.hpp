@@ -43,11 +43,11 @@ class run_observers {
   /// Whether all credits are where they belong after a run that has finished; a fault when not.
   void check_credits(run_outcome& o) const;
   /// Rows of waits and steps, and the critical path of a run that has finished.
-  void report(end_of_run end, run_outcome& o);
+  void report(end_of_run end, netlist::pod& pod, run_outcome& o);
   /// Ends waveform and timeline. Precondition, as of catch_up(): listen_to(pod).
   void close_files(run_outcome& o);
 
-  [[nodiscard]] const analysis::critical_hops& hops() const { return *hops_; }
+  [[nodiscard]] analysis::critical_hops& hops() { return *hops_; }
   [[nodiscard]] const flight_dump& flight() const { return flight_; }
   [[nodiscard]] const barrier_watch& barriers() const { return barriers_; }
 

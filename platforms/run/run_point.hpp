@@ -90,6 +90,7 @@ inline constexpr int output_failed = 5;
 
 /// One link of the fabric, for links.csv.
 struct link_row {
+  std::uint32_t link{};  ///< its number in the topology
   std::string name;
   std::uint64_t bytes{};
   std::uint64_t packets{};

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include "hw/base/time.hpp"
+#include "models/checksum/packet_checksum.hpp"
 #include "models/comm/launch_plan.hpp"
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bandwidth.hpp"
@@ -14,8 +18,8 @@
 
 namespace diecast::platforms {
 
-session::session(const prepared_run& run, std::function<void()> on_round)
-    : run_(run), on_round_(std::move(on_round)), agreement_(run.machine.config.pod.sips) {
+session::session(const prepared_run& run, std::uint64_t sips, std::function<void()> on_round)
+    : run_(run), sips_(sips), on_round_(std::move(on_round)), agreement_(sips) {
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
     arguments_.push_back(sw::make_arguments(run.kernel, *run.launch, r));
@@ -87,10 +91,11 @@ void session::collect_times(abi::host_hal& host, sim_time start) {
         std::as_writable_bytes(std::span{&end, 1}));
     round_end_ = std::max(round_end_, sim_time{end});
   }
-  if (++ended_in_round_ < run_.machine.config.pod.sips) return;
+  if (++ended_in_round_ < sips_) return;
   ended_in_round_ = 0;
-  launch_before_ = round_end_ - start;
-  if (rounds_done_++ >= run_.point.warmup) times_ns_.push_back((round_end_ - start).ns());
+  ++rounds_done_;
+  launch_before_ = round_end_ < start ? sim_time{} : round_end_ - start;  // earlier: no rank is here
+  times_.push_back(*launch_before_);
 }
 
 void session::widen_range(std::span<const std::byte> got) {
@@ -114,8 +119,12 @@ void session::verify(abi::host_hal& host) {
     sw::read_tensor(host, launch_of(r), sw::tensor::output, got);
     if (on_result_) on_result_(r, got);
     elements_ += got.size() / numeric::size_of(run_.point.type);
-    wrong_ += check_->count_wrong(r, got);
-    if (wrong_ != 0 && first_wrong_.empty()) first_wrong_ = describe_wrong(r, got);
+    const std::uint64_t wrong = check_->count_wrong(r, got);
+    wrong_ += wrong;
+    if (const std::pair at{host.now(), r}; wrong != 0 && (first_wrong_.empty() || at < first_wrong_at_)) {
+      first_wrong_at_ = at;
+      first_wrong_ = describe_wrong(r, got);
+    }
     widen_range(got);
     if (!first_output_) first_output_ = got;
     equal_ = equal_ && got == *first_output_;
@@ -123,14 +132,62 @@ void session::verify(abi::host_hal& host) {
   }
 }
 
+/// Every process then knows what one would that has simulated all SIPs.
+void session::join(process_group& group) {
+  using json = nlohmann::json;
+  json own{{"times", json::array()},
+           {"wrong", wrong_},
+           {"elements", elements_},
+           {"equal", equal_},
+           {"done", finished()},
+           {"sum", data_fingerprint_.sum()},
+           {"install_ns", install_ns_},
+           {"wrong_at", {first_wrong_at_.first.fs, first_wrong_at_.second}},
+           {"first", first_wrong_},
+           {"output", first_output_ ? json(checksum::digest_of_part(0, *first_output_)) : json()},
+           {"least", output_min_ ? json(*output_min_) : json()},
+           {"most", output_max_ ? json(*output_max_) : json()}};
+  for (const sim_time t : times_) own["times"].push_back(t.fs);
+  std::set<std::uint64_t> outputs;
+  const std::vector<std::string> all = group.gather(own.dump());
+  for (std::uint32_t p = 0; p < group.count(); ++p) {
+    const json part = json::parse(all[p]);
+    if (!part["output"].is_null()) outputs.insert(part["output"].get<std::uint64_t>());
+    if (p == group.self()) continue;
+    times_.resize(std::min(times_.size(), part["times"].size()));
+    for (std::size_t i = 0; i < times_.size(); ++i) times_[i] = std::max(times_[i], {part["times"][i]});
+    wrong_ += part["wrong"].get<std::uint64_t>();
+    elements_ += part["elements"].get<std::uint64_t>();
+    equal_ = equal_ && part["equal"].get<bool>();
+    if (!part["done"].get<bool>()) hosts_done_ = 0;
+    data_fingerprint_.add_sum(part["sum"]);
+    install_ns_ = std::max(install_ns_, part["install_ns"].get<double>());
+    const std::pair at{sim_time{part["wrong_at"][0]}, part["wrong_at"][1].get<std::uint32_t>()};
+    const std::string first = part["first"];
+    if (!first.empty() && (first_wrong_.empty() || at < first_wrong_at_))
+      std::tie(first_wrong_at_, first_wrong_) = std::tie(at, first);
+    const auto limit = [&part](const char* name, std::optional<double>& own_limit, auto better) {
+      if (part[name].is_null()) return;
+      const double v = part[name];
+      own_limit = own_limit ? better(*own_limit, v) : v;
+    };
+    limit("least", output_min_, [](double a, double b) { return std::min(a, b); });
+    limit("most", output_max_, [](double a, double b) { return std::max(a, b); });
+  }
+  equal_ = equal_ && outputs.size() <= 1;
+  rounds_done_ = times_.size();
+}
+
 void session::report(run_outcome& o) const {
   const auto mean = [](const std::vector<double>& v) {
     return v.empty() ? 0.0 : std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
   };
-  o.time_ns = mean(times_ns_);
-  if (!times_ns_.empty()) {
-    o.time_min_ns = *std::min_element(times_ns_.begin(), times_ns_.end());
-    o.time_max_ns = *std::max_element(times_ns_.begin(), times_ns_.end());
+  std::vector<double> times_ns;
+  for (std::size_t i = run_.point.warmup; i < times_.size(); ++i) times_ns.push_back(times_[i].ns());
+  o.time_ns = mean(times_ns);
+  if (!times_ns.empty()) {
+    o.time_min_ns = *std::min_element(times_ns.begin(), times_ns.end());
+    o.time_max_ns = *std::max_element(times_ns.begin(), times_ns.end());
   }
   o.launch_ns = mean(launch_ns_);
   if (!finished()) return;

@@ -14,14 +14,14 @@
 #include "models/golden/collective_check.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/start_agreement.hpp"
 
 namespace diecast::platforms {
 
 class session final : public host_side {
  public:
   /// `on_round` is called before each launch, once all SIPs are ready.
-  session(const prepared_run& run, std::function<void()> on_round);
+  /// `sips`: of this process, whose hosts these are.
+  session(const prepared_run& run, std::uint64_t sips, std::function<void()> on_round);
 
   /// Called with every rank's output after each launch, when there is data.
   void hear_results(
@@ -34,7 +34,9 @@ class session final : public host_side {
     sw::run_kernel(run_.kernel, hal, block.arguments, options);
   }
 
-  [[nodiscard]] bool finished() const override { return hosts_done_ == run_.machine.config.pod.sips; }
+  [[nodiscard]] start_agreement& agreement() override { return agreement_; }
+  void join(process_group& group) override;
+  [[nodiscard]] bool finished() const override { return hosts_done_ == sips_; }
   void report(run_outcome& outcome) const override;
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override { return data_fingerprint_; }
   [[nodiscard]] double install_ns() const override { return install_ns_; }
@@ -58,6 +60,7 @@ class session final : public host_side {
   }
 
   const prepared_run& run_;
+  std::uint64_t sips_;
   std::function<void()> on_round_;
   std::function<void(std::uint32_t, std::span<const std::byte>)> on_result_;
   std::vector<abi::kernel_arguments> arguments_;   ///< by rank
@@ -71,10 +74,12 @@ class session final : public host_side {
   std::uint64_t ended_in_round_{};
   std::uint64_t rounds_done_{};
   std::optional<sim_time> launch_before_;
-  std::vector<double> times_ns_;
+  std::vector<sim_time> times_;  ///< of all launches
   std::vector<double> launch_ns_;
   std::uint64_t wrong_{}, elements_{};
-  std::string first_wrong_;  ///< rank, element, value and expectation; empty when none is wrong
+  /// When it was found, and rank, element, value and expectation; empty when none is wrong.
+  std::pair<sim_time, std::uint32_t> first_wrong_at_;
+  std::string first_wrong_;
   bool equal_{true};
   std::vector<double> values_;  ///< one rank's output; kept for its memory
   std::optional<double> output_min_, output_max_;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/simulate.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "hw/base/time.hpp"
 #include "models/timing/longest_step.hpp"
+#include "platforms/io/standard_streams.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
@@ -19,54 +24,101 @@
 #include "platforms/run/run_observers.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/watchdog.hpp"
+#include "platforms/run/windows.hpp"
 #include "platforms/run/workload_session.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
 namespace {
 
+/// What this process simulates of a machine: all of it, or some SIPs beside other processes.
+struct share {
+  process_group* group{};  ///< null: all of it
+  windows* others{};       ///< null likewise
+  std::vector<bool> sips;  ///< empty likewise
+  std::uint64_t count{};   ///< of SIPs
+};
+
+/// Of several processes: the earliest fault in time, of several at an instant that of the lowest path.
+fault_text first_fault(const hw::fault_sink& faults, const comm::direction_namer& names,
+                       process_group& group) {
+  nlohmann::json own;
+  if (faults.fault()) {
+    const fault_text f = explain(faults.fault(), names);
+    own = {faults.at().value(), faults.instance(), to_string(f.status), f.message};
+  }
+  nlohmann::json first;
+  for (const std::string& text : group.gather(own.dump())) {
+    const auto part = nlohmann::json::parse(text);
+    if (part.is_null()) continue;
+    const auto key = [](const auto& f) {
+      return std::pair(f[0].template get<std::uint64_t>(), f[1].template get<std::string>());
+    };
+    if (first.is_null() || key(part) < key(first)) first = part;
+  }
+  return {status_named(first[2]), first[3], false};
+}
+
+/// A run of several processes that was stopped: who waits for whom is not known of PEs in other processes.
+void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_group& group, run_status status,
+                         const std::string& why, run_outcome& o) {
+  std::uint64_t unfinished = 0;
+  for (const pe_coord pe : run.members.members) {
+    if (pod.has(pe.sip) && pod.pe(pe).core.state() != events::core_state::done) ++unfinished;
+  }
+  std::uint64_t all = 0;
+  for (const std::string& text : group.gather(std::to_string(unfinished))) all += std::stoull(text);
+  o.status = status;
+  o.message = fmt::format(
+      "at {:.3f} ns {} of {} PEs have not finished and {}; with --processes 1 the same run also reports who "
+      "waits for "
+      "whom",
+      hw::now().ns(), all, run.members.members.size(), why);
+}
+
 void conclude(end_of_run end, const prepared_run& run, const host_side& s, const hw::fault_sink& faults,
-              netlist::pod& pod, const analysis::line_history* lines, run_outcome& o) {
+              netlist::pod& pod, const analysis::line_history* lines, process_group* group, run_outcome& o) {
   s.report(o);
+  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  const auto stop = [&](run_status status, const std::string& why) {
+    if (group != nullptr) return report_stop_of_many(run, pod, *group, status, why, o);
+    report_stop(run, pod, status, why, lines, o);
+  };
   switch (end) {
     case end_of_run::finished: return;
     case end_of_run::fault: {
-      const fault_text f = explain(
-          faults.fault(), [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); });
+      const fault_text f =
+          group != nullptr ? first_fault(faults, names, *group) : explain(faults.fault(), names);
       o.status = f.status;
       o.message = f.message;
       return;
     }
-    case end_of_run::starved:
-      return report_stop(run, pod, run_status::deadlock, "no event is left", lines, o);
+    case end_of_run::starved: return stop(run_status::deadlock, "no event is left");
     case end_of_run::watchdog:
-      return report_stop(
-          run, pod, run_status::deadlock,
-          fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us),
-          lines, o);
+      return stop(run_status::deadlock, fmt::format("nothing has moved for sim.watchdog_us = {}",
+                                                    run.machine.config.sim.watchdog_us));
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
           fmt::format("interrupted at {:.3f} us after {} launches", hw::now().ns() / 1e3, s.rounds_done());
       return;
     case end_of_run::limit:
-      return report_stop(
-          run, pod, run_status::limit,
+      return stop(
+          run_status::limit,
           fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; no deadlock "
                       "is known, and a higher limit continues the run",
-                      run.machine.config.sim.limit_ms),
-          lines, o);
+                      run.machine.config.sim.limit_ms));
   }
 }
 
 std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional<std::uint32_t> only,
-                                          std::function<void()> on_round) {
-  if (run.workload) return std::make_unique<workload_session>(run, only, std::move(on_round));
-  return std::make_unique<session>(run, std::move(on_round));
+                                          std::uint64_t sips, std::function<void()> on_round) {
+  if (run.workload) return std::make_unique<workload_session>(run, only, sips, std::move(on_round));
+  return std::make_unique<session>(run, sips, std::move(on_round));
 }
 
 netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, events::hub& events,
-                        hw::fault_sink& faults, host_side& hosts, std::uint64_t draw) {
+                        hw::fault_sink& faults, host_side& hosts, std::uint64_t draw, const share& own) {
   const config::machine_config& config = run.machine.config;
   const netlist::build_order order(config.sim.build_order);
   const netlist::build_context context{
@@ -80,7 +132,8 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
       },
       tables.hbm,
       // Flags are data.
-      run.point.data || run.barrier || (run.workload && run.workload->uses_signals())};
+      run.point.data || run.barrier || (run.workload && run.workload->uses_signals()), own.sips,
+      own.others != nullptr ? own.others->outlet() : hw::boundary_outlet{}};
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
   auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {
@@ -90,16 +143,40 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
   return pod;
 }
 
+/// What all processes see together.
+movement of_all(const movement& own, process_group& group) {
+  movement all;
+  for (const std::string& text :
+       group.gather(fmt::format("{} {} {} {} {} {}", own.watched, own.packets_move, own.kernels_run,
+                                own.moves, own.moves_watched, own.busy_until.fs))) {
+    std::istringstream in(text);
+    movement m;
+    in >> m.watched >> m.packets_move >> m.kernels_run >> m.moves >> m.moves_watched >> m.busy_until.fs;
+    all.watched |= m.watched;
+    all.packets_move |= m.packets_move;
+    all.kernels_run |= m.kernels_run;
+    all.moves += m.moves;
+    all.moves_watched += m.moves_watched;
+    all.busy_until = std::max(all.busy_until, m.busy_until);
+  }
+  return all;
+}
+
 /// The simulation itself.
-end_of_run play(const prepared_run& run, const host_side& hosts, const hw::fault_sink& faults,
-                netlist::pod& pod, run_observers& watching, double bound_ns) {
+end_of_run play(const prepared_run& run, host_side& hosts, const hw::fault_sink& faults, netlist::pod& pod,
+                run_observers& watching, const share& own, double bound_ns) {
   const config::sim_block& sim = run.machine.config.sim;
+  const movement_join together = [&own](const movement& m) {
+    return own.group != nullptr ? of_all(m, *own.group) : m;
+  };
   watchdog dog(pod, picoseconds(sim.watchdog_us * 1'000'000),
-               timing::longest_step(run.machine.topology, run.machine.config));
+               timing::longest_step(run.machine.topology, run.machine.config), together);
+  const auto stuck = [&dog] { return dog.starved(hw::now()); };
+  if (own.others != nullptr) return own.others->play(pod, hosts, watching.hops(), faults, stuck);
   progress_bar bar(run.point.progress, run.point.progress_label);
   distance done(run, hosts, pod, bound_ns);
   return run_slices(
-      sim, [&hosts] { return hosts.finished(); }, faults, [&dog] { return dog.starved(hw::now()); },
+      sim, [&hosts] { return hosts.finished(); }, faults, stuck,
       [&] {
         bar.update(hw::now(), [&] { return done.now(); });
         watching.catch_up(pod);
@@ -115,10 +192,8 @@ void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod,
   o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')), still);
 }
 
-}  // namespace
-
-run_outcome simulate(const prepared_run& run, const app::registries& tables,
-                     std::optional<std::uint32_t> only, std::uint64_t draw) {
+run_outcome simulate_share(const prepared_run& run, const app::registries& tables,
+                           std::optional<std::uint32_t> only, std::uint64_t draw, const share& own) {
   run_outcome o;
   run.describe(o);
   const stopwatch elaboration;
@@ -126,26 +201,52 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   events::hub events;
   run_observers watching(run, !only && draw == 0, events);
   hw::fault_sink faults;
-  const auto hosts = make_host_side(run, only, [&watching] { watching.next_launch(); });
+  if (own.group != nullptr) faults.go_on();
+  const auto hosts = make_host_side(run, only, own.count, [&watching] { watching.next_launch(); });
   watching.listen_to(*hosts);
-  netlist::pod& pod = build_pod(run, tables, events, faults, *hosts, draw);
+  netlist::pod& pod = build_pod(run, tables, events, faults, *hosts, draw, own);
   watching.listen_to(pod);
   o.elaborate_s = elaboration.seconds();
 
   const stopwatch running;
-  const end_of_run end = play(run, *hosts, faults, pod, watching, o.bound_ns);
+  const end_of_run end = play(run, *hosts, faults, pod, watching, own, o.bound_ns);
   o.wall_s = running.seconds();
-  conclude(end, run, *hosts, faults, pod, watching.barriers().history(), o);
+  if (own.group != nullptr) hosts->join(*own.group);
+  conclude(end, run, *hosts, faults, pod, watching.barriers().history(), own.group, o);
   if (end == end_of_run::finished) watching.check_credits(o);
-  report_flight(end, watching.flight(), pod, o);
-  collect(run, pod, *hosts, watching.hops(), o);
+  if (own.group == nullptr) report_flight(end, watching.flight(), pod, o);
+  watching.report(end, pod, o);
+  o.peak_rss_mib = peak_rss_mib();
+  machine_totals totals = collect(run, pod, o);
+  if (own.group != nullptr) join(*own.group, run, o, totals, watching.hops());
+  report_totals(run, totals, *hosts, watching.hops(), o);
   rate_against_bound(run, o);
   watching.barriers().report(*hosts, pod, o);
-  o.health = health_rows(run, pod);
+  o.health = health_rows(run, pod, own.group);
   o.faults = fault_rows(run, pod);
-  watching.report(end, o);
   watching.close_files(o);
-  o.peak_rss_mib = peak_rss_mib();
+  return o;
+}
+
+}  // namespace
+
+run_outcome simulate(const prepared_run& run, const app::registries& tables,
+                     std::optional<std::uint32_t> only, std::uint64_t draw) {
+  share all;
+  all.count = run.machine.config.pod.sips;
+  return simulate_share(run, tables, only, draw, all);
+}
+
+run_outcome simulate_part(const prepared_run& run, const app::registries& tables, process_group& group,
+                          const fabric::sip_partition& partition) {
+  windows others(group, partition, run);
+  share own{&group, &others, partition.sips_of(group.self()), 0};
+  own.count = static_cast<std::uint64_t>(std::count(own.sips.begin(), own.sips.end(), true));
+  run_outcome o = simulate_share(run, tables, {}, 0, own);
+  const window_counts& c = others.counts();
+  if (std::getenv("DIECAST_WINDOWS") != nullptr)
+    tell(fmt::format("process {}: {} windows, {} without an event; simulated {:.3f} s, exchanged {:.3f} s",
+                     group.self(), c.windows, c.idle, c.simulate_s, c.exchange_s));
   return o;
 }
 

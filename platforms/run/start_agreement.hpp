@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts of all SIPs agree on the instant at which all PEs of a launch start.
+// The hosts of all SIPs agree on the instant at which all PEs of a launch start. Hosts of other processes
+// count: whoever runs the windows of this process says whether they wait, and when all go on.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +8,34 @@
 #include <optional>
 #include <systemc>
 
+#include "hw/base/time.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::platforms {
 
 class start_agreement {
  public:
+  /// `hosts`: of this process.
   explicit start_agreement(std::uint64_t hosts) : hosts_(hosts) {}
 
-  /// Blocks the calling host until every host has come here. The last to come decides on the start.
+  /// Blocks the calling host until every host has come here. The start is decided once in each process, at
+  /// the instant at which the last host of all comes.
   sim_time agree(const std::function<sim_time()>& decide) {
     const std::uint64_t mine = generation_;
     if (++arrived_ == hosts_) {
-      arrived_ = 0;
-      ++generation_;
-      start_ = decide();
-      agreed_.notify(sc_core::SC_ZERO_TIME);
+      ready_ = hw::now();
+      if (others_ready_) {
+        go_on(decide);
+        agreed_.notify(sc_core::SC_ZERO_TIME);
+      } else {
+        sc_core::sc_pause();  // perhaps the last of all: this process may not pass this instant before it
+                              // knows
+      }
     }
-    while (generation_ == mine) sc_core::wait(agreed_);
+    while (generation_ == mine) {
+      sc_core::wait(agreed_);
+      if (generation_ == mine) go_on(decide);  // released: the first host here decides
+    }
     return start_;
   }
   /// The latest start agreed on; empty before the first.
@@ -32,10 +43,37 @@ class start_agreement {
     return generation_ == 0 ? std::nullopt : std::optional(start_);
   }
 
+  // For several processes, between windows.
+
+  /// Whether all hosts of all other processes wait: then the last one here need not ask.
+  void set_others_ready(bool ready) { others_ready_ = ready; }
+  /// Since when all hosts of this process wait; never() while one is still to come.
+  [[nodiscard]] sim_time ready() const { return ready_; }
+  /// When hosts of this process went on without asking, since the last call; never() when they did not.
+  [[nodiscard]] sim_time take_decided() { return std::exchange(decided_, sim_time::never()); }
+  /// All hosts have come, the last one at `at`: those here go on then. Precondition: ready() <= at, at >=
+  /// now.
+  void release(sim_time at) {
+    released_ = true;
+    ready_ = sim_time::never();
+    agreed_.notify(hw::to_sc(at - hw::now()));
+  }
+
  private:
+  void go_on(const std::function<sim_time()>& decide) {
+    if (!released_) decided_ = hw::now();
+    released_ = false;
+    arrived_ = 0;
+    ready_ = sim_time::never();
+    ++generation_;
+    start_ = decide();
+  }
+
   std::uint64_t hosts_;
   std::uint64_t arrived_{};
   std::uint64_t generation_{};
+  bool others_ready_{true}, released_{};
+  sim_time ready_{sim_time::never()}, decided_{sim_time::never()};
   sim_time start_;
   sc_core::sc_event agreed_{"agreed"};
 };

@@ -13,9 +13,11 @@ std::string wait_columns() {
   return text + ",poll_ns,never_ended_ns";
 }
 
-std::string wait_rows(const prepared_run& run, const analysis::waited_time& waits, sim_time now) {
+std::string wait_rows(const prepared_run& run, const analysis::waited_time& waits, sim_time now,
+                      const std::function<bool(sip_id)>& here) {
   std::string text;
   for (const pe_coord pe : run.members.members) {
+    if (!here(pe.sip)) continue;
     const analysis::core_waits core = waits.of(pe);
     text += pe_path(run.machine.config.shape(), pe);
     for (const sim_time t : core.by_cause) text += fmt::format(",{}", t.ns());

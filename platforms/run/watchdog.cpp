@@ -69,15 +69,21 @@ bool watchdog::kernels_run() const {
   return any;
 }
 
+movement watchdog::look() const {
+  return {watched() ? 1U : 0U, packets_move() ? 1U : 0U, kernels_run() ? 1U : 0U, moves(false), moves(true),
+          busy_until()};
+}
+
 bool watchdog::starved(sim_time now) {
   if (now < next_look_) return false;
   constexpr std::uint64_t looks_per_patience = 4;
   next_look_ = now + sim_time{patience_.fs / looks_per_patience};
-  const bool polled = watched();
-  const std::uint64_t moves_now = moves(polled);
-  if (moves_now != moves_ || !kernels_run() || (polled && packets_move())) moved_at_ = now;
+  const movement all = join_(look());
+  const bool polled = all.watched != 0;
+  const std::uint64_t moves_now = polled ? all.moves_watched : all.moves;
+  if (moves_now != moves_ || all.kernels_run == 0 || (polled && all.packets_move != 0)) moved_at_ = now;
   moves_ = moves_now;
-  moved_at_ = std::max(moved_at_, std::min(busy_until(), now));
+  moved_at_ = std::max(moved_at_, std::min(all.busy_until, now));
   return now - moved_at_ >= patience_;
 }
 

@@ -5,18 +5,33 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "models/types/time.hpp"
 #include "platforms/netlist/pod.hpp"
 
 namespace diecast::platforms {
 
+/// What one look at the SIPs of a process sees.
+struct movement {
+  std::uint64_t watched{};       ///< 1: firmware polls words of global memory
+  std::uint64_t packets_move{};  ///< 1: a packet is under way that no core's access sent
+  std::uint64_t kernels_run{};   ///< 1: a PE runs one
+  std::uint64_t moves{},
+      moves_watched{};  ///< sums of counters that only rise: of all, of those that polling leaves
+  sim_time busy_until;
+};
+/// Of all processes, from what this one sees.
+using movement_join = std::function<movement(const movement&)>;
+
 class watchdog {
  public:
   /// `patience`: time without movement after which a run is taken for a deadlock (sim.watchdog_us), but
   /// never less than twice the machine's longest step (timing::longest_step).
-  watchdog(netlist::pod& pod, sim_time patience, sim_time longest_step)
-      : pod_(pod), patience_(std::max(patience, longest_step * 2)) {}
+  watchdog(
+      netlist::pod& pod, sim_time patience, sim_time longest_step,
+      movement_join join = [](const movement& own) { return own; })
+      : pod_(pod), patience_(std::max(patience, longest_step * 2)), join_(std::move(join)) {}
 
   [[nodiscard]] sim_time patience() const { return patience_; }
 
@@ -28,7 +43,7 @@ class watchdog {
   [[nodiscard]] bool starved(sim_time now);
 
  private:
-  /// A sum of counters that only rise: equal sums mean that none rose.
+  [[nodiscard]] movement look() const;
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool packets_move() const;
   [[nodiscard]] std::uint64_t moves(bool watched) const;
@@ -37,6 +52,7 @@ class watchdog {
 
   netlist::pod& pod_;
   sim_time patience_;
+  movement_join join_;
   sim_time next_look_;
   sim_time moved_at_;
   std::uint64_t moves_{};

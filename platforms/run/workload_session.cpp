@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "models/comm/launch_plan.hpp"
 #include "platforms/run/bandwidth.hpp"
@@ -13,12 +14,13 @@
 namespace diecast::platforms {
 
 workload_session::workload_session(const prepared_run& run, std::optional<std::uint32_t> only,
-                                   std::function<void()> on_start)
+                                   std::uint64_t sips, std::function<void()> on_start)
     : run_(run),
       only_(only),
+      sips_(sips),
       on_start_(std::move(on_start)),
       log_(*run.workload, run.point.data, [this](sip_id sip) -> abi::host_hal& { return *hosts_.at(sip); }),
-      agreement_(run.machine.config.pod.sips) {}
+      agreement_(sips) {}
 
 std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time start) const {
   std::vector<abi::pe_launch> launches;
@@ -56,6 +58,17 @@ void workload_session::host_program(abi::host_hal& host) {
 
 void workload_session::firmware(abi::hal& hal, const abi::launch_block&, const sw::runtime_options& options) {
   run_.workload->run(hal, options, log_, only_);
+}
+
+void workload_session::join(process_group& group) {
+  log_.join(group.self(), group.gather(log_.text()));
+  nlohmann::json own{{"install_ns", install_ns_}, {"end", last_end_.fs}, {"done", finished()}};
+  for (const std::string& text : group.gather(own.dump())) {
+    const auto part = nlohmann::json::parse(text);
+    install_ns_ = std::max(install_ns_, part["install_ns"].get<double>());
+    last_end_ = std::max(last_end_, {part["end"]});
+    if (!part["done"].get<bool>()) hosts_done_ = 0;
+  }
 }
 
 std::optional<double> workload_session::ops_done() const {

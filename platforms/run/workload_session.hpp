@@ -8,7 +8,6 @@
 
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/start_agreement.hpp"
 #include "sw/workload/log.hpp"
 
 namespace diecast::platforms {
@@ -16,13 +15,16 @@ namespace diecast::platforms {
 class workload_session final : public host_side {
  public:
   /// `only`: the stream to run, as if the file had no other. `on_start` is called before the launch.
-  workload_session(const prepared_run& run, std::optional<std::uint32_t> only,
+  /// `sips`: of this process, whose hosts these are.
+  workload_session(const prepared_run& run, std::optional<std::uint32_t> only, std::uint64_t sips,
                    std::function<void()> on_start);
 
   void host_program(abi::host_hal& host) override;
   void firmware(abi::hal& hal, const abi::launch_block& block, const sw::runtime_options& options) override;
 
-  [[nodiscard]] bool finished() const override { return hosts_done_ == run_.machine.config.pod.sips; }
+  [[nodiscard]] start_agreement& agreement() override { return agreement_; }
+  void join(process_group& group) override;
+  [[nodiscard]] bool finished() const override { return hosts_done_ == sips_; }
   void report(run_outcome& outcome) const override;
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override {
     return log_.fingerprint();
@@ -40,6 +42,7 @@ class workload_session final : public host_side {
 
   const prepared_run& run_;
   std::optional<std::uint32_t> only_;
+  std::uint64_t sips_;
   std::function<void()> on_start_;
   std::map<sip_id, abi::host_hal*> hosts_;
   sw::workload_log log_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/abi/host_hal.hpp"
@@ -31,6 +32,11 @@ class workload_log final : public op_observer {
   void started(const pe_step& step, std::uint64_t iteration, sim_time at) override;
   void ended(const pe_step& step, std::uint64_t iteration, sim_time at) override;
   void messages(const message_counts& counts) override;
+
+  /// For other processes that simulate PEs of the same run.
+  [[nodiscard]] std::string text() const;
+  /// Adds what the others know: `all` are texts by process, `self` the number of this one.
+  void join(std::uint32_t self, const std::vector<std::string>& all);
 
   /// Of an op, by iteration; empty for an op that nobody has started.
   [[nodiscard]] const std::vector<op_record>& records(std::uint32_t op) const { return records_.at(op); }

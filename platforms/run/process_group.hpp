@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the processes that simulate one pod tell each other. Every process calls the same functions in the
+// same order. platforms/mpi implements it; nothing else knows by what means processes talk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/types/time.hpp"
+
+namespace diecast::platforms {
+
+/// How far a process is between two windows, for all others to know.
+struct process_state {
+  sim_time next{sim_time::never()};         ///< its earliest event; never(): none
+  sim_time now;                             ///< its clock
+  sim_time hosts_ready{sim_time::never()};  ///< since when all its hosts wait for a common start
+  sim_time started{sim_time::never()};  ///< it has decided in this window that hosts go on at this instant
+  sim_time fault{sim_time::never()};    ///< of its first fault
+  std::uint64_t finished{};             ///< 1: all its hosts have ended
+  std::uint64_t interrupted{};          ///< 1: it has been told to end
+};
+
+class process_group {
+ public:
+  process_group() = default;
+  process_group(const process_group&) = delete;
+  process_group& operator=(const process_group&) = delete;
+  virtual ~process_group() = default;
+
+  [[nodiscard]] virtual std::uint32_t self() const = 0;
+  [[nodiscard]] virtual std::uint32_t count() const = 0;
+  /// Before the first exchange: who sends to this process and hears from it.
+  virtual void set_neighbors(const std::vector<std::uint32_t>& processes) = 0;
+  /// Sends to[p] to each neighbor p; returns what each has sent, by process.
+  [[nodiscard]] virtual std::vector<std::vector<std::byte>> exchange(
+      const std::vector<std::vector<std::byte>>& to) = 0;
+  /// The state of every process.
+  [[nodiscard]] virtual std::vector<process_state> states(const process_state& own) = 0;
+  /// What every process gives, by process.
+  [[nodiscard]] virtual std::vector<std::string> gather(const std::string& own) = 0;
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/processes.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <regex>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "models/config/text.hpp"
+#include "models/fabric/fault_places.hpp"
+#include "platforms/io/result_json.hpp"
+#include "platforms/io/standard_streams.hpp"
+#include "platforms/run/child.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path worker_program() { return fs::read_symlink("/proc/self/exe").parent_path() / worker_name; }
+
+/// The command that starts all processes.
+std::vector<std::string> command_of(const process_options& o) {
+  std::string launcher = o.launcher;
+  if (launcher.empty())
+    launcher =
+        std::string("mpirun --oversubscribe ") + (geteuid() == 0 ? "--allow-run-as-root " : "") + "-n {n}";
+  std::vector<std::string> words;
+  for (std::string word : config::split(launcher, ' ')) {
+    if (const auto n = word.find("{n}"); n != std::string::npos)
+      word.replace(n, 3, std::to_string(o.processes));
+    if (!word.empty()) words.push_back(std::move(word));
+  }
+  words.push_back(worker_program().string());
+  return words;
+}
+
+/// The launcher with pipes to its standard streams.
+class launched {
+ public:
+  explicit launched(const std::vector<std::string>& command) {
+    std::array<std::array<int, 2>, 3> ends{};
+    for (auto& e : ends) {
+      if (pipe2(e.data(), O_CLOEXEC) != 0)
+        throw resource_error(fmt::format("no pipe for the launcher ({})", std::strerror(errno)));
+    }
+    pid_ = fork();
+    if (pid_ < 0) throw resource_error(fmt::format("no process for the launcher ({})", std::strerror(errno)));
+    if (pid_ == 0) become(command, ends);
+    to_ = ends[0][1];
+    from_ = {ends[1][0], ends[2][0]};
+    for (const int end : {ends[0][0], ends[1][1], ends[2][1]}) close(end);
+    fcntl(to_, F_SETFL, O_NONBLOCK);
+  }
+  ~launched() {
+    if (to_ >= 0) close(to_);
+    for (const int end : from_) close(end);
+  }
+  launched(const launched&) = delete;
+  launched& operator=(const launched&) = delete;
+
+  /// Writes `input`, then a byte when this process is interrupted, until the launcher has closed its outputs.
+  void talk(std::string_view input);
+  [[nodiscard]] int wait() const {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+  [[nodiscard]] const std::string& output() const { return text_[0]; }
+  [[nodiscard]] const std::string& errors() const { return text_[1]; }
+
+ private:
+  /// In a process group of its own: Ctrl-C at a terminal reaches it as a request to end with what it has.
+  [[noreturn]] static void become(const std::vector<std::string>& command,
+                                  const std::array<std::array<int, 2>, 3>& ends) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    dup2(ends[0][0], 0);
+    dup2(ends[1][1], 1);
+    dup2(ends[2][1], 2);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) std::signal(number, SIG_DFL);
+    std::vector<char*> words;
+    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    const std::string why = fmt::format("{}: {}\n", words[0], std::strerror(errno));
+    [[maybe_unused]] const auto written = write(2, why.data(), why.size());
+    _exit(127);
+  }
+  void write_some(std::string_view& input);
+
+  pid_t pid_{};
+  int to_{-1};
+  std::array<int, 2> from_{-1, -1};
+  std::array<std::string, 2> text_;
+};
+
+void launched::write_some(std::string_view& input) {
+  const ssize_t n = write(to_, input.data(), input.size());
+  if (n > 0) input.remove_prefix(static_cast<std::size_t>(n));
+  if (n < 0 && errno != EAGAIN && errno != EINTR) input = {};  // it has ended: its outputs say so
+}
+
+void launched::talk(std::string_view input) {
+  bool told = false;
+  std::array<bool, 2> open{true, true};
+  while (open[0] || open[1]) {
+    if (dump_requested())
+      tell("a signal asks for the flight recorder, which several processes have not; the run goes on");
+    if (input.empty() && interrupt_signal() != 0 && !told) {
+      input = "!";
+      told = true;
+    }
+    std::array<pollfd, 3> fds{{{open[0] ? from_[0] : -1, POLLIN, 0},
+                               {open[1] ? from_[1] : -1, POLLIN, 0},
+                               {input.empty() ? -1 : to_, POLLOUT, 0}}};
+    constexpr int look_ms = 200;  // a signal may come right before the call
+    if (poll(fds.data(), fds.size(), look_ms) < 0) continue;
+    if (fds[2].revents != 0) write_some(input);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (fds[i].revents == 0) continue;
+      std::array<char, 65536> part{};
+      const ssize_t n = read(from_[i], part.data(), part.size());
+      if (n > 0) text_[i].append(part.data(), static_cast<std::size_t>(n));
+      if (n == 0 || (n < 0 && errno != EINTR)) open[i] = false;
+    }
+  }
+}
+
+/// What process 0 has told of all, by number: "process 1 (PID 4711 on host node2, SIPs 2-3)".
+std::vector<std::string> names_of(const std::string& output, const fabric::sip_partition& p) {
+  std::vector<std::string> names;
+  const std::string line = output.substr(0, output.find('\n'));
+  const auto told = nlohmann::json::parse(line, nullptr, false);
+  for (std::uint32_t n = 0; n < p.processes; ++n) {
+    const std::string where = told.is_array() && n < told.size()
+                                  ? fmt::format("PID {} on host {}, ", told[n][1].get<std::int64_t>(),
+                                                told[n][0].get<std::string>())
+                                  : "";
+    names.push_back(fmt::format("process {} ({}SIPs {})", n, where, p.text_of(n)));
+  }
+  return names;
+}
+
+/// Launchers say in their own words which process has died. Open MPI: "process rank 1 with PID 9 on node x
+/// exited on signal 9"; Slurm: "error: x: task 1: Killed".
+std::string death_of(const launched& job, int status, const fabric::sip_partition& p) {
+  const auto names = names_of(job.output(), p);
+  std::smatch found;
+  static const std::regex which("(?:rank|task) ([0-9]+)\\b"), signal("signal ([0-9]+)");
+  std::string text = "the simulating processes ended without a result";
+  if (std::regex_search(job.errors(), found, which) && std::stoul(found[1]) < names.size()) {
+    text = names[std::stoul(found[1])] + " has died";
+    if (std::regex_search(job.errors(), found, signal))
+      text += fmt::format(" by signal {} ({})", found[1].str(), strsignal(std::stoi(found[1])));
+    return text + "; the others were ended";
+  }
+  if (WIFEXITED(status)) text += fmt::format(" (the launcher's exit code is {})", WEXITSTATUS(status));
+  const std::string said = job.errors().substr(0, 2000);
+  return text + (said.empty() ? "" : "; the launcher says:\n" + said);
+}
+
+/// What a process says on its standard error before it ends all: the status and the message of its outcome.
+constexpr std::string_view failure_mark = "diecast-worker failed: ";
+
+run_outcome failure_of(const launched& job, int status, const fabric::sip_partition& p) {
+  run_outcome o;
+  o.status = run_status::internal;
+  const auto at = job.errors().find(failure_mark);
+  if (at == std::string::npos) {
+    o.message = death_of(job, status, p);
+    return o;
+  }
+  const std::string line = job.errors().substr(at + failure_mark.size());
+  const auto said = nlohmann::json::parse(line.substr(0, line.find('\n')), nullptr, false);
+  if (said.is_discarded()) {
+    o.message = death_of(job, status, p);
+    return o;
+  }
+  o.status = status_named(said[1]);
+  o.message = fmt::format("{}: {}", names_of(job.output(), p).at(said[0]), said[2].get<std::string>());
+  return o;
+}
+
+/// What several processes would get wrong, and what it is called.
+std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partition& p) {
+  const config::machine_config& c = run.machine.config;
+  std::vector<problem> problems;
+  const auto refuse = [&](bool given, const char* where, const char* what, const std::string& value) {
+    if (given) problems.push_back({where, what, value, "--processes 1"});
+  };
+  refuse(run.barrier || (run.workload && run.workload->uses_signals()), "--processes",
+         "barriers are watched by one process", std::to_string(p.processes));
+  refuse(c.sim.check_credits, "sim.check_credits", "one process watches all queue pairs", "true");
+  refuse(c.comm.path == config::transfer_path::staged, "comm.path",
+         "host memory that SIPs share belongs to one process", "staged");
+  for (const fabric::sip_link& l : run.machine.topology.sip_links()) {
+    const bool faulty = !fabric::faults_of_sip_link(c, run.machine.topology, l.index).empty();
+    refuse(faulty && p.cuts(l), "faults", "act on a link between two processes", l.name);
+  }
+  return problems;
+}
+
+}  // namespace
+
+void check_processes(const prepared_run& run, const process_options& options) {
+  const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
+  if (!fs::exists(worker_program())) {
+    throw user_error(problem{"--processes", fmt::format("needs {} beside this program", worker_name),
+                             std::to_string(options.processes),
+                             "the package diecast-mpi, or a build where MPI is found (libopenmpi-dev)"});
+  }
+  if (auto problems = not_known(run, partition); !problems.empty()) throw user_error(std::move(problems));
+}
+
+run_outcome run_on_processes(const machine_model& machine, const prepared_run& run,
+                             const process_options& options) {
+  const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
+  const std::string document = job_document(machine, run, partition);
+  launched job(command_of(options));
+  job.talk(fmt::format("{}\n{}", document.size(), document));
+  const int status = job.wait();
+  constexpr std::string_view mark = "\nresult ";
+  const auto at = job.output().find(mark);
+  if (at == std::string::npos) return failure_of(job, status, partition);
+  const auto body = job.output().find('\n', at + mark.size());
+  const auto bytes = config::parse_count(job.output().substr(at + mark.size(), body - at - mark.size()));
+  if (!bytes || job.output().size() < body + 1 + *bytes) return failure_of(job, status, partition);
+  if (!job.errors().empty()) tell(stderr, job.errors());
+  run_outcome o = unpack(job.output().substr(body + 1, *bytes));
+  run_outcome asked;
+  run.describe(asked);
+  o.algorithm_reason = asked.algorithm_reason;  // who chose, knows
+  return o;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/windows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+
+#include "hw/base/time.hpp"
+#include "platforms/run/child.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+/// Number of the channel of critical_hops, which is no link's.
+constexpr std::uint32_t hops_channel = UINT32_MAX;
+
+struct mail_header {
+  std::uint32_t channel{}, bytes{};
+};
+
+template <class T>
+void append(std::vector<std::byte>& to, const T& value) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
+  to.insert(to.end(), bytes, bytes + sizeof value);
+}
+
+sim_time least(const std::vector<process_state>& all, sim_time process_state::*what) {
+  sim_time t = sim_time::never();
+  for (const process_state& s : all) t = std::min(t, s.*what);
+  return t;
+}
+
+/// What is due at this instant is done; the clock stays.
+void end_instant() {
+  while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+}
+
+void move_clock(sim_time to) {
+  if (to > hw::now()) sc_core::sc_start(hw::to_sc(to - hw::now()), sc_core::SC_RUN_TO_TIME);
+}
+
+}  // namespace
+
+windows::windows(process_group& group, const fabric::sip_partition& partition, const prepared_run& run)
+    : group_(group),
+      partition_(partition),
+      run_(run),
+      lookahead_(fabric::lookahead_of(run.machine.topology, run.machine.config, partition)),
+      outgoing_(partition.processes) {
+  std::set<std::uint32_t> neighbors;
+  for (const fabric::sip_link& l : run.machine.topology.sip_links()) {
+    if (partition.cuts(l) && partition.process_of[l.from.sip] == group.self())
+      neighbors.insert(partition.process_of[l.to.sip]);
+  }
+  group.set_neighbors({neighbors.begin(), neighbors.end()});
+}
+
+void windows::send(std::uint32_t to, std::uint32_t channel, const std::vector<std::byte>& bytes) {
+  append(outgoing_[to], mail_header{channel, static_cast<std::uint32_t>(bytes.size())});
+  outgoing_[to].insert(outgoing_[to].end(), bytes.begin(), bytes.end());
+}
+
+hw::boundary_outlet windows::outlet() {
+  return [this](std::uint32_t link, const std::vector<std::byte>& bytes) {
+    send(partition_.process_of[run_.machine.topology.sip_links()[link].to.sip], link, bytes);
+  };
+}
+
+/// Messages of a link come in the order in which they were sent, whatever the number of processes: a process
+/// sends them in that order, and links do not see each other's.
+void windows::deliver(const std::vector<std::byte>& mail, netlist::pod& pod,
+                      analysis::critical_hops& hops) const {
+  for (std::size_t at = 0; at < mail.size();) {
+    mail_header h;
+    std::memcpy(&h, mail.data() + at, sizeof h);
+    const std::span<const std::byte> body(mail.data() + at + sizeof h, h.bytes);
+    at += sizeof h + h.bytes;
+    if (h.channel == hops_channel) {
+      analysis::critical_hops::carried c;
+      std::memcpy(&c, body.data(), sizeof c);
+      hops.arrive(c);
+      continue;
+    }
+    const hw::sip_message m = hw::decode_sip_message(body);
+    if (m.head <= hw::now())
+      throw std::logic_error(
+          fmt::format("a message on link {} arrives at {} fs, and this process is at {} fs already",
+                      run_.machine.topology.sip_links()[h.channel].name, m.head.fs, hw::now().fs));
+    pod.deliver(h.channel, m);
+  }
+}
+
+void windows::exchange(netlist::pod& pod, analysis::critical_hops& hops) {
+  const stopwatch time;
+  for (const auto& c : hops.take_leaving()) {
+    std::vector<std::byte> bytes;
+    append(bytes, c);
+    send(partition_.process_of[c.to.value], hops_channel, bytes);
+  }
+  const auto mail = group_.exchange(outgoing_);
+  for (auto& sent : outgoing_) sent.clear();
+  for (const auto& from : mail) deliver(from, pod, hops);
+  counts_.exchange_s += time.seconds();
+}
+
+process_state windows::own_state(host_side& hosts, const hw::fault_sink& faults) const {
+  process_state s;
+  s.now = hw::now();
+  if (sc_core::sc_pending_activity())
+    s.next = s.now + sim_time{sc_core::sc_time_to_pending_activity().value()};
+  s.hosts_ready = hosts.agreement().ready();
+  s.started = hosts.agreement().take_decided();
+  if (faults.fault()) s.fault = sim_time{faults.at().value()};
+  s.finished = hosts.finished() ? 1 : 0;
+  s.interrupted = interrupt_signal() != 0 ? 1 : 0;
+  return s;
+}
+
+bool windows::start_hosts(const std::vector<process_state>& all, host_side& hosts) const {
+  const auto waits = [](const process_state& s) { return s.hosts_ready != sim_time::never(); };
+  const auto others = std::count_if(all.begin(), all.end(), waits) - (waits(all[group_.self()]) ? 1 : 0);
+  const bool others_ready = others + 1 == static_cast<std::ptrdiff_t>(all.size());
+  sim_time at = least(all, &process_state::started);
+  const bool decided = at != sim_time::never();
+  if (!decided && others_ready && waits(all[group_.self()])) {
+    at = {};
+    for (const process_state& s : all) at = std::max(at, s.hosts_ready);
+  }
+  if (at == sim_time::never()) {
+    hosts.agreement().set_others_ready(others_ready);
+    return false;
+  }
+  hosts.agreement().set_others_ready(false);
+  if (waits(all[group_.self()])) hosts.agreement().release(at);
+  return true;
+}
+
+/// Hosts that all wait go on at an instant which another process may decide on: at its next event at the
+/// earliest. This process does not pass that, but may come to its end.
+void windows::simulate(sim_time until, sim_time hosts_may_come, host_side& hosts) {
+  const stopwatch time;
+  const bool waiting = hosts.agreement().ready() != sim_time::never();
+  const sim_time stop = waiting ? std::min(until, hosts_may_come) : until;
+  ++counts_.windows;
+  if (!sc_core::sc_pending_activity()) {
+    ++counts_.idle;
+    return;
+  }
+  if (stop > hw::now()) sc_core::sc_start(hw::to_sc(stop - hw::now()), sc_core::SC_EXIT_ON_STARVATION);
+  const bool paused = !waiting && hosts.agreement().ready() != sim_time::never();
+  if (paused || stop < until) end_instant();
+  counts_.simulate_s += time.seconds();
+}
+
+end_of_run windows::play(netlist::pod& pod, host_side& hosts, analysis::critical_hops& hops,
+                         const hw::fault_sink& faults, const std::function<bool()>& stuck) {
+  const config::sim_block& sim = run_.machine.config.sim;
+  const sim_time limit = picoseconds(sim.limit_ms * 1'000'000'000);
+  sim_time look;
+  hops.set_here([&pod](sip_id s) { return pod.has(s); });
+  hosts.agreement().set_others_ready(false);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  for (;;) {
+    exchange(pod, hops);
+    const std::vector<process_state> all = group_.states(own_state(hosts, faults));
+    if (start_hosts(all, hosts)) continue;
+    const sim_time next = least(all, &process_state::next);
+    const auto any = [&all](auto is) { return std::any_of(all.begin(), all.end(), is); };
+    const bool fault = least(all, &process_state::fault) != sim_time::never();
+    if (next == sim_time::never()) {
+      sim_time last;
+      for (const process_state& s : all) last = std::max(last, s.now);
+      move_clock(last);
+      if (fault) return end_of_run::fault;
+      return any([](const process_state& s) { return s.finished == 0; }) ? end_of_run::starved
+                                                                         : end_of_run::finished;
+    }
+    if (next >= look) {
+      move_clock(look);
+      if (fault) return end_of_run::fault;
+      if (any([](const process_state& s) { return s.interrupted != 0; })) return end_of_run::interrupted;
+      if (look >= limit) return end_of_run::limit;
+      if (stuck()) return end_of_run::watchdog;
+      look = std::min(limit, next_look(sim, next));
+      if (next >= look) continue;
+    }
+    sim_time hosts_may_come = sim_time::never();
+    for (const process_state& s : all) {
+      if (s.hosts_ready == sim_time::never()) hosts_may_come = std::min(hosts_may_come, s.next);
+    }
+    // Less by the least step of time: what arrives is never due at the instant at which a window ends.
+    const sim_time end = lookahead_ == sim_time::never() ? look : next + lookahead_ - femtoseconds(1);
+    simulate(std::min(look, end), hosts_may_come, hosts);
+  }
+}
+
+}  // namespace diecast::platforms

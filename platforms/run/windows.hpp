@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs this process's part of a pod together with the others. In a window every process simulates alone: what
+// others send in it arrives behind its end, as no link between two processes is shorter than the window.
+// Between windows processes exchange what their links sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "hw/base/fault_sink.hpp"
+#include "hw/d2d/sip_boundary.hpp"
+#include "models/analysis/critical_hops.hpp"
+#include "models/fabric/sip_partition.hpp"
+#include "platforms/netlist/pod.hpp"
+#include "platforms/run/host_side.hpp"
+#include "platforms/run/kernel.hpp"
+#include "platforms/run/prepare.hpp"
+#include "platforms/run/process_group.hpp"
+
+namespace diecast::platforms {
+
+/// Where the time of the windows went, for measurements.
+struct window_counts {
+  std::uint64_t windows{}, idle{};  ///< idle: this process had no event in it
+  double simulate_s{}, exchange_s{};
+};
+
+class windows {
+ public:
+  windows(process_group& group, const fabric::sip_partition& partition, const prepared_run& run);
+  windows(const windows&) = delete;
+  windows& operator=(const windows&) = delete;
+
+  /// For the links that are cut; before the netlist is built.
+  [[nodiscard]] hw::boundary_outlet outlet();
+  /// As run_slices(), of all processes together: each returns the same. All clocks then show the same time.
+  [[nodiscard]] end_of_run play(netlist::pod& pod, host_side& hosts, analysis::critical_hops& hops,
+                                const hw::fault_sink& faults, const std::function<bool()>& stuck);
+  [[nodiscard]] const window_counts& counts() const { return counts_; }
+
+ private:
+  void send(std::uint32_t to, std::uint32_t channel, const std::vector<std::byte>& bytes);
+  void exchange(netlist::pod& pod, analysis::critical_hops& hops);
+  void deliver(const std::vector<std::byte>& mail, netlist::pod& pod, analysis::critical_hops& hops) const;
+  [[nodiscard]] process_state own_state(host_side& hosts, const hw::fault_sink& faults) const;
+  /// Lets hosts go on whose last one has come; false when there are none.
+  [[nodiscard]] bool start_hosts(const std::vector<process_state>& all, host_side& hosts) const;
+  void simulate(sim_time until, sim_time hosts_may_come, host_side& hosts);
+
+  process_group& group_;
+  const fabric::sip_partition& partition_;
+  const prepared_run& run_;
+  sim_time lookahead_;
+  std::vector<std::vector<std::byte>> outgoing_;  ///< by process
+  window_counts counts_;
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A pod over several processes: the results of one process, byte by byte, and what happens when a process dies."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import time
+import unittest
+
+import harness
+
+POD4 = (*harness.SMALL, *harness.sets("pod.sips=4", "pod.topology=torus_2d"))
+RING5 = (*harness.SMALL, *harness.sets("pod.sips=5", "sip_link.latency_ns=30"))
+JOBS = {
+    "ring over PEs": (*POD4, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB"),
+    "hierarchy": (*POD4, "--algorithm", "intercube", "--bytes", "8KiB", "--iters", "3", "--warmup", "1"),
+    "all to all": (*POD4, "--collective", "all_to_all", "--ranks", "pe", "--bytes", "4KiB", "--set", "ccl.install=timed"),
+}
+MORE_JOBS = {
+    **{f"{collective} {size}": (*machine, "--collective", collective, "--ranks", "pe", "--bytes", size)
+       for collective in ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter")
+       for machine, size in ((POD4, "16KiB"), (RING5, "10KiB"))},
+    "all algorithms": (*POD4, "--algorithm", "all", "--bytes", "4KiB"),
+    "times alone": (*POD4, "--bytes", "64KiB", "--no-data"),
+    "tensors in HBM": (*POD4, "--algorithm", "ring_1d", "--bytes", "64KiB", "--set", "ccl.tensor_kind=hbm"),
+    "bytes on links": (*RING5, "--bytes", "4KiB", "--set", "sim.links_as_bytes=true"),
+    "other build order": (*POD4, "--bytes", "4KiB", "--set", "sim.build_order=shuffle:3"),
+    "messages": (*POD4, "--workload", harness.ROOT / "platforms/workloads/mutual_flood.json"),
+    "streams": (*POD4, "--workload", harness.ROOT / "platforms/workloads/tensor_and_data_parallel.json"),
+}
+PARTITIONS = ((2, "auto"), (2, "[[0,2],[1,3]]"), (2, "[[3],[0,1,2]]"), (3, "auto"), (4, "auto"))
+HAVE_WORKER = (harness.BIN / "diecast-worker").exists()
+
+
+def compared(folder):
+    """All files of --out, without what tells the number of processes and the time they took."""
+    files = {}
+    for path in sorted(folder.iterdir()):
+        if path.name != "critical_path.json":
+            files[path.name] = path.read_text()
+    result = json.loads(files["result.json"])
+    for key in ("argv", "sim"):
+        kept = result.pop(key, {})
+        if key == "sim":
+            result["packet_hops"], result["wakeups"] = kept["packet_hops"], kept["wakeups"]
+    for run in result["runs"]:
+        del run["stats"]["elaborate_s"]
+    files["result.json"] = json.dumps(result, indent=1)
+    return files
+
+
+@unittest.skipUnless(HAVE_WORKER, "built without MPI")
+class Processes(harness.Case):
+    def files_of(self, *job):
+        out = self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        table = self.run_pod(*job, "--out", out).stdout
+        return {**compared(out), "table": re.sub(r" +[\d.]+ *$", "", table, flags=re.M)}
+
+    def compare(self, job, partitions):
+        one = self.files_of(*job)
+        self.assertIn("links.csv", one)
+        for processes, partition in partitions:
+            several = self.files_of(*job, "--processes", processes, "--partition", partition)
+            self.assertEqual(one.keys(), several.keys())
+            for name, text in one.items():
+                self.assertMultiLineEqual(text, several[name], f"{name} of {processes} processes, {partition}")
+
+    def test_results_are_those_of_one_process(self):
+        for name, job in JOBS.items():
+            with self.subTest(name):
+                self.compare(job, ((2, "auto"), (3, "[[0],[2,3],[1]]")))
+
+    @harness.exhaustive
+    def test_results_of_many_jobs_and_partitions(self):
+        for name, job in {**JOBS, **MORE_JOBS}.items():
+            sips = 5 if "pod.sips=5" in job else 4
+            for processes, partition in PARTITIONS:
+                if partition != "auto" and sips == 5:
+                    continue
+                with self.subTest(f"{name}, {processes} processes, {partition}"):
+                    self.compare(job, ((processes, partition),))
+
+    def test_a_deadlock_across_the_cut_ends_at_the_same_time(self):
+        job = (*POD4, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB", "--set",
+               'faults=[{"kind":"dead_pe","where":"pod.sip1.cube_0_0.pe0"}]', "--format", "json")
+        one = json.loads(self.run_pod(*job, expect=3).stdout)["runs"][0]
+        two = json.loads(self.run_pod(*job, "--processes", "2", expect=3).stdout)["runs"][0]
+        first = re.match(r"at [\d.]+ ns \d+ of \d+ PEs have not finished and no event is left", one["message"])
+        self.assertTrue(two["message"].startswith(first.group()), two["message"])
+
+    def refused(self, *flags, name):
+        done = self.run_pod(*POD4, "--bytes", "1KiB", *flags, "--processes", "2", expect=2)
+        self.assertIn(name, done.stderr)
+
+    def test_what_is_not_known_is_refused_by_name(self):
+        self.refused("--vcd", "w.vcd", name="--vcd")
+        self.refused("--set", "sim.check_credits=true", name="sim.check_credits")
+        self.refused("--set", "comm.path=staged", name="comm.path")
+        self.refused("--partition", "[[0,1],[1,2,3]]", name="names a SIP twice")
+        done = self.run_pod(*POD4, "--collective", "barrier", "--processes", "2", expect=2)
+        self.assertIn("barriers", done.stderr)
+        self.run_pod(*POD4, "--processes", "5", expect=2)
+
+    def workers(self):
+        """Processes of this test by their environment: number of the process in its job, by PID."""
+        found = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and os.readlink(entry / "exe").endswith("diecast-worker"):
+                    environment = (entry / "environ").read_bytes().split(b"\0")
+                    if f"DIECAST_TEST={os.getpid()}".encode() in environment:
+                        rank = [v for v in environment if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+                        found[int(entry.name)] = int(rank[0].split(b"=")[1])
+            except OSError:
+                continue
+        return found
+
+    LONG = (*POD4, "--algorithm", "intercube,ring_1d", "--bytes", "64KiB", "--iters", "20000", "--processes", "2", "--out", "out")
+
+    def begun(self, *job):
+        process = self.start(*self.command(*job), env={**os.environ, "DIECAST_TEST": str(os.getpid())})
+        deadline = time.monotonic() + 60
+        while len(self.workers()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        self.assertEqual(len(self.workers()), 2, "workers")
+        return process
+
+    def nothing_is_left(self):
+        deadline = time.monotonic() + 10
+        while self.workers() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(self.workers(), {})
+
+    def test_a_killed_process_is_named_and_other_runs_go_on(self):
+        process = self.begun(*self.LONG)
+        victim = next(pid for pid, rank in self.workers().items() if rank == 1)
+        os.kill(victim, signal.SIGKILL)
+        while victim in self.workers():
+            time.sleep(0.05)
+        deadline = time.monotonic() + 60  # the second run
+        while (len(self.workers()) < 2 or victim in self.workers()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(next(pid for pid, rank in self.workers().items() if rank == 0), signal.SIGKILL)
+        done = self.ended(process, within_s=60)
+        self.assertEqual(done.code, 70)
+        self.assertRegex(done.stderr, r"process 1 \(PID \d+ on host \S+, SIPs 2-3\) has died by signal 9")
+        self.assertRegex(done.stderr, r"process 0 \(.*SIPs 0-1\) has died by signal 9")
+        document = json.loads((self.folder / "out" / "result.json").read_text())
+        self.assertEqual([r["status"] for r in document["runs"]], ["internal", "internal"])
+        self.nothing_is_left()
+
+    def test_signals_end_all_processes_with_what_they_have(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.begun(*self.LONG)
+            process.send_signal(number)
+            done = self.ended(process, within_s=60)
+            self.assertEqual(done.code, 128 + number)
+            self.assertIn("interrupted at", done.stderr)
+            document = json.loads((self.folder / "out" / "result.json").read_text())
+            self.assertEqual([r["status"] for r in document["runs"]], ["interrupted"])
+            self.nothing_is_left()
+
+    def test_processes_end_with_the_program_that_started_them(self):
+        process = self.begun(*self.LONG)
+        process.kill()
+        process.wait()
+        self.nothing_is_left()
+
+
+if __name__ == "__main__":
+    harness.main()
