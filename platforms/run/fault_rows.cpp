@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "models/config/faults.hpp"
 #include "models/config/text.hpp"
@@ -26,6 +27,17 @@ class collector {
     of_frames();
     for (const pe_coord pe : topology_.population().pes()) {
       if (pod.has(pe.sip)) of_pe(pe);
+    }
+  }
+  /// Adds what other processes have counted.
+  void join(process_group& group) {
+    std::string own;
+    for (const config::fault_tally& t : tallies_) own += fmt::format("{} {} ", t.chances, t.met);
+    for (config::fault_tally& t : tallies_) t.chances = t.met = 0;
+    for (const std::string& part : group.gather(own)) {
+      std::istringstream in(part);
+      std::uint64_t chances = 0, met = 0;
+      for (std::size_t i = 0; i < tallies_.size() && in >> chances >> met; ++i) add(i, chances, met);
     }
   }
   [[nodiscard]] const config::fault_tally& of(std::size_t fault) const { return tallies_[fault]; }
@@ -151,11 +163,12 @@ std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
 
 }  // namespace
 
-std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod) {
+std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod, process_group* group) {
   const auto& faults = run.machine.config.faults;
   std::vector<fault_row> rows;
   if (faults.empty() || !run.point.tell_faults) return rows;
-  const collector all(run, pod);
+  collector all(run, pod);
+  if (group != nullptr) all.join(*group);
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const config::fault_tally& t = all.of(i);
     fault_row row{i, config::entry_of(faults[i].kind).name, faults[i].where, t.met, {}};

@@ -223,7 +223,7 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   rate_against_bound(run, o);
   watching.barriers().report(*hosts, pod, o);
   o.health = health_rows(run, pod, own.group);
-  o.faults = fault_rows(run, pod);
+  o.faults = fault_rows(run, pod, own.group);
   watching.close_files(o);
   return o;
 }

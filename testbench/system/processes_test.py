@@ -39,7 +39,7 @@ def compared(folder):
     """All files of --out, without what tells the number of processes and the time they took."""
     files = {}
     for path in sorted(folder.iterdir()):
-        if path.name != "critical_path.json":
+        if not path.name.startswith("critical_path"):
             files[path.name] = path.read_text()
     result = json.loads(files["result.json"])
     for key in ("argv", "sim"):
