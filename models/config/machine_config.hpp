@@ -328,7 +328,9 @@ struct trace_block {
   std::uint64_t flight_operations{64};  ///< of each PE, kept by the flight recorder; 0: none
   double vcd_from_ns{};
   double vcd_to_ns{1e12};
+  bool vcd_credits{};  ///< waveform signals of the credits of links, per VC
   std::string timeline_scope{"*"};
+  std::uint64_t timeline_packets{500'000};  ///< drawn; later ones are counted only
   std::uint64_t path_events{20'000'000};
 };
 

@@ -320,8 +320,14 @@ block_table trace_table() {
             "Changes before this time are not in the waveform.", assumption)
       .real(&b::vcd_to_ns, "vcd_to_ns", "ns", 0, 1e12, "Changes after this time are not in the waveform.",
             assumption)
+      .boolean(&b::vcd_credits, "vcd_credits",
+               "Waveforms show, for each VC of a link, the flits that its sender has credits for: most of "
+               "all signals.",
+               assumption)
       .text(&b::timeline_scope, "timeline_scope", "[!-~]+",
             "Glob over instance paths: whose tracks go into the timeline.", assumption)
+      .count(&b::timeline_packets, "timeline_packets", "", 0, 1'000'000'000,
+             "Packets on links that the timeline draws; later ones are left out, with a note.", assumption)
       .count(&b::path_events, "path_events", "events", 0, 1'000'000'000,
              "Events of a launch kept for its critical path; a launch with more has none, with a note. 0: "
              "never kept.",

@@ -82,7 +82,7 @@ std::string pack(const study_outcome& o) {
   j["peak_rss_mib"] = o.peak_rss_mib;
   j["links"] = json::array();
   for (const auto& r : o.links)
-    j["links"].push_back({r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns});
+    j["links"].push_back({r.link, r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns});
   return platforms::packed(j);
 }
 
@@ -101,7 +101,7 @@ study_outcome unpack(const std::string& text) {
   o.elaborate_s = j.at("elaborate_s");
   o.wakeups = j.at("wakeups");
   o.peak_rss_mib = j.at("peak_rss_mib");
-  for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4]});
+  for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
   return o;
 }
 

@@ -153,8 +153,8 @@ class study_run {
   void collect_links() {
     const std::uint64_t cycles = std::max<std::uint64_t>(1, std::max(cycle(), results().last_tail));
     machine_.noc->visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
-      o_.links.push_back({net_.topology.links()[link].name, u.flits * net_.config.noc.flit_bytes, u.packets,
-                          static_cast<double>(u.flits) / static_cast<double>(cycles),
+      o_.links.push_back({link, net_.topology.links()[link].name, u.flits * net_.config.noc.flit_bytes,
+                          u.packets, static_cast<double>(u.flits) / static_cast<double>(cycles),
                           static_cast<double>(u.credit_stall_cycles) * period_.ns()});
     });
   }
@@ -203,7 +203,7 @@ study_outcome simulate(const study_point& point, const network& net) {
   const platforms::stopwatch elaborating;
   events::hub hub;
   const auto vcd = waveform_of(point, net);
-  if (vcd) hub.attach(*vcd, observe::vcd_writer::interests);
+  if (vcd) hub.attach(*vcd, observe::vcd_writer::interests(net.config));
   const auto timeline = timeline_of(point, net);
   if (timeline) hub.attach(*timeline, observe::timeline::interests);
   // Never destroyed: the process ends after its run.

@@ -100,7 +100,7 @@ void collect(const network& net, const transaction_machine& modules, study_outco
     o.flit_hops += n.flit_hops;
     o.wakeups += n.wakeups;
     noc.visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
-      o.links.push_back({fmt::format("network{}.{}", k, net.topologies()[k]->links()[link].name),
+      o.links.push_back({link, fmt::format("network{}.{}", k, net.topologies()[k]->links()[link].name),
                          u.flits * net.config.noc.flit_bytes, u.packets,
                          static_cast<double>(u.flits) / cycles,
                          static_cast<double>(u.credit_stall_cycles) * period_ns});

@@ -50,6 +50,7 @@ timeline::timeline(const std::string& path, const config::machine_config& config
       ends_(plan),
       names_(std::move(names)),
       glob_(config.trace.timeline_scope),
+      packets_left_(config.trace.timeline_packets),
       file_("--timeline", path),
       usage_(shape_.cubes() * (kinds.size() - 1) + 1, utilization_bins, first_bin),
       link_counts_(shape_.cubes() * (kinds.size() - 1) + 1) {
@@ -230,7 +231,13 @@ void timeline::on(const events::link_occupied& e) {
     }
   }
   if (!entry->second) return;
-  file_.slice(link_track(e), "packet", "link", e.head, e.tail, {{"flits", fmt::to_string(e.flits)}});
+  if (packets_left_ > 0) {
+    --packets_left_;
+    file_.slice(link_track(e), "packet", "link", e.head, e.tail, {{"flits", fmt::to_string(e.flits)}});
+  } else if (!packets_end_) {
+    packets_end_ = e.head;
+    file_.instant(link_track(e), "later packets are left out (trace.timeline_packets)", e.head);
+  }
   // Packets of several VCs take turns on a link: what two of them occupy at once counts once.
   sim_time& busy_until = busy_until_[e.link];
   usage_.add(usage_row(shape_, link), std::max(e.head, busy_until), e.tail);

@@ -36,6 +36,9 @@ class timeline final : public events::observer, public dram_listener {
   /// What it wants to hear of the hub.
   static constexpr unsigned interests = events::everything & ~events::transfers;
 
+  /// When the first packet was left out for trace.timeline_packets, if one was.
+  [[nodiscard]] std::optional<sim_time> packets_end() const { return packets_end_; }
+
   /// Ends every open slice and the file; throws output_error when writing failed.
   void close(sim_time end);
 
@@ -87,6 +90,8 @@ class timeline final : public events::observer, public dram_listener {
   analysis::queue_ends ends_;
   comm::direction_namer names_;
   std::string glob_;
+  std::uint64_t packets_left_;
+  std::optional<sim_time> packets_end_;
   platforms::trace_events file_;
   std::map<pe_coord, pe_track> pes_;
   std::map<analysis::queue_end, std::deque<flow>> flows_;  ///< on their way, by receiver

@@ -59,6 +59,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       window_from_(nanoseconds(config.trace.vcd_from_ns)),
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
       window_open_(window_from_.fs == 0),
+      with_credits_(config.trace.vcd_credits),
       topology_(topology) {
   errno = 0;
   file_.open(path, std::ios::binary);
@@ -87,7 +88,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
 void vcd_writer::begin(const std::vector<initial_credits>& credits) {
   constexpr std::uint32_t usual_width = 16;
   for (const initial_credits& c : credits) {
-    if (!links_.contains(c.link)) continue;
+    if (!with_credits_ || !links_.contains(c.link)) continue;
     const std::string& name = topology_->links()[c.link].name;
     const auto dot = name.rfind('.');
     const std::uint32_t width = std::max(usual_width, static_cast<std::uint32_t>(std::bit_width(c.flits)));

@@ -28,9 +28,9 @@ struct initial_credits {
 };
 
 /// Per PE: core state and step; per queue pair of the plan: the four pointers and free credits; per
-/// link: busy, and per VC the flits its sender has credits for; per HBM pseudo-channel: command and row. Only
-/// instances whose path matches trace.vcd_scope (a glob), and only changes from trace.vcd_from_ns to
-/// trace.vcd_to_ns, which begin with all values. Times are in femtoseconds.
+/// link: busy, and with trace.vcd_credits per VC the flits its sender has credits for; per HBM
+/// pseudo-channel: command and row. Only instances whose path matches trace.vcd_scope (a glob), and only
+/// changes from trace.vcd_from_ns to trace.vcd_to_ns, which begin with all values. Times are in femtoseconds.
 class vcd_writer : public events::observer, public dram_listener {
  public:
   /// Creates the file; throws output_error when that fails. `topology`: null without links. `channels`: paths
@@ -42,8 +42,10 @@ class vcd_writer : public events::observer, public dram_listener {
   void begin(const std::vector<initial_credits>& credits);
 
   /// What it wants to hear of the hub.
-  static constexpr unsigned interests =
-      events::core_states | events::steps | events::queue_pairs | events::links | events::credits;
+  static constexpr unsigned interests(const config::machine_config& config) {
+    return events::core_states | events::steps | events::queue_pairs | events::links |
+           (config.trace.vcd_credits ? +events::credits : 0);
+  }
 
   /// Forgets what was announced for after `end`: the run is stopped there, so it never happens.
   void stop_at(sim_time end);
@@ -104,7 +106,7 @@ class vcd_writer : public events::observer, public dram_listener {
   machine_shape shape_;
   std::string glob_;
   sim_time window_from_, window_to_;
-  bool window_open_{};
+  bool window_open_{}, with_credits_{};
   std::vector<variable> variables_;
   scope_map scopes_;
   std::map<pe_coord, std::uint32_t> core_;                                     ///< state; step follows

@@ -33,7 +33,7 @@ std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events
   if (run.point.vcd.empty()) return {};
   const config::machine_config& config = run.machine.config;
   return attached<observe::vcd_writer>(
-      events, observe::vcd_writer::interests, run.point.vcd, config, &run.machine.topology, run.plan,
+      events, observe::vcd_writer::interests(config), run.point.vcd, config, &run.machine.topology, run.plan,
       observe::dram_channel_paths(config, run.machine.topology), names_of(run));
 }
 
@@ -173,7 +173,13 @@ void run_observers::close_files(run_outcome& o) {
     o.notes.push_back(fmt::format(
         "--vcd-window begins at {} ns, after the run's end at {:.1f} ns: the waveform shows no change",
         window_from, hw::now().ns()));
-  if (timeline_) finish_file(*timeline_, o);
+  if (!timeline_) return;
+  finish_file(*timeline_, o);
+  if (timeline_->packets_end())
+    o.notes.push_back(
+        fmt::format("the timeline draws the first {} packets, those until {:.1f} ns; trace.timeline_packets "
+                    "sets how many",
+                    run_.machine.config.trace.timeline_packets, timeline_->packets_end()->ns()));
 }
 
 }  // namespace diecast::platforms

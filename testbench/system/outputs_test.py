@@ -20,6 +20,7 @@ BIN = harness.BIN
 
 HBM = harness.binary("hbm")
 NOC = harness.binary("noc")
+CREDITS = harness.sets("trace.vcd_credits=true")
 POINTERS = {"my_head", "my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"}
 
 
@@ -96,7 +97,7 @@ class Waveform(harness.Case):
         # Classes share ports here, so that batches of credits end later than they were told.
         for more in ((), harness.sets("noc.arbitration=weighted"), harness.sets("noc.flow=wormhole"),
                      ("--set", "comm.path=staged")):
-            wave = self.waveform("--out", "out", *more)
+            wave = self.waveform("--out", "out", *CREDITS, *more)
             with open(self.folder / "out" / "links.csv", newline="") as file:
                 used = {row["link"] for row in csv.DictReader(file) if int(row["bytes"]) > 0}
             links = self.credits(wave)
@@ -114,14 +115,21 @@ class Waveform(harness.Case):
 
     def test_a_stall_for_link_credits_shows(self):
         # The buffer behind the SIP link holds one packet of 17 flits: the next one waits for it to leave.
-        self.one(*self.JOB[:-1], "64KiB", "--vcd", "w.vcd", *harness.sets("sip_link.buffer_flits=17"))
+        self.one(*self.JOB[:-1], "64KiB", "--vcd", "w.vcd", *CREDITS, *harness.sets("sip_link.buffer_flits=17"))
         wave = Vcd((self.folder / "w.vcd").read_text())
         counts = [c for vcs in (self.credits(wave)["pod.sip0.e-sip1.w"],) for c in vcs.values()]
         self.assertEqual({c[0][1] for c in counts}, {17})
         self.assertEqual(min(flits for c in counts for _, flits in c), 0)
 
+    def test_credits_are_drawn_on_request(self):
+        """They are nine in ten signals, which a first look does not want; all else is as with them."""
+        brief, whole = self.waveform(), self.waveform(*CREDITS)
+        self.assertEqual(self.credits(brief), {})
+        self.assertGreater(len(whole.widths), 8 * len(brief.widths))
+        self.assertEqual(brief.changes, {path: whole.changes[path] for path in brief.widths})
+
     def test_scope_limits_the_tree(self):
-        wave = self.waveform("--vcd-scope", "pod.sip1.cube_1_0.*")
+        wave = self.waveform("--vcd-scope", "pod.sip1.cube_1_0.*", *CREDITS)
         self.assertIn("pod.sip1.cube_1_0.pe0.ipcq.E", wave.scopes)
         self.assertFalse([s for s in wave.scopes if s.startswith("pod.sip0")])
         self.assertTrue(self.credits(wave))

@@ -4,6 +4,7 @@
 import collections
 import csv
 import decimal
+import gzip
 import json
 import math
 import os
@@ -51,6 +52,39 @@ class Timeline(harness.Case):
                     int(s["args"]["flits"])
         for link in self.rows(out / "links.csv"):
             self.assertEqual(flits[link["link"]] * FLIT_BYTES, int(link["bytes"]), link["link"])
+
+    def test_a_name_in_gz_is_compressed(self):
+        """The same events in less than a tenth of the bytes. Another run removes it from its folder, but no file of a user's."""
+        plain, packed = self.timeline("--bytes", "16KiB"), self.folder / "out" / "t.json.gz"
+        job = (*harness.SMALL, "--bytes", "16KiB", "--out", "out")
+        self.run_pod(*job, "--timeline", "out/t.json.gz")
+        self.assertEqual(Trace(gzip.decompress(packed.read_bytes()).decode()).slices, plain.slices)
+        self.assertLess(10 * packed.stat().st_size, (self.folder / "timeline.json").stat().st_size)
+        self.run_pod(*job)
+        self.assertFalse(packed.exists())
+        mine = gzip.compress(b"mine")
+        packed.write_bytes(mine)
+        self.run_pod(*job, expect=None)
+        self.assertEqual(packed.read_bytes(), mine)
+
+    def test_a_full_disk_is_told_of_a_compressed_one(self):
+        (self.folder / "full.json.gz").symlink_to("/dev/full")
+        done = self.run_pod(*harness.SMALL, "--bytes", "16KiB", "--timeline", "full.json.gz", expect=5)
+        self.assertIn("full.json.gz", done.stderr)
+
+    def test_packets_beyond_a_number_are_left_out_with_a_note(self):
+        """All else stays."""
+        whole = self.timeline("--bytes", "16KiB")
+        limit = harness.sets("trace.timeline_packets=100")
+        row = self.one(*harness.SMALL, "--bytes", "16KiB", "--timeline", "t.json", *limit)
+        brief = Trace((self.folder / "t.json").read_text())
+        packets = [s for s in brief.slices if s["name"] == "packet"]
+        self.assertEqual(len(packets), 100)
+        rest = [s for s in whole.slices if s["name"] != "packet"]
+        self.assertEqual([s for s in brief.slices if s["name"] != "packet"], rest)
+        self.assertEqual([i["name"] for i in brief.instants if "left out" in i["name"]],
+                         ["later packets are left out (trace.timeline_packets)"])
+        self.assertIn("the timeline draws the first 100 packets", "\n".join(row["notes"]))
 
     def test_it_changes_nothing(self):
         plain = self.one(*harness.SMALL, "--bytes", "4KiB")

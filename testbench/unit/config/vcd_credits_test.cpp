@@ -42,6 +42,7 @@ sim_time ns(std::uint64_t t) { return nanoseconds(static_cast<double>(t)); }
 
 config::machine_config one_cube() {
   config::machine_config c;
+  c.trace.vcd_credits = true;
   c.pod.sips = c.sip.columns = c.sip.rows = 1;
   return c;
 }
