@@ -182,11 +182,23 @@ struct slicing {
     return stride == 0 && last_chunk * chunks_per_loop != last_elements;
   }
 };
+/// The slots of a slot ring.
+struct ring_slots {
+  std::uint32_t number{};
+  std::uint64_t bytes{};  ///< of one
+};
+/// The slot rings with which every step of `p` fits its FIFO: `configured`, or as many more and smaller
+/// slots, in at most the same bytes, as the chunks of the largest step need: in a vector of several slices
+/// each takes a slot of its own. Throws user_error where a slot would have less than 64 bytes. `count`,
+/// `fifo_messages`: as of slice().
+[[nodiscard]] ring_slots fitting_slots(const program& p, std::uint64_t count, std::uint64_t element_bytes,
+                                       ring_slots configured, std::uint32_t fifo_messages);
+
 /// Chooses slices such that every message fits the slots of its FIFO as often as the program needs
 /// messages in flight (`fifo_messages`): then the FIFOs behave as the checker's.
 /// `count`: elements of the whole vector (--bytes).
 [[nodiscard]] slicing slice(const program& p, std::uint64_t count, std::uint64_t element_bytes,
-                            std::uint64_t slot_bytes, std::uint32_t n_slots, std::uint32_t fifo_messages);
+                            ring_slots slots, std::uint32_t fifo_messages);
 
 // --- the image a PE interprets --------------------------------------------------------------------
 

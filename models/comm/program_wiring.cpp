@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/comm/program.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -85,20 +86,45 @@ std::vector<edge> edges_of(const program_wiring& w, const group& g) {
   return edges;
 }
 
-slicing slice(const program& p, std::uint64_t count, std::uint64_t element_bytes, std::uint64_t slot_bytes,
-              std::uint32_t n_slots, std::uint32_t fifo_messages) {
-  slicing s;
-  if (count == 0) return s;
+namespace {
+
+/// Chunks of the largest step that sends.
+std::uint64_t largest_step(const program& p) {
   std::int64_t most = 1;
   for (const program_rank& r : p.gpus)
     for (const thread_block& b : r.blocks)
       for (const program_step& step : b.steps)
         if (sends(step.type)) most = std::max(most, step.count);
-  const auto largest = static_cast<std::uint64_t>(most);
+  return static_cast<std::uint64_t>(most);
+}
+
+}  // namespace
+
+ring_slots fitting_slots(const program& p, std::uint64_t count, std::uint64_t element_bytes,
+                         ring_slots configured, std::uint32_t fifo_messages) {
+  const std::uint64_t needed = largest_step(p) * std::max(1u, fifo_messages);
+  // Chunks of a single slice, and of every slice of an all_reduce, are neighbors in memory: they share slots.
+  if (needed <= configured.number || slice(p, count, element_bytes, configured, fifo_messages).stride == 0)
+    return configured;
+  constexpr std::uint64_t least = 64;  // the alignment of slots
+  const std::uint64_t bytes = configured.number * configured.bytes / needed / least * least;
+  if (bytes < least)
+    throw user_error(
+        problem{p.source, fmt::format("a step of {} chunks does not fit a slot ring", largest_step(p)),
+                fmt::format("ipcq.n_slots {} x ipcq.slot_bytes {}", configured.number, configured.bytes),
+                fmt::format("at least {} bytes", needed * least)});
+  return {static_cast<std::uint32_t>(needed), bytes};
+}
+
+slicing slice(const program& p, std::uint64_t count, std::uint64_t element_bytes, ring_slots ring,
+              std::uint32_t fifo_messages) {
+  slicing s;
+  if (count == 0) return s;
+  const std::uint64_t largest = largest_step(p);
   const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
   // A FIFO of n slots that must hold m messages gives each of them n / m slots.
-  const std::uint64_t slots = std::max<std::uint64_t>(1, n_slots / std::max(1u, fifo_messages));
-  const std::uint64_t slot_elements = slot_bytes / element_bytes;
+  const std::uint64_t slots = std::max<std::uint64_t>(1, ring.number / std::max(1u, fifo_messages));
+  const std::uint64_t slot_elements = ring.bytes / element_bytes;
   const std::uint64_t total = round_up_div(count, chunks);  // elements of a chunk over all slices
 
   std::uint64_t piece = slots * slot_elements / largest;

@@ -9,8 +9,8 @@
 
 namespace diecast::platforms {
 
-/// One row for every entry of `faults`, in their order. `group`: of the processes that simulate the other SIPs;
-/// null when this one has all.
+/// One row for every entry of `faults`, in their order. `group`: of the processes that simulate the other
+/// SIPs; null when this one has all.
 [[nodiscard]] std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod,
                                                 process_group* group);
 

@@ -342,7 +342,12 @@ void prepared_run::wire(const app::registries& tables) {
   }
   if (sw::lies_in_hbm(kernel, *launch)) launch->tcm_room = tcm_below_rings(machine.config, edges);
   sw::check_launch(kernel, *launch);
-  plan = place_rings(edges, machine.config, sw::lay_out(kernel, *launch).end,
+  config::machine_config rings = machine.config;
+  if (program) {
+    rings.ipcq.n_slots = program->ring.number;
+    rings.ipcq.slot_bytes = program->ring.bytes;
+  }
+  plan = place_rings(edges, rings, sw::lay_out(kernel, *launch).end,
                      !sw::lies_in_hbm(kernel, *launch) && !kernel.whole_vector);
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
   grow_tree();

@@ -158,9 +158,14 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
 
   const std::uint32_t n_slots = n_slots_of(c);
   const auto fifo_messages = comm::fifo_messages_needed(p, n_slots);
-  run.slices = comm::slice(p, c.count, numeric::size_of(c.type), c.config.ipcq.slot_bytes, n_slots,
-                           fifo_messages.value_or(n_slots));
+  const std::uint64_t element = numeric::size_of(c.type);
+  const comm::ring_slots configured{n_slots, c.config.ipcq.slot_bytes};
+  run.ring = comm::fitting_slots(p, c.count, element, configured, fifo_messages.value_or(n_slots));
+  run.slices = comm::slice(p, c.count, element, run.ring, fifo_messages.value_or(n_slots));
   run.notes = notes_of(p, c, run.slices, fifo_messages);
+  if (run.ring.number != n_slots)
+    run.notes.push_back(fmt::format("the program's largest step needs {} slots: slot rings have {} of {} B",
+                                    run.ring.number, run.ring.number, run.ring.bytes));
   const scratch_layout layout = lay_out(p, run.slices, c, image_bytes);
   run.scratch_bytes = layout.total;
 

@@ -12,7 +12,37 @@ import harness
 OUTSIDE = os.environ.get("DIECAST_MSCCL_DIR", "")
 
 
+def recursive_doubling_gather(ranks):
+    """An all_gather as msccl-tools writes it: in round k each rank sends the 2^k chunks that it has to the rank 2^k away."""
+    text = f'<algo name="doubling" proto="Simple" ngpus="{ranks}" nchannels="1" nchunksperloop="{ranks}" inplace="1" coll="allgather">'
+    rounds = ranks.bit_length() - 1
+    for rank in range(ranks):
+        text += f'<gpu id="{rank}" i_chunks="1" o_chunks="{ranks}" s_chunks="0">'
+        for k in range(rounds):
+            peer, count = rank ^ (1 << k), 1 << k
+            after = f'depid="{k - 1}" deps="1"' if k > 0 else 'depid="-1" deps="-1"'
+            text += f'<tb id="{k}" send="{peer}" recv="{peer}" chan="0">'
+            for s, (kind, at, wait) in enumerate((("s", rank >> k << k, after), ("r", peer >> k << k, 'depid="-1" deps="-1"'))):
+                last = int(s == 1 and k + 1 < rounds)
+                text += (f'<step s="{s}" type="{kind}" srcbuf="o" srcoff="{at}" dstbuf="o" dstoff="{at}" cnt="{count}" {wait} '
+                         f'hasdep="{last}"/>')
+            text += "</tb>"
+        text += "</gpu>"
+    return text + "</algo>"
+
+
 class OwnPrograms(harness.Case):
+    def test_the_largest_step_fits_its_slot_ring(self):
+        """Steps of 8 chunks, rings of 4 slots: in a vector of several slices each chunk takes a slot of its own."""
+        program = self.file("doubling.xml", recursive_doubling_gather(16))
+        small, large = self.runs(*harness.SMALL, "--workload", program, "--bytes", "16KiB:512KiB:x32")
+        self.assertEqual([n for n in small["notes"] if "slot rings" in n], [])
+        self.assertIn("the program's largest step needs 8 slots: slot rings have 8 of 4096 B", large["notes"])
+        done = self.run_pod(*harness.SMALL, "--workload", program, "--bytes", "512KiB",
+                            *harness.sets("ipcq.n_slots=1", "ipcq.slot_bytes=256"), expect=2)
+        self.assertIn("a step of 8 chunks does not fit a slot ring (value ipcq.n_slots 1 x ipcq.slot_bytes 256; "
+                      "expected at least 512 bytes)", done.stderr)
+
     def test_each_at_several_sizes(self):
         for name, ranks in (("pair_exchange", 2), ("chain_4", 4), ("all_pairs_3", 3)):
             rows = self.runs(*harness.SMALL, "--workload", harness.PROGRAMS / f"{name}.xml", "--bytes",

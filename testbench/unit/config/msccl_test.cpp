@@ -166,7 +166,7 @@ TEST_CASE("msccl: slices cover the vector and messages fit their FIFO") {
     const auto slot = *rc::gen::inRange<std::uint64_t>(1, 129) * 64;
     const auto n_slots = *rc::gen::inRange<std::uint32_t>(1, 9);
     const auto messages = *rc::gen::inRange<std::uint32_t>(1, n_slots + 1);
-    const slicing s = slice(p, count, element, slot, n_slots, messages);
+    const slicing s = slice(p, count, element, {n_slots, slot}, messages);
     RC_ASSERT(s.slices >= 1);
     RC_ASSERT((s.slices - 1) * s.chunk * chunks + s.last_elements == count);
     RC_ASSERT(s.last_elements > 0);
@@ -178,12 +178,12 @@ TEST_CASE("msccl: slices cover the vector and messages fit their FIFO") {
   }));
   CHECK(rc::check("by position", [&] {
     const std::uint64_t chunk = *rc::gen::inRange<std::uint64_t>(1, 50'000);
-    const slicing s = slice(gather, 4 * chunk, 2, 1024, 4, 1);
+    const slicing s = slice(gather, 4 * chunk, 2, {4, 1024}, 1);
     RC_ASSERT((s.slices - 1) * s.chunk + s.last_chunk == chunk);
     RC_ASSERT(s.stride == (s.slices > 1 ? chunk : 0));
     RC_ASSERT(s.chunk * 2 <= 4 * 1024);
   }));
-  CHECK(slice(ring, 0, 2, 1024, 4, 1).slices == 0);
+  CHECK(slice(ring, 0, 2, {4, 1024}, 1).slices == 0);
 }
 
 TEST_CASE("msccl: what is missing or unknown is handled as MSCCL does, and said") {
