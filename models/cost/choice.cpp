@@ -11,9 +11,9 @@ void sort_by_time(std::vector<candidate>& candidates) {
                    [](const candidate& a, const candidate& b) { return a.ns < b.ns; });
 }
 
-std::string reason_for(const std::vector<candidate>& sorted, std::size_t i, const char* by) {
+std::string reason_for(const std::vector<candidate>& sorted, std::size_t i) {
   std::string text =
-      fmt::format("auto: {} expected to take {:.0f} ns by {}", sorted[i].name, sorted[i].ns, by);
+      fmt::format("auto: {} expected to take {:.0f} ns by the cost model", sorted[i].name, sorted[i].ns);
   if (i + 1 < sorted.size()) text += fmt::format(", {} {:.0f} ns", sorted[i + 1].name, sorted[i + 1].ns);
   return text;
 }

@@ -18,7 +18,6 @@ struct candidate {
 void sort_by_time(std::vector<candidate>& candidates);
 
 /// Why candidate `i` of a sorted list is taken: "auto: A expected to take 12 ns by the cost model, B 15 ns".
-[[nodiscard]] std::string reason_for(const std::vector<candidate>& sorted, std::size_t i,
-                                     const char* by = "the cost model");
+[[nodiscard]] std::string reason_for(const std::vector<candidate>& sorted, std::size_t i);
 
 }  // namespace diecast::cost

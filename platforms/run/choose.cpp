@@ -10,7 +10,6 @@
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/shards.hpp"
 #include "platforms/run/user_rules.hpp"
-#include "sw/mock_machine/timed_machine.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -149,51 +148,11 @@ std::unique_ptr<prepared_run> only_one(const machine_model& machine, const app::
   refused.raise();
 }
 
-/// Candidates are leading while the cost model expects less than twice the least of them, which is further
-/// than it errs (docs/validation.md).
-constexpr double leading = 2;
-constexpr std::size_t most_leading = 6;
-/// Of all estimates of a choice together: half a second. A choice that takes more is left to the cost model.
-constexpr std::uint64_t most_events = 800'000;
-
-/// The fastest of the leading candidates when their kernels run on the timed mock machine. Null where none of
-/// them can run, where one is not modelled, and where running them takes too long.
-std::unique_ptr<prepared_run> fastest_estimated(const machine_model& machine, const app::registries& tables,
-                                                const run_point& asked, comm::rank_set shared,
-                                                const std::vector<candidate>& ranked) {
-  std::vector<candidate> estimated;
-  std::unique_ptr<prepared_run> fastest;
-  sw::timed_limits limits{sim_time::never(), most_events};
-  for (std::size_t i = 0; i < std::min(ranked.size(), most_leading); ++i) {
-    if (ranked[i].ns > leading * ranked.front().ns) break;
-    std::unique_ptr<prepared_run> run;
-    try {
-      run = std::make_unique<prepared_run>(machine, tables,
-                                           point_for(machine.config, asked, ranked[i].name, shared));
-    } catch (const user_error&) {
-      continue;
-    }
-    if (!run->launch || !sw::not_estimated(run->plan, run->kernel).empty()) return nullptr;
-    const auto o = sw::run_timed(run->machine.topology, run->plan, run->kernel, *run->launch, limits);
-    limits.events -= o.events;
-    if (limits.events == 0) return nullptr;
-    if (!o.finished) continue;  // slower than one before
-    estimated.push_back({ranked[i].name, o.time_ns});
-    if (nanoseconds(o.time_ns) > limits.until) continue;
-    limits.until = nanoseconds(o.time_ns);
-    fastest = std::move(run);
-  }
-  cost::sort_by_time(estimated);
-  if (fastest != nullptr) fastest->algorithm_reason = cost::reason_for(estimated, 0, "an estimate");
-  return fastest;
-}
-
 std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::registries& tables,
                                        const run_point& asked, comm::rank_set shared,
                                        const std::vector<std::string>& names,
                                        const std::vector<candidate>& ranked) {
   if (ranked.empty()) return only_one(machine, tables, asked, shared, names);
-  if (auto run = fastest_estimated(machine, tables, asked, shared, ranked)) return run;
   std::string others;
   refusals refused;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
