@@ -100,6 +100,6 @@ diecast_package(libdiecast-dev libdevel "headers and libraries to build platform
 if(MPI_CXX_FOUND)
   diecast_package(diecast-mpi electronics "a pod of Diecast over several processes"
     DESCRIPTION "What diecast-pod --processes starts: simulates some packages of a pod beside other processes."
-    DEPENDS "diecast (= ${PROJECT_VERSION}), openmpi-bin | mpich")
+    DEPENDS "diecast (= ${PROJECT_VERSION}), openmpi-bin")
 endif()
 include(CPack)

@@ -19,6 +19,7 @@
 #include "platforms/run/child.hpp"
 #include "platforms/run/job_document.hpp"
 #include "platforms/run/simulate.hpp"
+#include "platforms/run/stack_room.hpp"
 
 namespace diecast {
 namespace {
@@ -66,6 +67,11 @@ void work(mpi::mpi_group& group) {
   if (job.partition.processes != group.count())
     throw std::runtime_error(fmt::format("the launcher has started {} processes (expected {})", group.count(),
                                          job.partition.processes));
+  std::uint64_t pes = 0, sips = 0;
+  for (const pe_coord pe : job.machine->topology.population().pes())
+    pes += job.partition.process_of[pe.sip.value] == group.self() ? 1 : 0;
+  for (const std::uint32_t p : job.partition.process_of) sips += p == group.self() ? 1 : 0;
+  platforms::check_stacks(pes, sips);
   const std::string result =
       platforms::pack(platforms::simulate_part(*job.run, tables, group, job.partition));
   group.set_between({});
@@ -87,7 +93,8 @@ int sc_main(int, char**) {
   } catch (const std::exception&) {
     const platforms::fault_text why = platforms::explain(std::current_exception());
     const nlohmann::json said{group.self(), platforms::to_string(why.status), why.message};
-    platforms::tell("diecast-worker failed: " + said.dump());
+    platforms::tell("diecast-worker failed: " +
+                    said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     mpi::mpi_group::abort(platforms::exit_code(why.status));
   }
   group.finish();

@@ -17,7 +17,7 @@ using boundary_outlet = std::function<void(std::uint32_t channel, std::vector<st
 
 class sip_boundary : public sip_link_if {
  public:
-  /// `channel`: number of the outgoing link in the topology, or of another way between two SIPs.
+  /// `channel`: number of the outgoing link in the topology.
   sip_boundary(std::uint32_t channel, boundary_outlet outlet)
       : channel_(channel), outlet_(std::move(outlet)) {}
 

@@ -63,7 +63,7 @@ void critical_hops::on(const events::message_event& e) {
       depth.cube += p->between_cubes ? 1 : 0;
       depth.sip += p->between_sips ? 1 : 0;
       const sip_id to = receivers_[p->receiver].pe.sip;
-      const carried c{to, p->receiver, e.sequence, depth};
+      const carried c{to, p->receiver, e.sequence, launch_, depth};
       if (here_ && !here_(to)) {
         leaving_.push_back(c);
       } else {
@@ -87,6 +87,8 @@ void critical_hops::on(const events::message_event& e) {
 
 /// What routers combine is as deep as the deepest contribution.
 void critical_hops::arrive(const carried& c) {
+  if (c.launch > launch_) early_.push_back(c);
+  if (c.launch != launch_) return;
   hop_depth& arriving = in_flight_[{c.receiver, c.sequence}];
   arriving = larger(arriving, c.depth);
 }
@@ -106,6 +108,8 @@ void critical_hops::reset() {
   in_flight_.clear();
   longest_ = {};
   unmatched_ = 0;
+  ++launch_;
+  for (const carried& c : std::exchange(early_, {})) arrive(c);
 }
 
 }  // namespace diecast::analysis

@@ -42,11 +42,18 @@ class critical_hops : public events::observer {
   struct carried {
     sip_id to;
     std::uint32_t receiver{}, sequence{};
+    std::uint64_t launch{};
     hop_depth depth;
   };
   /// SIPs of this process; messages to others are kept for take_leaving().
   void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
+  /// Calls visit(sip_id from, sip_id to) for each way of a message.
+  template <class Visit>
+  void visit_paths(Visit visit) const {
+    for (const path& p : paths_) visit(p.from.sip, receivers_[p.receiver].pe.sip);
+  }
   [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
+  /// A message of a launch that has not begun here waits for reset(); one of an earlier launch is forgotten.
   void arrive(const carried& c);
   /// What another process has found.
   void merge(hop_depth longest, std::uint64_t unmatched);
@@ -71,7 +78,8 @@ class critical_hops : public events::observer {
   std::map<pe_coord, hop_depth> depths_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, hop_depth> in_flight_;  ///< by receiver, sequence
   std::function<bool(sip_id)> here_;
-  std::vector<carried> leaving_;
+  std::vector<carried> leaving_, early_;
+  std::uint64_t launch_{};  ///< counts calls of reset()
   hop_depth longest_;
   std::uint64_t unmatched_{};
 };

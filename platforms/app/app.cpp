@@ -317,7 +317,8 @@ void check_several(const registries& tables, const options& o,
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
-  if (!o.dump_install && o.on.processes == 1) platforms::check_stacks(machine.topology.population());
+  if (const auto& all = machine.topology.population(); !o.dump_install && o.on.processes == 1)
+    platforms::check_stacks(all.pes().size(), all.shape().sips);
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
   check_several(tables, o, runs);

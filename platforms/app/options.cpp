@@ -68,7 +68,7 @@ po::options_description process_flags() {
       "partition", argument("LISTS|auto"),
       "SIPs of each process, such as [[0,1],[2,3]]; auto: as many PEs for each, few links between them")(
       "launcher", argument("COMMAND"),
-      "starts the processes, {n} of them, such as 'srun -n {n}' (default: mpirun of this host)");
+      "starts the processes, {n} of them, such as 'srun --input=0 -n {n}' (default: mpirun of this host)");
   return d;
 }
 
@@ -195,10 +195,16 @@ void read_processes(flag_reader& r, options& o) {
   for (const char* name :
        {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate", "jitter", "diagnose"}) {
     if (r.flag(name))
-      r.add({std::string("--") + name, "is not known to several processes", "", "--processes 1"});
+      r.add(
+          {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});
   }
+  for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"}) {
+    if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
+  }
+  if (o.progress == platforms::progress_mode::on)
+    r.add({"--progress", "no bar is shown of several processes", "on", "auto, off or --processes 1"});
   if (o.ccl_trace && !r.flag("ccl-trace"))
-    r.add({"DIECAST_CCL_TRACE", "is not known to several processes", "1", "--processes 1"});
+    r.add({"DIECAST_CCL_TRACE", "needs one process that simulates the whole pod", "1", "--processes 1"});
 }
 
 /// Whether the environment requests --ccl-trace.

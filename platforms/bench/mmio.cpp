@@ -42,7 +42,7 @@ measurements measure_mmio() {
   reader firmware;
   const netlist::build_context context{
       config,     topology, hub, faults, order, [&firmware](pe_coord) { return std::ref(firmware); },
-      tables.hbm, false};
+      tables.hbm, false,    {},  {}};
   // Never destroyed: the process ends after its measurement.
   auto& pod = *new netlist::pod("pod", context, [](sip_id) { return [](abi::host_hal&) {}; });
   auto& floor = *new kernel_floor("floor");

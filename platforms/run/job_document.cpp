@@ -14,7 +14,7 @@ constexpr const char* config_name = "effective config of the job";
 
 json point_json(const run_point& p) {
   json j{{"collective", p.collective},
-         {"algorithm", p.algorithm},
+         {"algorithm", p.workload.empty() ? p.algorithm : ""},  // preparation names it after the file
          {"algorithm_reason", p.algorithm_reason},
          {"type", p.type},
          {"op", p.op},

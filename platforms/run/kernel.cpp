@@ -2,6 +2,7 @@
 #include "platforms/run/kernel.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <sys/resource.h>
 #include <systemc>
 
@@ -13,8 +14,7 @@ namespace {
 
 void on_report(const sc_core::sc_report& report, const sc_core::sc_actions&) {
   // A pause in the first delta cycle looks to the kernel as if the call had done nothing.
-  constexpr int no_activity = 571;
-  if (report.get_id() == no_activity) return;
+  if (report.get_msg_type() == std::string_view(sc_core::SC_ID_NO_SC_START_ACTIVITY_)) return;
   if (report.get_severity() >= sc_core::SC_WARNING) throw report;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/processes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -32,8 +34,8 @@ fs::path worker_program() { return fs::read_symlink("/proc/self/exe").parent_pat
 std::vector<std::string> command_of(const process_options& o) {
   std::string launcher = o.launcher;
   if (launcher.empty())
-    launcher =
-        std::string("mpirun --oversubscribe ") + (geteuid() == 0 ? "--allow-run-as-root " : "") + "-n {n}";
+    launcher = std::string("mpirun --oversubscribe --bind-to none ") +
+               (geteuid() == 0 ? "--allow-run-as-root " : "") + "-n {n}";
   std::vector<std::string> words;
   for (std::string word : config::split(launcher, ' ')) {
     if (const auto n = word.find("{n}"); n != std::string::npos)
@@ -53,9 +55,10 @@ class launched {
       if (pipe2(e.data(), O_CLOEXEC) != 0)
         throw resource_error(fmt::format("no pipe for the launcher ({})", std::strerror(errno)));
     }
+    const pid_t parent = getpid();
     pid_ = fork();
     if (pid_ < 0) throw resource_error(fmt::format("no process for the launcher ({})", std::strerror(errno)));
-    if (pid_ == 0) become(command, ends);
+    if (pid_ == 0) become(command, ends, parent);
     to_ = ends[0][1];
     from_ = {ends[1][0], ends[2][0]};
     for (const int end : {ends[0][0], ends[1][1], ends[2][1]}) close(end);
@@ -82,9 +85,10 @@ class launched {
  private:
   /// In a process group of its own: Ctrl-C at a terminal reaches it as a request to end with what it has.
   [[noreturn]] static void become(const std::vector<std::string>& command,
-                                  const std::array<std::array<int, 2>, 3>& ends) {
+                                  const std::array<std::array<int, 2>, 3>& ends, pid_t parent) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(0);  // it died before
     dup2(ends[0][0], 0);
     dup2(ends[1][1], 1);
     dup2(ends[2][1], 2);
@@ -192,6 +196,16 @@ run_outcome failure_of(const launched& job, int status, const fabric::sip_partit
   return o;
 }
 
+/// execvp() finds it.
+bool is_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0;
+  const char* const path = std::getenv("PATH");
+  const auto folders = config::split(path != nullptr ? path : "/bin:/usr/bin", ':');
+  return std::any_of(folders.begin(), folders.end(), [&name](const std::string& folder) {
+    return access(((folder.empty() ? "." : folder) + "/" + name).c_str(), X_OK) == 0;
+  });
+}
+
 /// What several processes would get wrong, and what it is called.
 std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partition& p) {
   const config::machine_config& c = run.machine.config;
@@ -206,7 +220,8 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
          "host memory that SIPs share belongs to one process", "staged");
   for (const fabric::sip_link& l : run.machine.topology.sip_links()) {
     const bool faulty = !fabric::faults_of_sip_link(c, run.machine.topology, l.index).empty();
-    refuse(faulty && p.cuts(l), "faults", "act on a link between two processes", l.name);
+    refuse(faulty && p.cuts(l), "faults", "act on a link between two processes",
+           run.point.tell_faults ? l.name : "");
   }
   return problems;
 }
@@ -219,6 +234,10 @@ void check_processes(const prepared_run& run, const process_options& options) {
     throw user_error(problem{"--processes", fmt::format("needs {} beside this program", worker_name),
                              std::to_string(options.processes),
                              "the package diecast-mpi, or a build where MPI is found (libopenmpi-dev)"});
+  }
+  if (const std::string launcher = command_of(options).front(); !is_program(launcher)) {
+    throw user_error(problem{"--launcher", "starts the processes, and there is no such program", launcher,
+                             "the package openmpi-bin, or --launcher with another command"});
   }
   if (auto problems = not_known(run, partition); !problems.empty()) throw user_error(std::move(problems));
 }

@@ -2,6 +2,7 @@
 #include "platforms/run/session.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -135,6 +136,10 @@ void session::verify(abi::host_hal& host) {
 /// Every process then knows what one would that has simulated all SIPs.
 void session::join(process_group& group) {
   using json = nlohmann::json;
+  // JSON has neither infinity nor NaN.
+  const auto bits = [](std::optional<double> v) {
+    return v ? json(std::bit_cast<std::uint64_t>(*v)) : json();
+  };
   json own{{"times", json::array()},
            {"wrong", wrong_},
            {"elements", elements_},
@@ -145,8 +150,8 @@ void session::join(process_group& group) {
            {"wrong_at", {first_wrong_at_.first.fs, first_wrong_at_.second}},
            {"first", first_wrong_},
            {"output", first_output_ ? json(checksum::digest_of_part(0, *first_output_)) : json()},
-           {"least", output_min_ ? json(*output_min_) : json()},
-           {"most", output_max_ ? json(*output_max_) : json()}};
+           {"least", bits(output_min_)},
+           {"most", bits(output_max_)}};
   for (const sim_time t : times_) own["times"].push_back(t.fs);
   std::set<std::uint64_t> outputs;
   const std::vector<std::string> all = group.gather(own.dump());
@@ -168,7 +173,7 @@ void session::join(process_group& group) {
       std::tie(first_wrong_at_, first_wrong_) = std::tie(at, first);
     const auto limit = [&part](const char* name, std::optional<double>& own_limit, auto better) {
       if (part[name].is_null()) return;
-      const double v = part[name];
+      const auto v = std::bit_cast<double>(part[name].get<std::uint64_t>());
       own_limit = own_limit ? better(*own_limit, v) : v;
     };
     limit("least", output_min_, [](double a, double b) { return std::min(a, b); });

@@ -48,7 +48,8 @@ fault_text first_fault(const hw::fault_sink& faults, const comm::direction_namer
     own = {faults.at().value(), faults.instance(), to_string(f.status), f.message};
   }
   nlohmann::json first;
-  for (const std::string& text : group.gather(own.dump())) {
+  const std::string text_of_own = own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const std::string& text : group.gather(text_of_own)) {
     const auto part = nlohmann::json::parse(text);
     if (part.is_null()) continue;
     const auto key = [](const auto& f) {
@@ -71,8 +72,7 @@ void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_gro
   o.status = status;
   o.message = fmt::format(
       "at {:.3f} ns {} of {} PEs have not finished and {}; with --processes 1 the same run also reports who "
-      "waits for "
-      "whom",
+      "waits for whom",
       hw::now().ns(), all, run.members.members.size(), why);
 }
 
@@ -166,9 +166,8 @@ movement of_all(const movement& own, process_group& group) {
 end_of_run play(const prepared_run& run, host_side& hosts, const hw::fault_sink& faults, netlist::pod& pod,
                 run_observers& watching, const share& own, double bound_ns) {
   const config::sim_block& sim = run.machine.config.sim;
-  const movement_join together = [&own](const movement& m) {
-    return own.group != nullptr ? of_all(m, *own.group) : m;
-  };
+  movement_join together;
+  if (own.group != nullptr) together = [&own](const movement& m) { return of_all(m, *own.group); };
   watchdog dog(pod, picoseconds(sim.watchdog_us * 1'000'000),
                timing::longest_step(run.machine.topology, run.machine.config), together);
   const auto stuck = [&dog] { return dog.starved(hw::now()); };
@@ -215,16 +214,20 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   conclude(end, run, *hosts, faults, pod, watching.barriers().history(), own.group, o);
   if (end == end_of_run::finished) watching.check_credits(o);
   if (own.group == nullptr) report_flight(end, watching.flight(), pod, o);
-  watching.report(end, pod, o);
-  o.peak_rss_mib = peak_rss_mib();
   machine_totals totals = collect(run, pod, o);
-  if (own.group != nullptr) join(*own.group, run, o, totals, watching.hops());
+  if (own.group != nullptr) {
+    watching.report(end, pod, o);  // its rows are joined
+    o.peak_rss_mib = peak_rss_mib();
+    join(*own.group, run, o, totals, watching.hops());
+  }
   report_totals(run, totals, *hosts, watching.hops(), o);
   rate_against_bound(run, o);
   watching.barriers().report(*hosts, pod, o);
   o.health = health_rows(run, pod, own.group);
   o.faults = fault_rows(run, pod, own.group);
+  if (own.group == nullptr) watching.report(end, pod, o);
   watching.close_files(o);
+  o.peak_rss_mib = std::max(o.peak_rss_mib, peak_rss_mib());
   return o;
 }
 

@@ -20,22 +20,21 @@ std::optional<std::uint64_t> permitted_mappings() {
   return count;
 }
 
-std::optional<problem> find_lack_of_stacks(const config::population& machine,
+std::optional<problem> find_lack_of_stacks(std::uint64_t pes, std::uint64_t hosts,
                                            std::optional<std::uint64_t> permitted) {
-  const std::uint64_t pes = machine.pes().size();
-  const std::uint64_t threads = pes + machine.shape().sips;
+  const std::uint64_t threads = pes + hosts;
   const std::uint64_t needed = mappings_per_thread * threads + other_mappings;
   if (!permitted || needed <= *permitted) return std::nullopt;
   return problem{
       "vm.max_map_count",
       fmt::format("this system permits a process too few memory mappings for the stacks of {} PEs and "
                   "{} hosts",
-                  pes, machine.shape().sips),
+                  pes, hosts),
       fmt::format("{}", *permitted), fmt::format("{} (sysctl -w vm.max_map_count={})", needed, needed)};
 }
 
-void check_stacks(const config::population& machine) {
-  if (auto lack = find_lack_of_stacks(machine, permitted_mappings())) throw user_error(std::move(*lack));
+void check_stacks(std::uint64_t pes, std::uint64_t hosts) {
+  if (auto lack = find_lack_of_stacks(pes, hosts, permitted_mappings())) throw user_error(std::move(*lack));
 }
 
 }  // namespace diecast::platforms

@@ -14,11 +14,16 @@ namespace diecast::platforms {
 /// How many mappings a process may have (vm.max_map_count); nothing where the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> permitted_mappings();
 
-/// What is wrong when `permitted` are too few for the firmware of this machine's PEs and hosts.
-[[nodiscard]] std::optional<problem> find_lack_of_stacks(const config::population& machine,
+/// What is wrong when `permitted` are too few for the firmware of these PEs and hosts of one process.
+[[nodiscard]] std::optional<problem> find_lack_of_stacks(std::uint64_t pes, std::uint64_t hosts,
                                                          std::optional<std::uint64_t> permitted);
+/// Of a process that simulates all of a machine.
+[[nodiscard]] inline std::optional<problem> find_lack_of_stacks(const config::population& machine,
+                                                                std::optional<std::uint64_t> permitted) {
+  return find_lack_of_stacks(machine.pes().size(), machine.shape().sips, permitted);
+}
 
 /// Throws user_error when this system permits too few.
-void check_stacks(const config::population& machine);
+void check_stacks(std::uint64_t pes, std::uint64_t hosts);
 
 }  // namespace diecast::platforms

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <systemc>
+#include <utility>
 
 #include "hw/base/time.hpp"
 #include "models/types/time.hpp"
@@ -34,7 +36,7 @@ class start_agreement {
     }
     while (generation_ == mine) {
       sc_core::wait(agreed_);
-      if (generation_ == mine) go_on(decide);  // released: the first host here decides
+      if (generation_ == mine && released_ <= hw::now()) go_on(decide);  // the first host here decides
     }
     return start_;
   }
@@ -46,7 +48,10 @@ class start_agreement {
   // For several processes, between windows.
 
   /// Whether all hosts of all other processes wait: then the last one here need not ask.
-  void set_others_ready(bool ready) { others_ready_ = ready; }
+  void set_others_ready(bool ready) {
+    several_ = true;
+    others_ready_ = ready;
+  }
   /// Since when all hosts of this process wait; never() while one is still to come.
   [[nodiscard]] sim_time ready() const { return ready_; }
   /// When hosts of this process went on without asking, since the last call; never() when they did not.
@@ -54,15 +59,19 @@ class start_agreement {
   /// All hosts have come, the last one at `at`: those here go on then. Precondition: ready() <= at, at >=
   /// now.
   void release(sim_time at) {
-    released_ = true;
+    if (at < hw::now())
+      throw std::logic_error("hosts are to go on at an instant that their process has passed already");
+    released_ = at;
     ready_ = sim_time::never();
+    agreed_.cancel();  // of the start before, where nobody waits for it any more
     agreed_.notify(hw::to_sc(at - hw::now()));
   }
 
  private:
   void go_on(const std::function<sim_time()>& decide) {
-    if (!released_) decided_ = hw::now();
-    released_ = false;
+    if (released_ == sim_time::never()) decided_ = hw::now();
+    released_ = sim_time::never();
+    if (several_) others_ready_ = false;  // they wait for this start, not yet for the next
     arrived_ = 0;
     ready_ = sim_time::never();
     ++generation_;
@@ -72,8 +81,8 @@ class start_agreement {
   std::uint64_t hosts_;
   std::uint64_t arrived_{};
   std::uint64_t generation_{};
-  bool others_ready_{true}, released_{};
-  sim_time ready_{sim_time::never()}, decided_{sim_time::never()};
+  bool several_{}, others_ready_{true};
+  sim_time ready_{sim_time::never()}, decided_{sim_time::never()}, released_{sim_time::never()};
   sim_time start_;
   sc_core::sc_event agreed_{"agreed"};
 };

@@ -69,16 +69,20 @@ bool watchdog::kernels_run() const {
   return any;
 }
 
+/// Of one process alone without what starved() does not ask for: visits of all packets take long.
 movement watchdog::look() const {
-  return {watched() ? 1U : 0U, packets_move() ? 1U : 0U, kernels_run() ? 1U : 0U, moves(false), moves(true),
-          busy_until()};
+  const bool several = join_ != nullptr, polled = watched();
+  const auto moves_if = [&](bool is_polled) { return several || polled == is_polled ? moves(is_polled) : 0; };
+  return {polled ? 1U : 0U,        (several || polled) && packets_move() ? 1U : 0U,
+          kernels_run() ? 1U : 0U, moves_if(false),
+          moves_if(true),          busy_until()};
 }
 
 bool watchdog::starved(sim_time now) {
   if (now < next_look_) return false;
   constexpr std::uint64_t looks_per_patience = 4;
   next_look_ = now + sim_time{patience_.fs / looks_per_patience};
-  const movement all = join_(look());
+  const movement own = look(), all = join_ ? join_(own) : own;
   const bool polled = all.watched != 0;
   const std::uint64_t moves_now = polled ? all.moves_watched : all.moves;
   if (moves_now != moves_ || all.kernels_run == 0 || (polled && all.packets_move != 0)) moved_at_ = now;

@@ -21,16 +21,14 @@ struct movement {
       moves_watched{};  ///< sums of counters that only rise: of all, of those that polling leaves
   sim_time busy_until;
 };
-/// Of all processes, from what this one sees.
+/// Of all processes, from what this one sees; empty: there is no other.
 using movement_join = std::function<movement(const movement&)>;
 
 class watchdog {
  public:
   /// `patience`: time without movement after which a run is taken for a deadlock (sim.watchdog_us), but
   /// never less than twice the machine's longest step (timing::longest_step).
-  watchdog(
-      netlist::pod& pod, sim_time patience, sim_time longest_step,
-      movement_join join = [](const movement& own) { return own; })
+  watchdog(netlist::pod& pod, sim_time patience, sim_time longest_step, movement_join join = {})
       : pod_(pod), patience_(std::max(patience, longest_step * 2)), join_(std::move(join)) {}
 
   [[nodiscard]] sim_time patience() const { return patience_; }

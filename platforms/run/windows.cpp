@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 
 #include "hw/base/time.hpp"
@@ -47,16 +46,24 @@ windows::windows(process_group& group, const fabric::sip_partition& partition, c
       partition_(partition),
       run_(run),
       lookahead_(fabric::lookahead_of(run.machine.topology, run.machine.config, partition)),
-      outgoing_(partition.processes) {
-  std::set<std::uint32_t> neighbors;
-  for (const fabric::sip_link& l : run.machine.topology.sip_links()) {
-    if (partition.cuts(l) && partition.process_of[l.from.sip] == group.self())
-      neighbors.insert(partition.process_of[l.to.sip]);
-  }
-  group.set_neighbors({neighbors.begin(), neighbors.end()});
+      outgoing_(partition.processes) {}
+
+/// Messages pass through SIPs between their ends; critical_hops hears of both ends.
+void windows::find_neighbors(const analysis::critical_hops& hops) {
+  const auto add = [this](sip_id a, sip_id b) {
+    const std::uint32_t p = partition_.process_of[a.value], q = partition_.process_of[b.value];
+    if (p != q && p == group_.self()) neighbors_.insert(q);
+    if (p != q && q == group_.self()) neighbors_.insert(p);
+  };
+  for (const fabric::sip_link& l : run_.machine.topology.sip_links()) add({l.from.sip}, {l.to.sip});
+  hops.visit_paths(add);
+  group_.set_neighbors({neighbors_.begin(), neighbors_.end()});
 }
 
 void windows::send(std::uint32_t to, std::uint32_t channel, const std::vector<std::byte>& bytes) {
+  if (!neighbors_.contains(to))
+    throw std::logic_error(
+        fmt::format("process {} sends to process {}, which is no neighbor", group_.self(), to));
   append(outgoing_[to], mail_header{channel, static_cast<std::uint32_t>(bytes.size())});
   outgoing_[to].insert(outgoing_[to].end(), bytes.begin(), bytes.end());
 }
@@ -132,7 +139,9 @@ bool windows::start_hosts(const std::vector<process_state>& all, host_side& host
     return false;
   }
   hosts.agreement().set_others_ready(false);
-  if (waits(all[group_.self()])) hosts.agreement().release(at);
+  // One that has decided waits for the start behind that.
+  if (waits(all[group_.self()]) && all[group_.self()].started == sim_time::never())
+    hosts.agreement().release(at);
   return true;
 }
 
@@ -158,6 +167,7 @@ end_of_run windows::play(netlist::pod& pod, host_side& hosts, analysis::critical
   const config::sim_block& sim = run_.machine.config.sim;
   const sim_time limit = picoseconds(sim.limit_ms * 1'000'000'000);
   sim_time look;
+  find_neighbors(hops);
   hops.set_here([&pod](sip_id s) { return pod.has(s); });
   hosts.agreement().set_others_ready(false);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);

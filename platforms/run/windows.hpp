@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "hw/base/fault_sink.hpp"
@@ -41,6 +42,7 @@ class windows {
   [[nodiscard]] const window_counts& counts() const { return counts_; }
 
  private:
+  void find_neighbors(const analysis::critical_hops& hops);
   void send(std::uint32_t to, std::uint32_t channel, const std::vector<std::byte>& bytes);
   void exchange(netlist::pod& pod, analysis::critical_hops& hops);
   void deliver(const std::vector<std::byte>& mail, netlist::pod& pod, analysis::critical_hops& hops) const;
@@ -53,6 +55,7 @@ class windows {
   const fabric::sip_partition& partition_;
   const prepared_run& run_;
   sim_time lookahead_;
+  std::set<std::uint32_t> neighbors_;
   std::vector<std::vector<std::byte>> outgoing_;  ///< by process
   window_counts counts_;
 };

@@ -14,6 +14,13 @@ import harness
 
 POD4 = (*harness.SMALL, *harness.sets("pod.sips=4", "pod.topology=torus_2d"))
 RING5 = (*harness.SMALL, *harness.sets("pod.sips=5", "sip_link.latency_ns=30"))
+TREES = harness.sets("noc.multicast=true", "noc.reduce=true")
+# Messages pass through processes between those of their ends.
+FAR_JOBS = {
+    "all to all": (*POD4, "--collective", "all_to_all", "--ranks", "pe", "--bytes", "4KiB", "--iters", "2"),
+    "all to all in a ring": (*RING5, "--collective", "all_to_all", "--ranks", "pe", "--bytes", "10KiB"),
+    "trees": (*POD4, *TREES, "--set", "trace.path_events=0", "--algorithm", "in_network", "--ranks", "pe", "--bytes", "4KiB", "--iters", "2"),
+}
 JOBS = {
     "ring over PEs": (*POD4, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB"),
     "hierarchy": (*POD4, "--algorithm", "intercube", "--bytes", "8KiB", "--iters", "3", "--warmup", "1"),
@@ -74,6 +81,15 @@ class Processes(harness.Case):
             with self.subTest(name):
                 self.compare(job, ((2, "auto"), (3, "[[0],[2,3],[1]]")))
 
+    def test_results_where_messages_pass_through_other_processes(self):
+        for name, job in FAR_JOBS.items():
+            with self.subTest(name):
+                self.compare(job, ((4, "auto"),))
+
+    def test_a_program_keeps_its_name(self):
+        job = (*POD4, "--workload", harness.PROGRAMS / "chain_4.xml", "--ranks", "sip", "--bytes", "4KiB")
+        self.compare(job, ((2, "auto"),))
+
     @harness.exhaustive
     def test_results_of_many_jobs_and_partitions(self):
         for name, job in {**JOBS, **MORE_JOBS}.items():
@@ -103,6 +119,13 @@ class Processes(harness.Case):
         self.refused("--partition", "[[0,1],[1,2,3]]", name="names a SIP twice")
         done = self.run_pod(*POD4, "--collective", "barrier", "--processes", "2", expect=2)
         self.assertIn("barriers", done.stderr)
+        for flags in (("--estimate",), ("--check-config",), ("--print-map",), ("--dump-config",), ("--dump-install",),
+                      ("--progress", "on")):
+            self.refused(*flags, name=flags[0])
+        self.refused("--launcher", "no_such_launcher -n {n}", name="--launcher: starts the processes, and there is no such program")
+        fault = ("--partition", "[[0,2],[1,3]]", "--set", 'faults=[{"kind":"drop","where":"pod.sip0.sip_port_e"}]')
+        self.refused(*fault, name="act on a link between two processes (value pod.sip0.e")
+        self.refused(*fault, "--hide-faults", name="act on a link between two processes (expected --processes 1)")
         self.run_pod(*POD4, "--processes", "5", expect=2)
 
     def workers(self):
@@ -119,14 +142,18 @@ class Processes(harness.Case):
                 continue
         return found
 
+    @staticmethod
+    def cpu_s(pid):
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     LONG = (*POD4, "--algorithm", "intercube,ring_1d", "--bytes", "64KiB", "--iters", "20000", "--processes", "2", "--out", "out")
 
     def begun(self, *job):
         process = self.start(*self.command(*job), env={**os.environ, "DIECAST_TEST": str(os.getpid())})
         deadline = time.monotonic() + 60
-        while len(self.workers()) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(1)
+        while (len(self.workers()) < 2 or min(map(self.cpu_s, self.workers())) < 1) and time.monotonic() < deadline:
+            time.sleep(0.05)  # all simulate, however slowly they began
         self.assertEqual(len(self.workers()), 2, "workers")
         return process
 

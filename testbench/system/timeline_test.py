@@ -215,7 +215,8 @@ class Window(harness.Case):
             self.assertEqual([(t, int(v, 2)) for t, v in mine if t is not None and t > first], inside, path)
 
     def test_the_shipped_save_file_opens_on_signals_that_exist(self):
-        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1KiB", "--vcd", self.folder / "w.vcd")
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1KiB", "--vcd", self.folder / "w.vcd",
+                     *harness.sets("trace.vcd_credits=true"))
         widths = Vcd((self.folder / "w.vcd").read_text()).widths
         saved = (harness.ROOT / "platforms/waveforms/small_pod.gtkw").read_text().splitlines()
         shown = [line.partition("} ")[2] if line.startswith("+{") else line for line in saved]  # +{name shown} signal

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/machine_totals.hpp"
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "platforms/io/result_json.hpp"
-#include "platforms/run/machine_totals.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -98,7 +99,7 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
   own["hops"] = {hops.cube_hops(), hops.sip_hops(), hops.unmatched()};
   sums_of(totals, [&own](std::uint64_t v) { own["sums"].push_back(v); });
   maxima_of(totals, [&own](std::uint64_t v) { own["most"].push_back(v); });
-  const std::vector<std::string> all = group.gather(own.dump());
+  const std::vector<std::string> all = group.gather(own.dump(-1, ' ', false, json::error_handler_t::replace));
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
     const json part = json::parse(all[p]);
