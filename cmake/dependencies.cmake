@@ -20,8 +20,8 @@ macro(diecast_need_header var header apt)
   mark_as_advanced(${var})
 endmacro()
 
-diecast_need(Boost "libboost-dev libboost-program-options-dev libboost-context-dev libboost-iostreams-dev" 1.74
-             COMPONENTS program_options context iostreams)
+diecast_need(Boost "libboost-dev libboost-program-options-dev libboost-context-dev" 1.74
+             COMPONENTS program_options context)
 diecast_need(fmt libfmt-dev)
 diecast_need(nlohmann_json nlohmann-json3-dev)
 diecast_need(pugixml libpugixml-dev)

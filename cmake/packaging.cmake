@@ -92,7 +92,7 @@ diecast_package(diecast electronics "collective communication on multi-die AI ac
   DESCRIPTION "Simulates collectives on a pod of multi-die packages, in SystemC: times, waits and bottlenecks."
   RECOMMENDS "python3" SUGGESTS "libdiecast-dev, python3-matplotlib, python3-pandas, gtkwave")
 # What diecastConfig.cmake looks for.
-string(CONCAT diecast_libraries "libboost-context-dev, libboost-dev, libboost-iostreams-dev, libboost-program-options-dev, libfmt-dev, "
+string(CONCAT diecast_libraries "libboost-context-dev, libboost-dev,, libboost-program-options-dev, libfmt-dev, "
   "libpugixml-dev, libsystemc-dev, nlohmann-json3-dev, pkg-config")
 diecast_package(libdiecast-dev libdevel "headers and libraries to build platforms on Diecast"
   DESCRIPTION "Static libraries, headers and the CMake package diecast."

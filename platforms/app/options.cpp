@@ -106,7 +106,7 @@ po::options_description all_options() {
       {"write result.json, config.json, CSV files of links, queue pairs, waits, health and HBM channels, "
        "and critical_path.json to DIR",
        "write a waveform (VCD)", "instances of the waveform, e.g. 'pod.sip0.cube_0_0.*' (default: *)",
-       "write a timeline (Trace Event JSON, for Perfetto; .json.gz is compressed)",
+       "write a timeline (Trace Event JSON, for Perfetto)",
        "instances of the timeline, e.g. 'pod.sip0.cube_0_0*' (default: *)"}));
   d.add(other_options());
   return d;

@@ -103,8 +103,6 @@ bool is_own(const fs::path& file) {
   std::string text = text_of(file, longest);
   const auto starts = [&text](std::string_view head) { return text.starts_with(head); };
   if (std::any_of(anywhere.begin(), anywhere.end(), starts)) return true;
-  constexpr std::size_t gzip_header = 10;  // RFC 1952: then the comment, as no file name is given
-  if (starts("\x1f\x8b") && text.find(timeline_comment) == gzip_header) return true;
   const std::string name = file.filename().string();
   const beginning* const own = beginning_of(name);
   if (own == nullptr) return false;

@@ -9,8 +9,6 @@
 namespace diecast::platforms {
 
 inline constexpr std::string_view vcd_head = "$version Diecast $end\n";
-/// The comment in the header of a compressed timeline.
-inline constexpr std::string_view timeline_comment = "diecast timeline";
 inline constexpr std::string_view timeline_head =
     R"({"displayTimeUnit":"ns","otherData":{"version":"Diecast"},"traceEvents":[)";
 inline constexpr std::string_view record_head = "diecast.record/1\n";

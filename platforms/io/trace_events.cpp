@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/trace_events.hpp"
 
-#include <boost/iostreams/filter/gzip.hpp>
 #include <cerrno>
 #include <fmt/format.h>
 
@@ -39,19 +38,8 @@ std::string text_argument(std::string_view text) {
 trace_events::trace_events(std::string flag, std::string path)
     : flag_(std::move(flag)), path_(std::move(path)) {
   errno = 0;
-  sink_.open(path_, std::ios::binary);
-  if (!sink_) throw not_written(flag_ + ' ' + path_);
-  if (path_.ends_with(".gz")) {
-    namespace gzip = boost::iostreams::gzip;
-    file_.push(boost::iostreams::gzip_compressor({gzip::default_compression,
-                                                  gzip::deflated,
-                                                  gzip::default_window_bits,
-                                                  gzip::default_mem_level,
-                                                  gzip::default_strategy,
-                                                  {},
-                                                  std::string(timeline_comment)}));
-  }
-  file_.push(sink_);
+  file_.open(path_, std::ios::binary);
+  if (!file_) throw not_written(flag_ + ' ' + path_);
   file_ << timeline_head;
 }
 
@@ -115,10 +103,8 @@ void trace_events::flow(bool end_of_flow, track_id t, std::uint64_t number, sim_
 
 void trace_events::close() {
   file_ << "\n]}\n";
-  const bool written = file_.good();
-  file_.reset();  // writes what the filter holds
-  sink_.close();
-  if (!written || !sink_) throw not_finished(flag_ + ' ' + path_);
+  file_.close();
+  if (!file_) throw not_finished(flag_ + ' ' + path_);
 }
 
 }  // namespace diecast::platforms

@@ -3,7 +3,6 @@
 // instants, counters and flow arrows. Events go to the file as they come; viewers sort them by time.
 #pragma once
 
-#include <boost/iostreams/filtering_stream.hpp>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -25,8 +24,7 @@ class trace_events {
   /// One argument of an event: a name and a value that is already JSON (`text_argument` makes one of text).
   using arguments = std::vector<std::pair<std::string, std::string>>;
 
-  /// Creates the file, compressed when its name ends in .gz; throws output_error naming `flag` when that
-  /// fails.
+  /// Creates the file; throws output_error naming `flag` when that fails.
   trace_events(std::string flag, std::string path);
 
   void name_group(std::uint32_t group, const std::string& name, std::uint32_t order);
@@ -48,8 +46,7 @@ class trace_events {
   void end(const arguments& extra);
 
   std::string flag_, path_;
-  std::ofstream sink_;
-  boost::iostreams::filtering_ostream file_;  ///< into the sink
+  std::ofstream file_;
   bool any_{};
 };
 

@@ -4,7 +4,6 @@
 import collections
 import csv
 import decimal
-import gzip
 import json
 import math
 import os
@@ -52,25 +51,6 @@ class Timeline(harness.Case):
                     int(s["args"]["flits"])
         for link in self.rows(out / "links.csv"):
             self.assertEqual(flits[link["link"]] * FLIT_BYTES, int(link["bytes"]), link["link"])
-
-    def test_a_name_in_gz_is_compressed(self):
-        """The same events in less than a tenth of the bytes. Another run removes it from its folder, but no file of a user's."""
-        plain, packed = self.timeline("--bytes", "16KiB"), self.folder / "out" / "t.json.gz"
-        job = (*harness.SMALL, "--bytes", "16KiB", "--out", "out")
-        self.run_pod(*job, "--timeline", "out/t.json.gz")
-        self.assertEqual(Trace(gzip.decompress(packed.read_bytes()).decode()).slices, plain.slices)
-        self.assertLess(10 * packed.stat().st_size, (self.folder / "timeline.json").stat().st_size)
-        self.run_pod(*job)
-        self.assertFalse(packed.exists())
-        mine = gzip.compress(b"mine")
-        packed.write_bytes(mine)
-        self.run_pod(*job, expect=None)
-        self.assertEqual(packed.read_bytes(), mine)
-
-    def test_a_full_disk_is_told_of_a_compressed_one(self):
-        (self.folder / "full.json.gz").symlink_to("/dev/full")
-        done = self.run_pod(*harness.SMALL, "--bytes", "16KiB", "--timeline", "full.json.gz", expect=5)
-        self.assertIn("full.json.gz", done.stderr)
 
     def test_packets_beyond_a_number_are_left_out_with_a_note(self):
         """All else stays."""
