@@ -40,7 +40,9 @@ std::string read_input(std::size_t bytes) {
 std::string read_job() {
   std::string length;
   for (std::string digit; (digit = read_input(1)) != "\n";) length += digit;
-  return read_input(config::parse_count(length).value_or(0));
+  const auto bytes = config::parse_count(length);
+  if (!bytes) throw std::runtime_error("no job on standard input; diecast-pod --processes sends one");
+  return read_input(*bytes);
 }
 
 /// A byte on standard input asks to end with what there is. Its end says that nobody waits for a result.

@@ -327,7 +327,9 @@ block_table trace_table() {
       .text(&b::timeline_scope, "timeline_scope", "[!-~]+",
             "Glob over instance paths: whose tracks go into the timeline.", assumption)
       .count(&b::timeline_packets, "timeline_packets", "", 0, 1'000'000'000,
-             "Packets on links that the timeline draws; later ones are left out, with a note.", assumption)
+             "Packets on links that the timeline draws; later ones are left out, which an instant in the "
+             "timeline marks.",
+             assumption)
       .count(&b::path_events, "path_events", "events", 0, 1'000'000'000,
              "Events of a launch kept for its critical path; a launch with more has none, with a note. 0: "
              "never kept.",

@@ -31,7 +31,7 @@ class run_fingerprint {
  public:
   void add(const instance_fingerprint& f);
   void add_bytes(std::string_view path, std::span<const std::byte> bytes);
-  /// Of other instances: what their sum() is.
+  /// Adds the sum() of a fingerprint of other instances.
   void add_sum(std::uint64_t sum) { sum_ += sum; }
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
   /// Sixteen hexadecimal digits.

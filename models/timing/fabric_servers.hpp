@@ -19,7 +19,7 @@ class fabric_servers {
 
   /// From the first flit at the network interface of `from` to the last flit at the terminal `to`.
   [[nodiscard]] const transfer_route& route(const abi::node_address& from, const abi::node_address& to);
-  /// The same, with a server in front of it or behind it (a memory's).
+  /// route(from, to) with the server of a memory in front of it (route_from) or behind it (route_to).
   [[nodiscard]] const transfer_route& route_from(std::uint32_t server, const abi::node_address& from,
                                                  const abi::node_address& to);
   [[nodiscard]] const transfer_route& route_to(const abi::node_address& from, const abi::node_address& to,

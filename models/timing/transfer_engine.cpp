@@ -44,7 +44,6 @@ void transfer_engine::start(const transfer_route& route, const transfer_shape& s
   t.user = user;
   t.head = head.ns();
   t.tail = std::max(tail, head).ns();
-  t.used = true;
   t.last_packets = last_packets;
   for (const route_stage& s : route) packet_hops_ += s.between_dies || s.begins_die ? 0 : shape.packets;
   events_.put(head, first_kind_ + join, id);
@@ -53,7 +52,6 @@ void transfer_engine::start(const transfer_route& route, const transfer_shape& s
 void transfer_engine::close_if_over(std::uint32_t id) {
   transfer& t = transfers_by_id_[id];
   if (!t.finished || (t.last_packets > 0 && !t.has_left)) return;
-  t.used = false;
   for (std::uint32_t i = 0; i < t.route->size(); ++i) {
     for (entry& e : servers_[(*t.route)[i].server].entries) {
       if (e.transfer == id) e.transfer = UINT32_MAX;
@@ -164,8 +162,8 @@ void transfer_engine::drain(server& s, double now) {
   s.entries.resize(kept);
 }
 
-/// Ends of all entries when turns go round the queues from `now` on: by the time a queue has done an amount
-/// of work, every other queue has done as much, or all it has.
+/// Sets the ends of all entries as if their queues took turns, a packet each, from `now` on. A queue with W
+/// ns of work is done after its W and, for each other queue, the smaller of W and that queue's work.
 void transfer_engine::share(server& s, double now) {
   queues_.clear();
   totals_.clear();

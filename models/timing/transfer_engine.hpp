@@ -97,7 +97,6 @@ class transfer_engine {
     double tail_path{};         ///< latency that the tail has had up to `next`
     std::vector<double> ends;   ///< by stage: when its server is done with it
     std::vector<double> paths;  ///< by stage: tail_path behind its server
-    bool used{};
     std::uint32_t last_packets{};
     bool has_left{};
     bool finished{};

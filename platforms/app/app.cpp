@@ -225,7 +225,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   for (platforms::run_point& p : points) {
     p.vcd = o.vcd;
     p.timeline = o.timeline;
-    p.critical_path = !o.out.empty() && o.on.processes == 1;  // one process must hear of every event
+    p.critical_path = !o.out.empty() && o.parallel.processes == 1;  // one process must hear of every event
     p.waits = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
     p.tell_faults = !o.hide_faults;
@@ -307,17 +307,17 @@ class reporter {
 /// What a job of several processes needs is there for all runs.
 void check_several(const registries& tables, const options& o,
                    const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
-  if (o.on.processes == 1) return;
+  if (o.parallel.processes == 1) return;
   if (tables.platform.name != pod_platform().name) {
     throw user_error(problem{"--processes", "the processes know the kernels of diecast-pod alone",
-                             std::to_string(o.on.processes), "diecast-pod, or --processes 1"});
+                             std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
   }
-  for (const auto& r : runs) platforms::check_processes(*r, o.on);
+  for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
 }
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
-  if (const auto& all = machine.topology.population(); !o.dump_install && o.on.processes == 1)
+  if (const auto& all = machine.topology.population(); !o.dump_install && o.parallel.processes == 1)
     platforms::check_stacks(all.pes().size(), all.shape().sips);
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
@@ -345,8 +345,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     const auto& r = runs[i];
     const auto simulate = [&] {
       return platforms::run_in_child([&] {
-        return o.on.processes > 1 ? platforms::run_on_processes(machine, *r, o.on)
-                                  : platforms::simulate(*r, tables);
+        return o.parallel.processes > 1 ? platforms::run_on_processes(machine, *r, o.parallel)
+                                        : platforms::simulate(*r, tables);
       });
     };
     run_outcome outcome = simulate();
@@ -361,7 +361,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   return report.finish();
 }
 
-/// Of all algorithms where none is named. Exit code 2 where none can run.
+/// Prints the estimates of the algorithms named, or of all where none is. Exit code 2 where none can run.
 int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
                     char** argv) {
   if (o.collective == "barrier") {

@@ -175,23 +175,23 @@ void read_run(flag_reader& r, options& o) {
   }
 }
 
-/// What one process alone can do is refused by its flag.
+/// Flags that need the whole pod in one process are refused with several.
 void read_processes(flag_reader& r, options& o) {
   r.with("processes", [&](const std::string& f, const std::string& v) {
-    o.on.processes = static_cast<std::uint32_t>(config::count_argument(f, v, 1, 1024));
+    o.parallel.processes = static_cast<std::uint32_t>(config::count_argument(f, v, 1, 1024));
   });
   r.with("partition", [&](const std::string& f, const std::string& v) {
     static const std::regex lists("\\[\\[[0-9]+(,[0-9]+)*\\](,\\[[0-9]+(,[0-9]+)*\\])*\\]");
     if (v != "auto" && !std::regex_match(v, lists))
       throw user_error(problem{f, "is no list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
-    o.on.partition = v;
+    o.parallel.partition = v;
   });
-  r.with("launcher", [&](const std::string&, const std::string& v) { o.on.launcher = v; });
+  r.with("launcher", [&](const std::string&, const std::string& v) { o.parallel.launcher = v; });
   for (const char* name : {"partition", "launcher"}) {
-    if (r.flag(name) && o.on.processes == 1)
+    if (r.flag(name) && o.parallel.processes == 1)
       r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
   }
-  if (o.on.processes == 1) return;
+  if (o.parallel.processes == 1) return;
   for (const char* name :
        {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate", "jitter", "diagnose"}) {
     if (r.flag(name))

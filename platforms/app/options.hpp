@@ -38,7 +38,7 @@ struct options : common_options {
   std::uint64_t jitter_runs{};             ///< 0: without --jitter
   std::optional<std::uint64_t> jitter_ns;  ///< empty: ccl.jitter_ns
   std::vector<std::string> run_flags;      ///< "--bytes" and the like: those that were given of what to run
-  platforms::process_options on;           ///< --processes, --partition and --launcher
+  platforms::process_options parallel;     ///< --processes, --partition and --launcher
   bool double_run{};
   bool diagnose{};
   bool estimate{};

@@ -20,7 +20,7 @@ class mpi_group final : public platforms::process_group {
   [[nodiscard]] std::string broadcast(std::string text) const;
   /// Name of the host of this process.
   [[nodiscard]] static std::string host();
-  /// After the last call of all others, in every process.
+  /// Finalizes MPI: the last call in every process.
   void finish();
   /// Ends all processes of the job.
   [[noreturn]] static void abort(int code);

@@ -64,7 +64,7 @@ class pod : public sc_core::sc_module {
   pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of);
   ~pod() override;
 
-  /// Those that this process has, in the order of their numbers.
+  /// The SIPs that this process simulates, in the order of their numbers.
   [[nodiscard]] const std::vector<std::unique_ptr<sip>>& sips() const { return sips_; }
   [[nodiscard]] bool has(sip_id id) const { return place_[id.value] != absent; }
   /// Precondition: has(id).

@@ -60,7 +60,7 @@ sending_end sending_end_of(const Adapter& a) {
   return {a.statistics().packets, a.sender().seen()};
 }
 
-/// Of all SIP links, by index: far ends may be in other processes.
+/// Sending ends of all SIP links, by index of the link, those in other processes included.
 std::map<std::uint32_t, sending_end> sending_ends(netlist::pod& pod, process_group* group) {
   std::map<std::uint32_t, sending_end> ends;
   std::string own;

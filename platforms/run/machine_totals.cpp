@@ -53,7 +53,7 @@ void maxima_of(machine_totals& t, Visit visit) {
   for (std::uint64_t* const most : {&t.trees, &t.tree_most_bytes, &t.tag_most_slots}) visit(*most);
 }
 
-/// Of a path that names one: "pod.sip12.cube_0_0". What begins otherwise comes first.
+/// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
 std::uint64_t sip_in(const std::string& path) {
   constexpr std::string_view before = "pod.sip";
   return path.starts_with(before) ? std::strtoull(path.c_str() + before.size(), nullptr, 10) : 0;

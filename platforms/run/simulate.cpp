@@ -39,7 +39,8 @@ struct share {
   std::uint64_t count{};   ///< of SIPs
 };
 
-/// Of several processes: the earliest fault in time, of several at an instant that of the lowest path.
+/// The fault that ends a run of several processes: the earliest; of several at one instant, that of the
+/// lowest path.
 fault_text first_fault(const hw::fault_sink& faults, const comm::direction_namer& names,
                        process_group& group) {
   nlohmann::json own;

@@ -17,7 +17,7 @@ namespace diecast::platforms {
 /// What is wrong when `permitted` are too few for the firmware of these PEs and hosts of one process.
 [[nodiscard]] std::optional<problem> find_lack_of_stacks(std::uint64_t pes, std::uint64_t hosts,
                                                          std::optional<std::uint64_t> permitted);
-/// Of a process that simulates all of a machine.
+/// What is wrong when one process is to simulate all PEs and hosts of `machine`.
 [[nodiscard]] inline std::optional<problem> find_lack_of_stacks(const config::population& machine,
                                                                 std::optional<std::uint64_t> permitted) {
   return find_lack_of_stacks(machine.pes().size(), machine.shape().sips, permitted);

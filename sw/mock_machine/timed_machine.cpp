@@ -2,7 +2,6 @@
 #include "sw/mock_machine/timed_machine.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 
 #include "models/analysis/wait_for.hpp"
@@ -100,8 +99,7 @@ std::string not_estimated(const comm::install_plan& plan, const kernel_entry& ke
 }
 
 timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                        const kernel_entry& kernel, const argument_context& launch,
-                        const timed_limits& limits) {
+                        const kernel_entry& kernel, const argument_context& launch) {
   timed_machine machine{topology, launch.config};
   for (std::uint32_t s = 0; s < machine.shape.sips; ++s) {
     timed_host host{sip_id{s}, machine};
@@ -109,12 +107,9 @@ timed_outcome run_timed(const fabric::topology& topology, const comm::install_pl
   }
   machine.start(kernel, launch);
   timed_outcome o;
-  for (; machine.events.next() < limits.until && o.events < limits.events; ++o.events)
-    machine.dma.handle(machine.events.take());
+  while (!machine.events.empty()) machine.dma.handle(machine.events.take());
   o.finished = std::all_of(machine.pes.begin(), machine.pes.end(), [](const auto& pe) { return pe->idle(); });
-  if (!o.finished)
-    o.why_not = machine.events.empty() ? machine.who_waits()
-                                       : fmt::format("not done at {} ns", machine.events.now().ns());
+  if (!o.finished) o.why_not = machine.who_waits();
   for (const auto& pe : machine.pes) o.time_ns = std::max(o.time_ns, pe->ended().ns());
   o.messages = machine.dma.messages();
   o.packet_hops = machine.dma.packet_hops();
