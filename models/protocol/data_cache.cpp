@@ -8,10 +8,10 @@ namespace diecast::protocol {
 
 data_cache::data_cache(std::uint64_t sets, std::uint64_t ways) : sets_(sets), ways_(ways) {
   if (sets == 0 || ways == 0) throw std::invalid_argument("data cache: a cache has sets and ways");
-  lines_.resize(static_cast<std::size_t>(sets * ways));
 }
 
 const data_cache::line* data_cache::find(abi::address at) const {
+  if (lines_.empty()) return nullptr;
   const abi::address wanted = line_of(at);
   const std::size_t first = first_way(wanted);
   for (std::size_t i = first; i < first + ways_; ++i) {
@@ -21,6 +21,7 @@ const data_cache::line* data_cache::find(abi::address at) const {
 }
 
 data_cache::way* data_cache::lookup(abi::address at) {
+  if (lines_.empty()) return nullptr;
   const abi::address wanted = line_of(at);
   const std::size_t first = first_way(wanted);
   for (std::size_t i = first; i < first + ways_; ++i) {
@@ -49,6 +50,7 @@ void data_cache::write(abi::address at, std::span<const std::byte> in) {
 
 std::optional<data_cache::line> data_cache::fill(abi::address at, const line_bytes& bytes) {
   if (lookup(at) != nullptr) throw std::logic_error("data cache: a line is filled twice");
+  if (lines_.empty()) lines_.resize(static_cast<std::size_t>(sets_ * ways_));
   const auto first = lines_.begin() + static_cast<std::ptrdiff_t>(first_way(line_of(at)));
   const auto last = first + static_cast<std::ptrdiff_t>(ways_);
   const auto age = [](const way& w) { return w.valid ? w.used : 0; };

@@ -66,7 +66,7 @@ class data_cache {
 
   std::uint64_t sets_;
   std::uint64_t ways_;
-  std::vector<way> lines_;
+  std::vector<way> lines_;  ///< none before the first fill: most PEs of a large machine never cache
   std::uint64_t stamp_{};
 };
 

@@ -27,8 +27,6 @@ void set_bit(std::uint64_t& mask, std::uint32_t bank, bool on) {
 dram_scheduler::dram_scheduler(const dram_parameters& p)
     : p_(p), state_(p), lost_(p), pcs_(p.pseudo_channels), refresh_round_(p.sids) {
   for (pc_slot& c : pcs_) c.banks.resize(p.banks_per_pc());
-  nodes_.resize(std::size_t{p.read_queue} + p.write_queue + p.banks());
-  for (std::size_t n = nodes_.size(); n > 0; --n) free_nodes_.push_back(static_cast<index>(n - 1));
   if (p.refresh == config::hbm_refresh::all_bank) next_refresh_ = p.refi;
   if (p.refresh == config::hbm_refresh::per_bank) next_refresh_ = refresh_due_ = p.refi_bank;
 }
@@ -112,6 +110,10 @@ void dram_scheduler::mark_hazard(const dram_burst& b, std::uint32_t bank) {
 }
 
 dram_scheduler::index dram_scheduler::allocate() {
+  if (free_nodes_.empty()) {  // most channels of a large machine never wait for this many
+    nodes_.emplace_back();
+    return static_cast<index>(nodes_.size() - 1);
+  }
   const index n = free_nodes_.back();
   free_nodes_.pop_back();
   return n;

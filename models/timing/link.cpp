@@ -72,7 +72,8 @@ double frame_error_rate(double ber, std::uint64_t bits) {
 std::uint64_t poisson_quantile(double mean, double tail) {
   if (mean <= 0.0) return 0;
   using in_double = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-  const boost::math::poisson_distribution<double, in_double> errors(mean);  // long double fails under Valgrind
+  const boost::math::poisson_distribution<double, in_double> errors(
+      mean);  // long double fails under Valgrind
   std::uint64_t n = 0;
   while (cdf(complement(errors, static_cast<double>(n))) >= tail) ++n;
   return n;

@@ -9,8 +9,8 @@
 namespace diecast::diagnose {
 namespace {
 
-// Boost.Math computes a double's function in long double unless told otherwise, and fills its tables when the program
-// starts; under Valgrind, whose long double has 64 bits, that overflows and ends every run.
+// Boost.Math computes a double's function in long double unless told otherwise, and fills its tables when the
+// program starts; under Valgrind, whose long double has 64 bits, that overflows and ends every run.
 using in_double = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 
 }  // namespace
