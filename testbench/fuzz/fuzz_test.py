@@ -78,14 +78,18 @@ def fuzz(name, seconds):
             shutil.copy(file, shipped)
         dictionary = pathlib.Path(folder, "words")
         dictionary.write_text(words_of(sorted(ROOT.glob(CONFIGS[0])) if name == "set" else files))
-        done = run_target(binary, seconds, [CORPUS / name, shipped], BUILD / "crashes", f"-dict={dictionary}")
+        known = [f"-dict={dictionary}"] if dictionary.stat().st_size else []  # libFuzzer refuses an empty dictionary
+        done = run_target(binary, seconds, [CORPUS / name, shipped], BUILD / "crashes", *known)
     print("\n".join(done.stderr.splitlines()[-40:]))
-    runs = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+    runs, added = (re.search(rf"{count}: +(\d+)", done.stderr) for count in ("number_of_executed_units", "new_units_added"))
     if done.returncode != 0:
         print(f"fuzz/{name} failed; input: {crash_of(done)}\nrepeat: {binary} {crash_of(done)}")
         return 1
     if runs is None or int(runs[1]) < LEAST_RUNS_S * seconds:
         print(f"fuzz/{name}: {runs and runs[1]} inputs in {seconds} s; expected {LEAST_RUNS_S} a second")
+        return 1
+    if added is None or added[1] == "0":
+        print(f"fuzz/{name}: no input reached code that the corpus does not; is each input read?")
         return 1
     return 0
 
