@@ -37,6 +37,7 @@
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/choose.hpp"
+#include "platforms/run/explain.hpp"
 #include "platforms/run/fault_rows.hpp"
 #include "platforms/run/isolate.hpp"
 #include "platforms/run/jitter.hpp"
@@ -354,6 +355,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     reproduce.look_at(i, outcome, simulate);               // a second run has no times of streams alone
     if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
     if (o.jitter_runs > 0) platforms::add_jitter(*r, tables, outcome);
+    if (o.explain) platforms::add_explanation(*r, tables, outcome);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }

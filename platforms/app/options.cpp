@@ -47,6 +47,10 @@ po::options_description collective_options() {
       "data", argument("exact|rank_plus_one"),
       "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)")(
       "no-data", "simulate times only: store no payload, verify nothing")(
+      "explain",
+      "run the job again on machines without one cause of time after the other (some 25 runs): shares of the "
+      "bound, "
+      "firmware, DMA start, slots, latency, headers and contention, which add up to the time")(
       "estimate",
       "simulate nothing: for each algorithm and size the bound, the expected time and what a run would cost "
       "(default of --algorithm: all)");
@@ -162,9 +166,14 @@ void read_run(flag_reader& r, options& o) {
       r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
              "one of the two flags"});
   }
+  o.explain = r.flag("explain");
+  for (const char* other : {"diagnose", "dump-install"}) {
+    if (o.explain && r.flag(other))
+      r.add({"--explain", fmt::format("--{} reports no time to explain", other), "", "one of the two flags"});
+  }
   o.estimate = r.flag("estimate");
   for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
-                            "dump-install", "out", "vcd", "timeline", "isolate"}) {
+                            "dump-install", "out", "vcd", "timeline", "isolate", "explain"}) {
     if (o.estimate && r.flag(other))
       r.add({"--estimate", fmt::format("nothing is run that --{} could apply to", other), "",
              "one of the two flags"});
@@ -192,8 +201,8 @@ void read_processes(flag_reader& r, options& o) {
       r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
   }
   if (o.parallel.processes == 1) return;
-  for (const char* name :
-       {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate", "jitter", "diagnose"}) {
+  for (const char* name : {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate",
+                           "jitter", "explain", "diagnose"}) {
     if (r.flag(name))
       r.add(
           {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});

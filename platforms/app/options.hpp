@@ -41,6 +41,7 @@ struct options : common_options {
   platforms::process_options parallel;     ///< --processes, --partition and --launcher
   bool double_run{};
   bool diagnose{};
+  bool explain{};
   bool estimate{};
   std::string record;  ///< file to write
   std::string verify;  ///< file to compare with

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/result_json.hpp"
 
+#include "platforms/io/explain_text.hpp"
 #include "platforms/io/result_envelope.hpp"
 #include "platforms/io/workload_result.hpp"
 
@@ -73,6 +74,7 @@ json run_json(const run_outcome& o) {
          {"notes", o.notes},
          {"status", to_string(o.status)}};
   if (o.jitter) write_jitter(*o.jitter, j);
+  if (o.why) j["explanation"] = explanation_json(*o.why);
   if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
   if (!o.faults.empty()) j["faults_met"] = faults_json(o.faults);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "platforms/io/explain_text.hpp"
 #include "platforms/io/workload_result.hpp"
 
 namespace diecast::platforms {
@@ -141,6 +142,7 @@ std::string result_table::row(const run_outcome& o) {
   for (const column* c : columns_) cells.push_back(c->text(o));
   text += table_.row(cells) + workload_table(o);
   if (is_choice(o.algorithm_reason)) text += wrapped("    why: " + o.algorithm_reason, 9);
+  if (o.why) text += explanation_text(o);
   for (const auto& note : o.notes) text += wrapped("    note: " + note, 10);
   return text;
 }

@@ -141,6 +141,19 @@ struct jitter_times {
   std::vector<double> times_ns, delays_ns;  ///< delays: the largest of each draw
 };
 
+/// What the time above the bound is owed to, platforms/run/explain.hpp. bound, parts and rest add up to the
+/// time.
+struct time_part {
+  std::string cause, detail;
+  std::vector<std::string> keys;  ///< that would make it less
+  double time_ns{};
+};
+struct explanation {
+  double time_ns{}, bound_ns{};
+  std::vector<time_part> parts;
+  double rest_ns{};  ///< no removal saves it: rounds and bytes beyond the bound, waits of PEs for each other
+};
+
 /// Named numbers in a fixed order; the unit is part of the name.
 using statistics = std::vector<std::pair<std::string, double>>;
 
@@ -174,6 +187,7 @@ struct run_outcome {
   std::string fingerprint;
   std::string data_fingerprint;  ///< of the results alone, whenever they came
   std::optional<jitter_times> jitter;
+  std::optional<explanation> why;  ///< of --explain
   statistics stats;
   statistics energy;  ///< pJ by part, of all launches, and what follows from them
   std::vector<std::string> notes;
