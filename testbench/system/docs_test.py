@@ -25,6 +25,16 @@ def script(name):
 run_docs, docs = script("run_docs"), script("docs")
 
 
+WRITTEN_BY_SCRIPTS = re.compile(r"<!-- (\w+):? begin.*?-->.*?<!-- \1:? end -->|<!-- ([\w-]+) -->.*?<!-- /\2 -->", re.DOTALL)
+
+
+def counted(text):
+    """The words of a page that people wrote, and those of them that are neither in a table nor in a block of code."""
+    text = re.sub(r"(^```sh\n.*?^```\n+)```text\n.*?^```$", r"\1", WRITTEN_BY_SCRIPTS.sub("", text), flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"<!--.*?-->|^ *\|.*?$", "", run_docs.BLOCK.sub("", text), flags=re.DOTALL | re.MULTILINE)
+    return len(text.split()), len(prose.split())
+
+
 def plan_source():
     return (harness.ROOT / "models" / "comm" / "install_plan.cpp").read_text()
 
@@ -83,14 +93,18 @@ class Links(unittest.TestCase):
             text = (harness.ROOT / "docs" / name).read_text()
             self.assertEqual(re.findall(r"scripts/build(?! release \w)", re.sub("scripts/build_separately", "", text)), [], name)
 
-    def test_pages_use_the_words_of_the_glossary(self):
-        """Words that only this project understood do not come back. Pages that the binary prints follow the code."""
-        private = re.compile(r"\b(doctor|patients?|laborator\w+|strands?|timetables?|laps?|settles?d?|remed\w+|wakes? up|"
-                             r"looked at|looks at|in vain)\b", re.IGNORECASE)
-        written = [p for p in {*run_docs.all_pages(), *harness.ROOT.glob("*.md")}
-                   if str(p.relative_to(harness.ROOT)) not in docs.GENERATED]
-        found = [f"{p.relative_to(harness.ROOT)}: {m[0]}" for p in written for m in private.finditer(p.read_text())]
-        self.assertEqual(sorted(found), [])
+    def test_pages_are_short_and_begin_with_their_question(self):
+        """At most 1,500 words of prose each, 45,000 in all; not counted is what a binary, script or command printed."""
+        self.assertEqual(counted("A.\n\n<!-- x begin -->\n| 1 |\n<!-- x end -->\n\n```sh\ny\n```\n\n```text\nz\n```\n\n| b |\n"), (7, 1))
+        pages = {p: p.read_text() for p in run_docs.all_pages() if str(p.relative_to(harness.ROOT)) not in docs.GENERATED}
+        decisions = [text for page, text in pages.items() if page.parent.name == "adr"]
+        others = {page: text for page, text in pages.items() if page.parent.name != "adr"}
+        self.assertLessEqual(sum(counted(text)[0] for text in others.values()), 45_000)
+        self.assertLessEqual(sum(len(text.split()) for text in decisions), 15_000)
+        self.assertLessEqual(len((harness.ROOT / "CHANGELOG.md").read_text().split()), 1_000)
+        self.assertEqual([p.name for p, text in others.items() if counted(text)[1] > 1_500], [])
+        first = {p.name: text.split("\n\n")[1] for p, text in others.items() if p != harness.ROOT / "README.md"}
+        self.assertEqual([name for name, paragraph in first.items() if "?" not in paragraph], [])
 
     def test_the_changelog_ends_at_the_version(self):
         version = re.search(r"project\(diecast VERSION ([\d.]+)", (harness.ROOT / "CMakeLists.txt").read_text())[1]
