@@ -56,9 +56,9 @@ class agenda : public sc_core::sc_module {
   std::vector<alarm*> alarms_;
   std::array<alarm*, slots> wheel_{};                 ///< by slot modulo slots: the first of a list
   std::array<std::uint64_t, slots / 64> occupied_{};  ///< a bit per slot
-  std::uint64_t present_slot_{};                      ///< of the last call; the wheel begins here
+  std::uint64_t present_slot_{};                      ///< slot of the last call; the wheel begins here
   std::vector<alarm*> heap_;
-  std::vector<alarm*> due_;  ///< of the present instant, while they are called
+  std::vector<alarm*> due_;  ///< alarms of the present instant, while they are called
   sc_core::sc_event wake_{"wake"};
   sim_time armed_{sim_time::never()};
   bool calling_{};

@@ -108,7 +108,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   fabric_out out_;
   fabric_in in_;
   std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;
-  std::array<std::uint32_t, abi::traffic_classes> room_;  ///< of the NoC's buffer of a VC, in flits
+  std::array<std::uint32_t, abi::traffic_classes> room_;  ///< room in the NoC's buffer of a VC, in flits
   std::vector<std::uint32_t> credits_;                    ///< by VC, usable now
   std::vector<returning_credit> returning_;               ///< usable later; few, in any order
   std::vector<arrival> arrivals_;                         ///< a heap, earliest tail in front

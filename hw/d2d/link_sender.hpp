@@ -23,7 +23,7 @@ struct link_parameters {
   std::uint32_t lanes{};
   timing::line_parameters line;
   std::uint64_t seed{};
-  std::string path;                    ///< of the sending end: key of its bit errors
+  std::string path;                    ///< instance path of the sending end; keys its bit errors
   double pj_per_bit{};                 ///< on the wire
   config::packet_checksum checksum{};  ///< that packets of messages carry
   std::uint64_t ni_in_cycles{};
@@ -44,7 +44,7 @@ struct link_parameters {
 struct link_counters {
   std::uint64_t evaluations{};  ///< packets chosen, and once more each that waited for credits
   std::uint64_t packets{};
-  std::uint64_t payload_bytes{};  ///< of packets, without their header flits
+  std::uint64_t payload_bytes{};  ///< bytes of packets without their header flits
   sim_time credit_stall;          ///< idle although a packet was ready, for want of credits
 };
 

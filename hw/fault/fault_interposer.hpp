@@ -18,10 +18,10 @@ namespace diecast::hw {
 /// What an interposer is built with.
 struct fault_place {
   std::vector<config::placed_fault> faults;
-  std::string path;    ///< of the place: keys its draws
-  std::string name;    ///< of the link or block whose faults they are, for people
-  sim_time flit_time;  ///< of one flit on this link
-  sim_time cycle;      ///< of the NoC: what a wall costs at least
+  std::string path;    ///< instance path; keys the random draws of this place
+  std::string name;    ///< name of the link or block in messages
+  sim_time flit_time;  ///< time of a flit on this link
+  sim_time cycle;      ///< NoC clock: the least latency of an interface
 };
 
 class fault_interposer : public sc_core::sc_module, private fabric_receiver, private credit_receiver {

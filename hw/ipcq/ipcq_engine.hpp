@@ -88,7 +88,7 @@ class ipcq_engine : public sc_core::sc_module,
     work_kind what{};
     std::uint32_t value{};  ///< queue pair or count
     abi::register_offset reg{};
-    std::uint64_t content{};  ///< of the register
+    std::uint64_t content{};  ///< register content
     abi::ipcq_fields fields;
     protocol::send_request message;
     protocol::credit_request credit;
@@ -120,7 +120,7 @@ class ipcq_engine : public sc_core::sc_module,
   timed_queue<work> work_{*this, [this] { act(); }};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
-  std::array<std::uint64_t, work_kinds> sequence_{};  ///< of each kind
+  std::array<std::uint64_t, work_kinds> sequence_{};  ///< by kind of work
   protocol::copy_port copies_;
   events::instance_fingerprint fingerprint_;
   sim_time kernel_start_;

@@ -65,7 +65,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   struct request {
     tlm::tlm_generic_payload* payload{};
     std::uint64_t sequence{};
-    sc_core::sc_event* blocking{};  ///< of a b_transport caller
+    sc_core::sc_event* blocking{};  ///< event that wakes a b_transport caller
     bool queued{};
   };
 

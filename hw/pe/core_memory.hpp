@@ -21,7 +21,7 @@ class core_memory {
   struct counters {
     std::uint64_t loads{};          ///< cacheable
     std::uint64_t stores{};         ///< cacheable
-    std::uint64_t hits{};           ///< of both
+    std::uint64_t hits{};           ///< hits of loads and stores together
     std::uint64_t line_fills{};     ///< lines fetched
     std::uint64_t write_backs{};    ///< lines written, evicted ones included
     std::uint64_t evictions{};      ///< dirty lines that left for another

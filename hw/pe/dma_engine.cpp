@@ -184,7 +184,7 @@ std::size_t dma_engine::next_job(port which) const {
   const auto& queue = jobs_[ipcq_port];
   std::array<std::uint16_t, config::most_dma_channels> taken{};
   std::size_t channels = 0;
-  std::size_t first = 0, after = queue.size();  // of the lowest queue pair, and of the lowest beyond the last
+  std::size_t first = 0, after = queue.size();  // lowest queue pair, and lowest one beyond the last served
   for (std::size_t i = 0; i < queue.size() && queue[i].ready <= now(); ++i) {
     const std::uint16_t qp = queue[i].message.qp;
     const auto end = taken.begin() + static_cast<std::ptrdiff_t>(channels);

@@ -114,7 +114,7 @@ class dma_engine : public sc_core::sc_module,
     std::uint64_t sequence{};
     packet_ptr p;
     std::uint8_t vc{};  ///< buffer to release, for received packets
-    bool last{};        ///< of its message or copy
+    bool last{};        ///< last packet of its message or copy
     std::uint16_t qp{};
     std::uint32_t copy_number{};
     std::uint64_t message{};  ///< message_write: the inbound message
@@ -126,12 +126,12 @@ class dma_engine : public sc_core::sc_module,
   /// everything its flow sent before it has been published.
   struct inbound_message {
     abi::ipcq_fields fields;
-    std::uint64_t number{};                ///< of those begun here
+    std::uint64_t number{};                ///< counts the messages begun here
     std::uint32_t unarrived{};             ///< bytes that have not come; 1 for a message without bytes
     std::uint32_t missing{};               ///< bytes not acknowledged written; likewise
     sim_time early_by{sim_time::never()};  ///< see publication_rule
     bool published{};
-    std::uint64_t digest{};  ///< of the parts that have come, while somebody wants it
+    std::uint64_t digest{};  ///< digest of the parts that have arrived, while a checksum is wanted
   };
 
   enum class work_kind : std::uint8_t {
@@ -150,7 +150,7 @@ class dma_engine : public sc_core::sc_module,
     struct passing {
       sim_time due;
       packet_ptr p;
-      std::uint8_t vc{};  ///< of received packets
+      std::uint8_t vc{};  ///< VC of a received packet
     };
     sim_time free;  ///< when it has passed all it was given
     std::deque<passing> packets;
@@ -177,7 +177,7 @@ class dma_engine : public sc_core::sc_module,
   /// How the next packet of a message comes to the network interface.
   enum class message_way : std::uint8_t {
     read,         ///< out of the own TCM
-    read_behind,  ///< the same, behind fetched ones
+    read_behind,  ///< a read queued behind fetched packets
     fetch         ///< out of another memory, over the network
   };
   [[nodiscard]] message_way way_of(const job& j) const;
@@ -226,8 +226,8 @@ class dma_engine : public sc_core::sc_module,
   clock_domain clock_;
   terminal_port terminal_;
   timed_queue<work> work_{*this, [this] { act(); }};
-  std::uint64_t sequence_{};  ///< of accesses; only act() counts it
-  std::uint64_t arrivals_{};  ///< of packets; only on_packet() counts it
+  std::uint64_t sequence_{};  ///< numbers accesses; only act() counts it
+  std::uint64_t arrivals_{};  ///< numbers received packets; only on_packet() counts it
   std::uint64_t foreign_{};   ///< packets of the tag-matching unit; only send_packet() counts it
 
   std::array<std::deque<job>, ports> jobs_;

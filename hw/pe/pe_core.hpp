@@ -150,15 +150,15 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   bool move_data_;
   core_health health_;
   std::unique_ptr<store_rule> stores_;
-  clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
-  std::uint64_t writes_{};   ///< of registers and global memory, by firmware
+  clock_domain core_clock_;  ///< clock of the instructions; the rest of the PE keeps clock_
+  std::uint64_t writes_{};   ///< register and global memory writes of firmware
   bool dead_{};
   std::uint64_t busy_cycles_{};
   sim_time busy_time_;
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
-  std::uint64_t owed_work_{};    ///< of that, computation
-  std::uint64_t owed_pause_{};   ///< of that, pauses between two looks
+  std::uint64_t owed_work_{};    ///< owed cycles of computation
+  std::uint64_t owed_pause_{};   ///< owed cycles of pauses between two polls
   std::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
   sc_core::sc_event never_{"never"};

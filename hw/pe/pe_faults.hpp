@@ -106,7 +106,7 @@ class write_buffer : public sc_core::sc_module, public store_rule {
 /// What a core is fit for.
 struct core_health {
   std::uint64_t slowdown{1};                    ///< its clock is divided by this
-  std::uint64_t dies_after_writes{UINT64_MAX};  ///< of its firmware, to registers and global memory
+  std::uint64_t dies_after_writes{UINT64_MAX};  ///< counts writes of firmware to registers and global memory
   sim_time dies_at{};                           ///< not before
 };
 

@@ -22,7 +22,7 @@ struct core_access {
   abi::packet_kind kind{abi::packet_kind::read_request};
   abi::address at{};
   std::uint32_t bytes{};
-  std::vector<std::byte> data;  ///< of a write, or the operand of an atomic
+  std::vector<std::byte> data;  ///< data of a write, or operand of an atomic
   std::uint32_t tag{};          ///< returned with the answer
 };
 /// Marks the transactions of these packets.

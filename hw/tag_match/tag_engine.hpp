@@ -37,10 +37,10 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     std::uint64_t matched{}, unexpected{};
     std::uint64_t compared{};  ///< entries
     std::uint64_t reads{}, bytes_read{};
-    std::uint64_t appended{};          ///< entries
-    std::uint64_t unseen{};            ///< of these, with messages that firmware had not seen when it asked
-    sim_time busy;                     ///< serving commands and messages
-    std::uint64_t most_slots_taken{};  ///< of the ring, at any time
+    std::uint64_t appended{};  ///< entries
+    std::uint64_t unseen{};    ///< entries appended while the unit held messages that firmware had not seen
+    sim_time busy;             ///< serving commands and messages
+    std::uint64_t most_slots_taken{};  ///< most slots of the message ring taken at one time
   };
   [[nodiscard]] const statistics& counted() const { return statistics_; }
   /// Commands, messages and packets so far: what moves counts here.
@@ -87,9 +87,9 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     protocol::tag_core::placement placed;
   };
   enum class stage : std::uint8_t {
-    source_read,    ///< of an outgoing packet
-    payload_write,  ///< of a received packet
-    local_read,     ///< of a read within this PE
+    source_read,    ///< read of the source of an outgoing packet
+    payload_write,  ///< write of the payload of a received packet
+    local_read,     ///< read within this PE
     remote_read,    ///< on its way
     read_write      ///< of bytes that a read has brought
   };

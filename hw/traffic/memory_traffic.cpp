@@ -25,7 +25,7 @@ struct memory_traffic::transaction : tlm::tlm_generic_payload {
   sim_time accepted;
   bool answered{};
   std::vector<unsigned char> data;
-  std::vector<std::byte> expected;  ///< of a read that is checked
+  std::vector<std::byte> expected;  ///< data that a checked read must return
   std::vector<bool> known;          ///< bytes of `expected` that were written before
 };
 

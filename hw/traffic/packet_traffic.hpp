@@ -42,12 +42,12 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t made{}, delivered{};  ///< packets of the whole run, those announced ahead too
     std::uint64_t measured_made{}, measured_made_flits{};  ///< made in the interval
     std::uint64_t measured_hops{};                         ///< links on their ways
-    std::uint64_t flits_taken{};                           ///< of any packet whose tail came in the interval
-    std::uint64_t latency_sum{};                           ///< cycles, of those in `latencies`
+    std::uint64_t flits_taken{};  ///< flits of all packets whose tail came in the interval
+    std::uint64_t latency_sum{};  ///< cycles, of those in `latencies`
     /// Of measured packets delivered; cycles, counted as femtoseconds.
     analysis::latency_histogram latencies;
     std::uint64_t last_tail{};    ///< cycle
-    std::uint64_t fingerprint{};  ///< of all deliveries, in any order
+    std::uint64_t fingerprint{};  ///< hash of all deliveries, in any order
   };
 
   /// A network study's topology; it and what else is passed by reference outlive the module.
@@ -125,7 +125,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   void wake_at(std::uint64_t cycle);
 
   const fabric::topology& topology_;
-  const fabric::router_grid& grid_;  ///< of topology_
+  const fabric::router_grid& grid_;  ///< grid of topology_
   traffic::packet_arrivals& arrivals_;
   packet_pool& pool_;
   fault_sink& faults_;
@@ -135,7 +135,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   const std::uint64_t credit_cycles_;
   const bool wormhole_;
   const std::uint32_t vcs_;
-  const std::uint32_t room_;  ///< of the NoC's buffer behind a terminal, flits per VC
+  const std::uint32_t room_;  ///< room in the NoC's buffer behind a terminal, flits per VC
   traffic::packet_arrival next_;
   bool more_{};
   std::vector<source> nodes_;
@@ -143,9 +143,10 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   std::vector<queued> queue_;
   std::uint32_t free_queued_{none};
   std::uint64_t waiting_{};
-  std::vector<due_node> due_;                                ///< a heap, earliest in front
-  std::vector<returning_credit> returning_;                  ///< a heap, earliest in front
-  std::uint64_t measured_made_sum_{}, measured_done_sum_{};  ///< of cycles in which they were made
+  std::vector<due_node> due_;                ///< a heap, earliest in front
+  std::vector<returning_credit> returning_;  ///< a heap, earliest in front
+  std::uint64_t measured_made_sum_{},
+      measured_done_sum_{};  ///< sums of the cycles in which packets were made and done
   std::uint64_t armed_{UINT64_MAX};
   alarm wake_{*this, [this] { act(); }};
   std::deque<fabric_in> ins_;

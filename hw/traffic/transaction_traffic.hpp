@@ -40,8 +40,8 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
     std::uint64_t issued{}, completed{};            ///< transactions
     std::uint64_t first_issue{UINT64_MAX}, last{};  ///< cycles; last: completion or end of a barrier
     std::vector<barrier> barriers;                  ///< in the order in which they are issued
-    std::array<std::uint64_t, traffic::transaction_ops> bytes{};  ///< of completed transactions, by op
-    std::uint64_t fingerprint{};                                  ///< of all deliveries, in any order
+    std::array<std::uint64_t, traffic::transaction_ops> bytes{};  ///< bytes of completed transactions, by op
+    std::uint64_t fingerprint{};                                  ///< hash of all deliveries, in any order
   };
 
   /// One topology per network. What is passed by reference outlives the module.
@@ -67,14 +67,14 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
     abi::packet_kind kind{};
     std::uint8_t vc{};  ///< it came by
     std::uint64_t transaction{};
-    std::uint32_t bytes{};          ///< of the response
+    std::uint32_t bytes{};          ///< bytes of the response
     std::uint64_t first{}, last{};  ///< cycles in which the response's first and last flit can leave
     bool reading{};                 ///< the core's memory has been asked
   };
   /// A network interface: one terminal of one network.
   struct interface {
     std::deque<request> requests;
-    std::uint32_t response_flits{};  ///< of the response on its way into the network
+    std::uint32_t response_flits{};  ///< flits of the response on its way into the network
     std::uint32_t writes{};          ///< sent: they take the VCs in turn
     std::vector<std::deque<std::pair<std::uint64_t, std::uint32_t>>> leaving;  ///< by VC: transaction, flits
   };
@@ -86,7 +86,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
     std::uint64_t bytes{};
   };
   struct open_barrier {
-    std::uint32_t number{};  ///< of its stream
+    std::uint32_t number{};  ///< number within its stream
     std::size_t result{};
     std::uint64_t waits_for{};
   };
@@ -143,7 +143,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   const std::uint32_t nodes_;
   const std::vector<std::uint32_t> controllers_;  ///< by node
   std::vector<double> controller_free_;           ///< cycle; by controller
-  std::vector<double> tile_free_;                 ///< likewise of the memory of a core; by node
+  std::vector<double> tile_free_;                 ///< when the memory of a core is free, in cycles; by node
   std::vector<interface> interfaces_;             ///< [network][node]
   std::vector<stream> streams_;
   std::vector<active> transactions_;
