@@ -106,25 +106,25 @@ struct signal_watch {
 
 /// What firmware counts of itself.
 enum class firmware_count : std::uint8_t {
-  signals_set,       ///< of rank barriers
+  signals_set,       ///< signals that rank barriers set
   flags_checked,     ///< waits of rank barriers that ended
-  core_signals_set,  ///< of core barriers
+  core_signals_set,  ///< signals that core barriers set
   core_flags_checked,
   polls,     ///< reads of a flag, those in vain included
   barriers,  ///< rank barriers this PE has left
   // How often the line of a defect was come to, where the errata have it, and how often it did harm.
   alias_chances,      ///< one-call sends
-  aliased,            ///< of these, from the buffer of an earlier one
+  aliased,            ///< sends from the buffer of an earlier one
   corrupted_calls,    ///< through a bad entry of the dispatch table
   stale_looks,        ///< at a flag, without dropping the line first
   unflushed_signals,  ///< stored, and left in the cache
   exact_waits,        ///< for a count and nothing after it
   open_rounds,        ///< without a core barrier before them
-  late_loads,         ///< of a team's counter, after the entry core barrier
-  open_entries,       ///< of a rank barrier, without waiting for the other cores
+  late_loads,         ///< loads of a team's counter after the entry core barrier
+  open_entries,       ///< rank barriers entered without waiting for the other cores
   slots_by_rank,      ///< signals to the line numbered by the rank
   packed_signals,     ///< to a flag that shares its line
-  reused_states,      ///< of new teams, not cleared
+  reused_states,      ///< teams whose flags were not cleared
   unchecked_radices   ///< below 2
 };
 inline constexpr unsigned firmware_counts = 19;

@@ -37,12 +37,12 @@ struct operation_note {
   /// Of a barrier: every core of every member, by rank. Told with `posted` only, valid during the call only.
   std::span<const pe_coord> members{};
   std::optional<std::uint32_t> tag{};  ///< none: any
-  std::uint64_t bytes{};               ///< of the message; of a receive without one, of its buffer
-  std::uint32_t count{};               ///< of a barrier: the value of its flags; of a receipt: messages
-  std::string_view algorithm{};        ///< of a barrier; static storage
+  std::uint64_t bytes{};               ///< bytes of the message; for a receive without one, of its buffer
+  std::uint32_t count{};               ///< value of the flags of a barrier; messages of a receipt
+  std::string_view algorithm{};        ///< algorithm of a barrier; static storage
   std::string_view stage{};            ///< what of the barrier is awaited: "round"; static storage
   std::uint32_t stage_number{};
-  task_id task{kernel_task};  ///< of the firmware; the machine adds it
+  task_id task{kernel_task};  ///< firmware task; the machine adds it
 };
 
 /// "receive from sip0.cube1.pe2, tag 5 of communicator 0", "dissemination of team 0, count 4, round 1".

@@ -84,7 +84,7 @@ struct tag_fields {
   std::uint64_t tag{};
   address va{};                   ///< rndv: of the message at its sender
   std::uint64_t length{};         ///< bytes of the whole message
-  std::uint32_t payload_bytes{};  ///< of them, how many travel with the header
+  std::uint32_t payload_bytes{};  ///< payload bytes that travel with the header
   pe_coord source{};
   bool operator==(const tag_fields&) const = default;
 };
@@ -95,7 +95,7 @@ struct packet_header {
   node_address destination;
   address target{};               ///< memory address written or read; mailbox for IPCQ and launch
   std::uint32_t payload_bytes{};  ///< bytes this packet carries after its header
-  std::uint32_t offset{};         ///< of the payload within its message or transaction
+  std::uint32_t offset{};         ///< offset of the payload within its message or transaction
   std::uint32_t request_bytes{};  ///< read_request: bytes wanted
   std::uint64_t transaction{};    ///< requester's tag, returned unchanged in the response
   ipcq_fields ipcq;

@@ -26,7 +26,7 @@ class barrier_checker : public events::observer {
   struct verdict {
     std::uint64_t entered{};
     std::uint64_t left{};
-    std::uint64_t escapes{};        ///< of `left`, before every member had entered
+    std::uint64_t escapes{};        ///< PEs that left before every member had entered
     std::uint64_t escaped_ranks{};  ///< ranks of those PEs, once for each call
   };
 

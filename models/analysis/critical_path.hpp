@@ -38,13 +38,13 @@ struct path_edge {
   path_cause cause{};
   pe_coord pe;                            ///< where the edge begins
   pe_coord to_pe;                         ///< where it ends; the same but for fabric and credit
-  std::optional<comm::direction> qp;      ///< of the message or credit, at `pe`
+  std::optional<comm::direction> qp;      ///< queue pair of the message or credit, at `pe`
   std::optional<core_record::step> step;  ///< that `pe` was in when the edge began
-  std::uint32_t bytes{};                  ///< of the message
+  std::uint32_t bytes{};                  ///< bytes of the message
 };
 
 struct path {
-  sim_time start, end;           ///< of the launch, by the clock of the cores
+  sim_time start, end;           ///< start and end of the launch, by the clock of the cores
   pe_coord last;                 ///< the PE that ended last
   std::vector<path_edge> edges;  ///< in order of time
 

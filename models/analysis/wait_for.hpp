@@ -24,7 +24,7 @@ struct pe_dump {
   abi::firmware_tasks tasks{};
   bool awaits_copy{};                          ///< DMA_ARM waits for a copy of this PE
   std::optional<abi::poll_request> polls{};    ///< the word its firmware polls
-  std::optional<abi::signal_watch> watches{};  ///< the same in global memory
+  std::optional<abi::signal_watch> watches{};  ///< the word in global memory that its firmware polls
   std::vector<abi::operation_note> awaits{};   ///< messages and barriers its activities wait for
 };
 
@@ -97,9 +97,9 @@ struct wait_edge {
   std::uint32_t missing{};  ///< messages sent or slots released that have not taken effect
   std::string where{};      ///< in_flight; lost_message: where the part of it is that has arrived
   std::optional<abi::operation_note> operation{};  ///< message
-  abi::task_id task{abi::kernel_task};             ///< of the waiter's firmware
-  std::string step{};                              ///< of that task
-  flight_state flight{flight_state::under_way};    ///< of what `where` says the place of
+  abi::task_id task{abi::kernel_task};             ///< task of the waiter's firmware
+  std::string step{};                              ///< step of that task
+  flight_state flight{flight_state::under_way};    ///< state of the message or credit at `where`
 };
 
 enum class root_kind : std::uint8_t {

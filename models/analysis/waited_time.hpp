@@ -17,7 +17,7 @@ inline constexpr std::size_t wait_causes = static_cast<std::size_t>(events::wait
 struct core_waits {
   std::array<sim_time, wait_causes> by_cause{};  ///< waits that have ended, by events::wait_cause
   sim_time poll;                                 ///< firmware's pauses between two looks
-  std::optional<sim_time> asleep_since;          ///< of a wait that has not ended
+  std::optional<sim_time> asleep_since;          ///< start of a wait that has not ended
 };
 
 class waited_time final : public events::observer {

@@ -18,7 +18,7 @@ constexpr std::uint32_t slot_alignment = 64;  // a slot starts on a flit of the 
 
 struct planned {
   queue_pair_install install;
-  direction peer_dir{};  ///< of the ring that the transmit half writes
+  direction peer_dir{};  ///< queue pair whose ring the transmit half writes
 };
 
 std::string plural(std::uint64_t n, const char* what) {
@@ -84,7 +84,7 @@ struct memory_kind {
   const char* key;          ///< config key of its size
   std::uint64_t key_bytes;  ///< unit of that key
   std::uint64_t bytes;      ///< size
-  std::uint64_t reserved;   ///< of that, not for rings
+  std::uint64_t reserved;   ///< bytes of the memory that are not for slot rings
 };
 
 memory_kind kind_of(const plan_options& o) {

@@ -40,8 +40,8 @@ namespace {
 /// From the read of a message's source to the credit of its slot, which waits for the store.
 bool rings_cover_the_way(const config::machine_config& c, const collective_shape& s,
                          std::uint64_t element_bytes) {
-  constexpr std::uint64_t shortest = 32'768;         // of one queue pair
-  constexpr std::uint64_t shortest_of_all = 98'304;  // of those to all other ranks
+  constexpr std::uint64_t shortest = 32'768;         // least bytes of the slots of one queue pair
+  constexpr std::uint64_t shortest_of_all = 98'304;  // least bytes of the slots to all other ranks
   const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
   const std::uint64_t block = s.count / s.ranks * element_bytes;
   if (block <= 2 * ring) return true;  // hardly anything waits for a slot

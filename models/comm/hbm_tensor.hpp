@@ -36,7 +36,7 @@ inline constexpr abi::address port_stride = abi::max_offset + 1;
 
 /// A tensor as firmware and host address it.
 struct hbm_tensor {
-  abi::address first{};  ///< of its first byte
+  abi::address first{};  ///< address of the first byte
   std::uint64_t ports{1};
   std::uint64_t stripe_bytes{};
 

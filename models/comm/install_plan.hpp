@@ -60,13 +60,13 @@ struct queue_pair_install {
   abi::address rx_base{};       ///< 0 when rx is false
   abi::address peer_rx_base{};  ///< 0 when tx is false
   abi::address peer_ipcq{};
-  std::uint32_t n_slots{}, slot_bytes{};  ///< of the rings it reads and writes; equal at both ends
+  std::uint32_t n_slots{}, slot_bytes{};  ///< shape of the slot rings it reads and writes; equal at both ends
   carrier through{carrier::queue_pairs};
 };
 
 /// How routers combine contributions.
 struct tree_arithmetic {
-  numeric::dtype type{};  ///< of the packets
+  numeric::dtype type{};  ///< element type of the packets
   numeric::reduction op{};
   bool in_f32{};  ///< f16 and bf16 are added in f32 and rounded when the sum leaves
 };
@@ -100,8 +100,8 @@ struct message_install {
                                             std::uint64_t tcm_offset);
 
 struct install_plan {
-  std::uint32_t n_slots{};                      ///< of every ring that build_install_plan places
-  std::uint32_t slot_bytes{};                   ///< likewise
+  std::uint32_t n_slots{};                      ///< slots of every ring that build_install_plan places
+  std::uint32_t slot_bytes{};                   ///< bytes of a slot of these rings
   std::vector<queue_pair_install> queue_pairs;  ///< ordered by owner, then direction
   std::optional<message_install> messages;
   std::optional<tree_install> tree;

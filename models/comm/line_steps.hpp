@@ -47,7 +47,7 @@ class grid_steps {
   [[nodiscard]] std::optional<std::uint32_t> crossings_to_wait() const { return to_wait_; }
 
  private:
-  using step = std::array<std::uint32_t, 2>;  ///< of along_x_, of along_y_
+  using step = std::array<std::uint32_t, 2>;  ///< indices into along_x_ and along_y_
 
   /// Of steps of which no two flows share a link; else empty.
   struct sequence {

@@ -18,7 +18,7 @@ namespace diecast::comm {
 
 struct mapper_context {
   config::population machine;           ///< the PEs there are
-  const std::vector<pe_coord>& listed;  ///< of the mapper "custom": ccl.algorithms.NAME.members
+  const std::vector<pe_coord>& listed;  ///< members of mapper "custom": ccl.algorithms.NAME.members
   std::string where;                    ///< config path of the algorithm's settings, for messages
 };
 

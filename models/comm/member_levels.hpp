@@ -31,7 +31,7 @@ struct member_levels {
 
   std::vector<sip> sips;
   std::vector<place> places;  ///< by rank
-  std::uint32_t most_pes{};   ///< of a cube
+  std::uint32_t most_pes{};   ///< most PEs of a cube
   std::uint32_t most_cubes{};
 
   /// Hops to the leader of leaders along the rings of all levels, at most.

@@ -22,7 +22,7 @@ class neighbor_graph {
   /// Links come in pairs: link ^ 1 is the way back.
   struct link {
     std::uint32_t from{}, to{};  ///< ranks
-    double gbytes_s{};           ///< of payload, and no more than a rank's network interface carries
+    double gbytes_s{};           ///< payload rate, at most that of a rank's network interface
   };
 
   /// Links that are missing are left out; of several between two ranks the fastest is kept. Throws user_error

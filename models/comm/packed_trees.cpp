@@ -94,7 +94,7 @@ class attempt {
   }
 
  private:
-  static constexpr std::uint32_t ways = 4;  ///< of leaving a cube
+  static constexpr std::uint32_t ways = 4;  ///< sides of a cube
 
   struct choice {
     std::tuple<std::uint32_t, bool, std::size_t, std::uint32_t, std::uint64_t> rank;
@@ -302,7 +302,7 @@ sip_trees search(const pattern_context& c, const sip_task& task) {
 class gateways {
  public:
   explicit gateways(const config::machine_config& c) {
-    std::vector<problem> problems;  // of the pod; they were told when its topology was made
+    std::vector<problem> problems;  // problems of the pod; reported when its topology was made
     graph_ = fabric::join_sips(c, problems);
     std::vector<bool> off;  // packets go around these
     for (const auto& link : fabric::settle_links(c, graph_, problems).sip_links) off.push_back(!link.enabled);

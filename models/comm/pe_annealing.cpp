@@ -32,7 +32,7 @@ constexpr std::uint64_t moves_each = 800, most_work = 30'000'000;
 
 /// The way of messages from one member to another.
 struct way {
-  double ns{};  ///< of a packet
+  double ns{};  ///< idle latency of a packet
   std::vector<std::uint32_t> links;
 };
 

@@ -117,7 +117,7 @@ class planting {
   std::uint32_t root_;
   pe_tree_pair found_;
   std::vector<std::uint32_t> left_;                ///< halves that a member may pass on
-  std::map<std::uint32_t, std::uint32_t> number_;  ///< of a member in its cube
+  std::map<std::uint32_t, std::uint32_t> number_;  ///< number of a member in its cube
 };
 
 }  // namespace

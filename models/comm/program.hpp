@@ -185,7 +185,7 @@ struct slicing {
 /// The slots of a slot ring.
 struct ring_slots {
   std::uint32_t number{};
-  std::uint64_t bytes{};  ///< of one
+  std::uint64_t bytes{};  ///< bytes of one chunk
 };
 /// The slot rings with which every step of `p` fits its FIFO: `configured`, or as many more and smaller
 /// slots, in at most the same bytes, as the chunks of the largest step need: in a vector of several slices

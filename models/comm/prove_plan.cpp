@@ -47,7 +47,7 @@ std::uint64_t ring_bytes(const queue_pair_install& q) { return std::uint64_t{q.n
 /// I3.1. In address order, each ring must start where all before it have ended.
 void prove_disjoint(const refs& rings, std::vector<problem>& problems) {
   for (std::size_t i = 1, reach = 0; i < rings.size(); ++i) {
-    const queue_pair_install& a = *rings[reach];  // of those before, the one that reaches furthest
+    const queue_pair_install& a = *rings[reach];  // the earlier ring that reaches furthest
     const queue_pair_install& b = *rings[i];
     if (b.rx_base - a.rx_base < ring_bytes(a)) {
       problems.push_back({fmt::format("{} and {}", ring_name(a), ring_name(b)),

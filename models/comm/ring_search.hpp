@@ -10,7 +10,7 @@ namespace diecast::comm {
 
 /// PEs stand for their numbers, from 0.
 struct ring_task {
-  std::uint32_t columns{1};            ///< of the mesh
+  std::uint32_t columns{1};            ///< columns of the mesh
   std::vector<std::uint32_t> routers;  ///< by PE, row by row; several PEs may share one
   bool pairs{};  ///< PEs 2i and 2i + 1 are a pair, and the halves of the ring (halves_of) count, too
 };

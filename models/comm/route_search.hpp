@@ -18,7 +18,7 @@ struct part_tree {
 struct route_set {
   std::vector<part_tree> trees;
   std::uint32_t parts{1};
-  double busiest{};  ///< of a block: the link that takes longest, as messages on the fastest link
+  double busiest{};  ///< time of a block on the busiest link, in messages on the fastest link
 };
 
 /// A path from `root` for each part of every other rank's block.

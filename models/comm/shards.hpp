@@ -14,7 +14,7 @@ namespace diecast::comm {
 /// One shard: who holds it, a PE of every SIP in the order of SIPs, and which elements it is.
 struct shard_group {
   std::string place;  ///< "cube3.pe2", of all members
-  group members;      ///< of rank set sip
+  group members;      ///< members of rank set sip
   std::uint64_t begin{}, elements{};
 };
 

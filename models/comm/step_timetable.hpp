@@ -24,7 +24,7 @@ enum class step_load : std::uint8_t {
 struct step_times {
   sim_time packet;  ///< a full one, where it takes longest
   sim_time wait;    ///< after each step
-  sim_time way;     ///< of a packet between the farthest ranks, idle
+  sim_time way;     ///< idle latency of a packet between the farthest ranks
 };
 
 /// Fewest steps worth a timetable: in its own step a rank waits.

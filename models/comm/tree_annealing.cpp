@@ -11,7 +11,7 @@ namespace diecast::comm {
 namespace {
 
 constexpr std::uint32_t paired = 2;
-constexpr std::uint32_t most_children = 2;  ///< of a member, in both trees together
+constexpr std::uint32_t most_children = 2;  ///< most children of a member, in both trees together
 constexpr std::uint8_t no_child = tree_task::none;
 
 /// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
@@ -159,7 +159,7 @@ class rated_trees {
   std::array<std::array<std::uint8_t, most_annealed>, paired> rated_;  ///< parents whose flows are counted
   std::vector<use> used_;                                              ///< by link
   std::vector<std::uint8_t> from_;                                     ///< flows by link and sender
-  std::int64_t shared_ns_{};                                           ///< of all links
+  std::int64_t shared_ns_{};                                           ///< sum over all links
   double farthest_{}, sum_{};
 };
 

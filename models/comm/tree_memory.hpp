@@ -37,7 +37,7 @@ class tree_memory {
     question(const pattern_context& c, bool up);
     bool operator==(const question&) const = default;
 
-    std::string values;  ///< of all keys, as a configuration that is written out has them
+    std::string values;  ///< values of all keys, as a written configuration has them
     std::vector<config::instance_override> overrides;
     machine_shape shape;
     std::vector<pe_coord> members;

@@ -11,8 +11,9 @@
 
 namespace diecast::comm {
 
-inline constexpr std::uint32_t nobody = ~0U;     ///< number of no member
-inline constexpr std::uint64_t search_seed = 1;  ///< of the first attempt of a search; any number will do
+inline constexpr std::uint32_t nobody = ~0U;  ///< number of no member
+inline constexpr std::uint64_t search_seed =
+    1;  ///< seed of the first attempt of a search; any number will do
 
 /// A rank's place in a tree; children in the order in which their contributions are added.
 struct tree_node {

@@ -82,7 +82,7 @@ struct workload_stream {
   std::string where;
   std::string name;
   std::string on;                                   ///< a group's name; empty: `ranks`
-  std::optional<std::vector<std::uint64_t>> ranks;  ///< of the PEs
+  std::optional<std::vector<std::uint64_t>> ranks;  ///< rank of each PE
   std::uint64_t repeat{1};
   std::vector<workload_op> ops;
 };
@@ -134,9 +134,9 @@ struct resolved_workload {
 };
 
 inline constexpr std::size_t max_workload_ops = 4096;
-inline constexpr std::uint64_t max_workload_repeats = 1'000'000;  ///< of a stream
+inline constexpr std::uint64_t max_workload_repeats = 1'000'000;  ///< most repeats of a stream
 inline constexpr std::uint64_t max_op_messages = 65'536;    ///< that one op sends or receives, at a rank
-inline constexpr std::uint64_t max_message_ranks = 65'536;  ///< of a group whose ops are messages
+inline constexpr std::uint64_t max_message_ranks = 65'536;  ///< most ranks of a group whose ops are messages
 
 /// Throws user_error with everything that makes the workload impossible on this machine: unknown groups and
 /// ranks, ranks named twice, ids named twice or unknown, cycles in `after`, a dependency on an op that not

@@ -27,7 +27,7 @@ struct algorithm_settings {
   std::optional<buffer_kind> rings{};  ///< key buffer_kind
   std::optional<layout> cube_layout{};
   std::optional<layout> pe_layout{};
-  std::vector<pe_coord> members{};  ///< of mapper "custom", in rank order
+  std::vector<pe_coord> members{};  ///< ranks of mapper "custom", in rank order
   bool operator==(const algorithm_settings&) const = default;
 };
 

@@ -101,7 +101,7 @@ verdict address_map_names_fields(const machine_config& c) {
     if (text.find(fmt::format(",{},", field)) != std::string::npos) continue;
     return broken_rule{fmt::format("lacks the field {}", field), c.hbm.address_map, fields_expected};
   }
-  if (std::count(text.begin(), text.end(), ',') == 7) return {};  // of six fields
+  if (std::count(text.begin(), text.end(), ',') == 7) return {};  // eight bits: six fields
   return broken_rule{"has more than its six fields", c.hbm.address_map, fields_expected};
 }
 

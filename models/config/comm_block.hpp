@@ -30,10 +30,10 @@ enum class sendrecv_form : std::uint8_t { one_call, split };
 struct comm_block {
   comm_profile profile{comm_profile::none};
   packet_checksum checksum{packet_checksum::DIECAST_DEFAULT_CHECKSUM};
-  double checksum_gbytes_s{1024.0};  ///< of the engine in each DMA, at sender and receiver
+  double checksum_gbytes_s{1024.0};  ///< rate of the checksum engine in each DMA, at sender and receiver
   bool deterministic_reduction{DIECAST_DEFAULT_P2P_REDUCTION};
   transfer_path path{transfer_path::DIECAST_DEFAULT_PATH};
-  double direct_efficiency{1.0};  ///< of a SIP link's rate, for direct transfers
+  double direct_efficiency{1.0};  ///< share of a SIP link's rate for direct transfers
   sendrecv_form sendrecv{sendrecv_form::one_call};
   mr_cache_monitor monitor{mr_cache_monitor::enabled};  ///< key mr_cache_monitor
 };
@@ -69,11 +69,11 @@ struct fault_setting {
   std::uint64_t after{0};     ///< matching packets or operations let through first
   std::uint64_t count{1};     ///< matching packets or operations hit; 0: all from then on
   double from_us{0.0};        ///< nothing before this time
-  double probability{1.0};    ///< of a hit, drawn for each packet or operation that could be one
+  double probability{1.0};    ///< chance of a hit for each packet or operation that could be one
   double delay_ns{10'000.0};  ///< late_credit, reorder, token_before_data, premature_barrier
   double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
   std::string variant;        ///< wrong_install: swap | overlap | first_match
-  std::uint64_t seed{1};      ///< of the draws: which bit, whether at all
+  std::uint64_t seed{1};      ///< seed of the draws: which bit, whether at all
   bool operator==(const fault_setting&) const = default;
 };
 

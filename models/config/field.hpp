@@ -59,12 +59,12 @@ struct field {
   bool list{};                                                 ///< text: pieces between commas match, each
   bool may_be_empty{};                                         ///< list: without any piece
   std::string description;
-  std::string source;  ///< of the default: paper, product, standard, or "assumption"
+  std::string source;  ///< origin of the default: paper, product, standard, or "assumption"
 
   std::function<field_value(const machine_config&)> get;
   /// Precondition: accepts(*this, value).
   std::function<void(machine_config&, const field_value&)> set;
-  std::size_t offset{}, size{};  ///< of the member within machine_config: proves that none lacks a row
+  std::size_t offset{}, size{};  ///< place of the member within machine_config: proves that none lacks a row
 
   [[nodiscard]] std::string path() const { return block + "." + key; }
 };

@@ -45,7 +45,7 @@ struct pod_link {
 struct pod_block {
   std::uint64_t sips{2};
   pod_topology topology{pod_topology::ring};
-  std::uint64_t columns{0};     ///< of a 2-D pod; 0: the most nearly square shape
+  std::uint64_t columns{0};     ///< columns of a 2-D pod; 0: the most nearly square shape
   std::vector<pod_link> links;  ///< pod.topology = list; each pair is a link in both directions
 };
 
@@ -61,7 +61,7 @@ struct cube_block {
 /// Where blocks sit, "auto" or a list; readers in placement.hpp.
 struct placement_block {
   std::string pes{"auto"};           ///< routers of a cube
-  std::string hbm_ports{"auto"};     ///< likewise
+  std::string hbm_ports{"auto"};     ///< routers of the HBM ports
   std::string sram{"auto"};          ///< one router
   std::string control_cpu{"auto"};   ///< one router
   std::string ucie_columns{"auto"};  ///< columns with a lane on the north and south edge
@@ -78,7 +78,7 @@ struct pe_block {
   std::uint64_t tcm_banks{32};
   std::uint64_t tcm_bank_bytes{16};
   std::uint64_t tcm_read_cycles{8};
-  std::uint64_t vector_lanes{64};  ///< of 16 bits
+  std::uint64_t vector_lanes{64};  ///< lanes of 16 bits
   std::uint64_t vector_startup_cycles{10};
   std::uint64_t register_cycles{7};
   std::uint64_t interrupt_cycles{10};
@@ -149,11 +149,11 @@ struct noc_block {
   double clock_ghz{1.0};
   std::uint64_t flit_bytes{64};
   std::uint64_t hop_cycles{9};
-  std::uint64_t link_cycles{1};          ///< of hop_cycles, the wire
-  std::uint64_t routing_cycles{0};       ///< of hop_cycles: these two are not overlapped with the packet
-  std::uint64_t vc_alloc_cycles{0};      ///< before it in the same VC; the others are pipelined
-  std::uint64_t switch_alloc_cycles{0};  ///< of hop_cycles
-  auto_count traversal_cycles;           ///< of hop_cycles; auto: what the others leave
+  std::uint64_t link_cycles{1};      ///< wire cycles within hop_cycles
+  std::uint64_t routing_cycles{0};   ///< route computation within hop_cycles; not overlapped with the packet
+  std::uint64_t vc_alloc_cycles{0};  ///< before it in the same VC; the others are pipelined
+  std::uint64_t switch_alloc_cycles{0};  ///< switch allocation within hop_cycles
+  auto_count traversal_cycles;           ///< crossbar cycles within hop_cycles; auto: what the others leave
   std::uint64_t credit_cycles{2};
   std::uint64_t ni_in_cycles{5};   ///< terminal to first router
   std::uint64_t ni_out_cycles{5};  ///< last router to terminal
@@ -175,13 +175,13 @@ struct noc_block {
   bool reduce{false};  ///< routers combine packets up a tree
   std::uint64_t reduce_cycles{4};
   std::uint64_t reduce_bytes_per_cycle{256};
-  std::uint64_t reduce_buffer_kib{32};   ///< of each input of a router
-  std::string directions{"east_north"};  ///< of torus_oneway, by network
+  std::uint64_t reduce_buffer_kib{32};   ///< per input of a router
+  std::string directions{"east_north"};  ///< directions of torus_oneway, by network
   std::uint64_t networks{1};             ///< side by side, of transactions
   // Of transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
   noc_replay replay{noc_replay::open};
   std::uint64_t window{64};          ///< transactions of a core and network under way
-  std::uint64_t request_queue{4};    ///< of a core, requests
+  std::uint64_t request_queue{4};    ///< requests that a core may have queued
   std::uint64_t access_cycles{60};   ///< request at a core to its response
   double tile_bytes_per_cycle{1e6};  ///< read from the memory of a core, for all networks
   std::uint64_t completion_cycles{16};
@@ -189,7 +189,7 @@ struct noc_block {
   std::string dram_tiles{"none"};   ///< terminals of each controller
   std::uint64_t dram_request_queue{6};
   std::uint64_t dram_access_cycles{160};
-  double dram_bytes_per_cycle{24};  ///< of a controller
+  double dram_bytes_per_cycle{24};  ///< per memory controller
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };
@@ -242,8 +242,8 @@ struct hbm_block {
   hbm_refresh refresh{hbm_refresh::all_bank};
   std::uint64_t read_queue{128};  ///< bursts, per port
   std::uint64_t write_queue{64};  ///< bursts, per port
-  double drain_high{0.8};         ///< of write_queue
-  double drain_low{0.2};          ///< of write_queue
+  double drain_high{0.8};         ///< share of write_queue at which writes start to drain
+  double drain_low{0.2};          ///< share of write_queue at which draining ends
 
   double burst_ns{1.25};  ///< data-bus time of one burst: two command clocks
   hbm_row_bus row_bus{hbm_row_bus::half_clock};
@@ -305,15 +305,15 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
-  auto_count chunks{};                          ///< of pipelined algorithms
+  auto_count chunks{};                          ///< chunks of pipelined algorithms
   accumulation accumulate{accumulation::elem};  ///< key accumulation
-  std::uint64_t barrier_radix{8};               ///< of group_dissemination
+  std::uint64_t barrier_radix{8};               ///< radix of group_dissemination
   std::uint64_t barrier_start{0};               ///< counter of a new team
   std::uint64_t barrier_skew_ns{0};             ///< PEs enter up to so much later, at random
   std::uint64_t barrier_repeats{1};             ///< barriers in one launch
   std::uint64_t signal_poll_cycles{20};         ///< between two reads of a flag
   std::string errata{"none"};                   ///< firmware defects, by name
-  std::uint64_t root_rank{0};                   ///< of broadcast, reduce, gather and scatter
+  std::uint64_t root_rank{0};                   ///< root of broadcast, reduce, gather and scatter
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
   std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
@@ -325,7 +325,7 @@ struct ccl_block {
 
 struct trace_block {
   std::string vcd_scope{"*"};
-  std::uint64_t flight_operations{64};  ///< of each PE, kept by the flight recorder; 0: none
+  std::uint64_t flight_operations{64};  ///< operations of each PE kept by the flight recorder; 0: none
   double vcd_from_ns{};
   double vcd_to_ns{1e12};
   bool vcd_credits{};  ///< waveform signals of the credits of links, per VC

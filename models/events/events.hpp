@@ -64,7 +64,7 @@ struct message_content {
   sim_time at;
   pe_coord pe;  ///< the receiver
   abi::ipcq_fields fields;
-  std::uint64_t digest{};  ///< of the bytes and their offsets, in whatever parts they came
+  std::uint64_t digest{};  ///< digest of the bytes and their offsets, in whatever parts they came
 };
 /// A packet occupies a directed link (index in fabric::topology::links) from the start of its first flit
 /// (`head`) to the end of its last (`tail`).

@@ -19,7 +19,7 @@ namespace diecast::fabric {
 struct sip_connection {
   std::uint32_t from{}, to{};  ///< SIPs
   gateway leaves;              ///< at `from`
-  std::string label;           ///< of the port at `from`: "e", or "p2" where there is no compass
+  std::string label;           ///< port at `from`: "e", or "p2" where there is no compass direction
   bool dateline{};             ///< closes a ring of the grid
 };
 

@@ -51,8 +51,8 @@ topology::impl::impl(const config::machine_config& c, purpose what, unsigned net
   if (study) {
     config.pod = {};
     config.pod.sips = config.sip.columns = config.sip.rows = 1;
-    config.placement = {};     // of blocks that a study does not have
-    config.overrides.clear();  // of links likewise
+    config.placement = {};     // a study has no such blocks
+    config.overrides.clear();  // a study has no such links
   }
   std::vector<problem> problems = check_counts(config);
   if (!problems.empty()) throw user_error(std::move(problems));

@@ -29,7 +29,7 @@ using line_bytes = std::array<std::byte, cache_line_bytes>;
 class data_cache {
  public:
   struct line {
-    abi::address at{};  ///< of its first byte
+    abi::address at{};  ///< address of its first byte
     line_bytes bytes{};
     bool dirty{};
   };

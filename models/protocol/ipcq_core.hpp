@@ -43,7 +43,7 @@ struct queue_pair_state {
   pe_coord peer{};  ///< diagnostic only
   abi::address tx_source{};
   std::uint32_t sends{};                          ///< doorbells accepted, modulo 2^32
-  std::uint32_t sources_read{};                   ///< of those, how many sources the DMA has read
+  std::uint32_t sources_read{};                   ///< doorbells whose sources the DMA has read
   std::uint32_t source_read_target{};             ///< `sends` when arm_source_read was last written
   std::uint64_t armed{};                          ///< abi::arm_* bits pending
   std::vector<std::uint32_t> slot_message_bytes;  ///< bytes of the message in each rx slot

@@ -46,8 +46,8 @@ class link_faults {
     bool lost{};       ///< never arrives; its buffer space is free again
     bool held{};       ///< stays where it is, and so does its buffer space
     bool twice{};      ///< arrives, and once more when there is room
-    sim_time delay;    ///< of the first flit
-    sim_time stretch;  ///< of the last one, besides
+    sim_time delay;    ///< added to the first flit
+    sim_time stretch;  ///< added to the last flit besides
   };
 
   /// `flit_time`: of one flit on this link, for link_degraded.

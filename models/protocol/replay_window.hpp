@@ -20,7 +20,7 @@ struct replay_answer {
   enum class kind : std::uint8_t { ack, nak };
   kind what{kind::ack};
   std::uint32_t sequence{};  ///< ack: the last flit taken; nak: the flit waited for
-  std::uint64_t place{};     ///< of the flit answered, counted on the wire
+  std::uint64_t place{};     ///< number of the answered flit, counted on the wire
   bool operator==(const replay_answer&) const = default;
 };
 

@@ -17,7 +17,7 @@ namespace diecast::protocol {
 
 /// Which receives are given to the unit.
 struct offload_policy {
-  std::uint32_t entries{};                ///< of the unit
+  std::uint32_t entries{};                ///< entries of the unit
   std::uint64_t min_bytes{0};             ///< shorter receives stay in software
   bool wildcards{true};                   ///< receives whose mask is not full, too
   std::uint64_t force_bytes{UINT64_MAX};  ///< a receive this long offloads the software ones before it, too
@@ -186,12 +186,12 @@ class tag_shadow {
   auto operator<=>(const tag_shadow&) const = default;
 
  private:
-  friend struct tag_state;  ///< of tests that compare states
+  friend struct tag_state;  ///< lets tests compare states
   static constexpr std::uint16_t no_index = UINT16_MAX;
 
   struct live_receive {
     posted_receive posted;
-    std::uint16_t index{no_index};  ///< of its entry in the unit
+    std::uint16_t index{no_index};  ///< index of its entry in the unit
     bool cancelling{};
     auto operator<=>(const live_receive&) const = default;
   };
@@ -344,7 +344,7 @@ class tag_shadow {
 
   offload_policy policy_;
   std::uint32_t seen_{};                     ///< unexpected messages, modulo the unit's count
-  std::uint32_t told_{};                     ///< of those, how many the last command told of
+  std::uint32_t told_{};                     ///< how many of them the last command reported
   std::vector<live_receive> live_;           ///< not matched, in the order of posting
   std::vector<landing_receive> landing_;     ///< consumed by the unit, bytes on their way
   std::vector<waiting_message> unexpected_;  ///< in the order the unit refused them

@@ -70,7 +70,7 @@ struct tag_completion {
   bool ok{true};  ///< remove only
   std::uint16_t index{};
   std::uint16_t slot{};  ///< unexpected, no_tag: to be released by firmware
-  tag_message message;   ///< of the completions of messages
+  tag_message message;   ///< completed message
   auto operator<=>(const tag_completion&) const = default;
 };
 
@@ -195,7 +195,7 @@ class tag_unit {
   auto operator<=>(const tag_unit&) const = default;
 
  private:
-  friend struct tag_state;  ///< of tests that compare states
+  friend struct tag_state;  ///< lets tests compare states
   static constexpr std::uint32_t nothing = UINT32_MAX;
 
   struct entry {

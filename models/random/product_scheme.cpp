@@ -84,7 +84,7 @@ class product_scheme final : public test_data::scheme {
   }
 
   std::uint32_t budget_;  ///< sum over the ranks of |exponent|
-  std::uint32_t cap_;     ///< of one rank
+  std::uint32_t cap_;     ///< largest factor of one rank
   std::vector<std::uint32_t> offsets_;
 };
 

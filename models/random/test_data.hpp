@@ -24,7 +24,7 @@
 namespace diecast::random {
 
 enum class data_pattern : std::uint8_t {
-  random,        ///< as above
+  random,
   one_hot,       ///< element e comes from rank e modulo ranks alone, with a value that names the
                  ///< rank; the others contribute the identity of the reduction
   rank_plus_one  ///< every element of a rank is rank + 1

@@ -50,7 +50,7 @@ void set_shape(dram_parameters& p, const config::hbm_block& hbm) {
 void set_row_times(dram_parameters& p, const config::hbm_block& hbm, const converter& c) {
   const dram_tick act = c.activate_length();
   const dram_tick col = c.column_length();
-  constexpr dram_tick row = 1;  // of a precharge or refresh
+  constexpr dram_tick row = 1;  // command cycles of a precharge or refresh
   p.activate_bus = act;
   p.act_to_read = converter::from(c.ticks(hbm.trcd_rd_ns), act, col);
   p.act_to_write = converter::from(c.ticks(hbm.trcd_wr_ns), act, col);

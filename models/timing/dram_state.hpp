@@ -26,7 +26,7 @@ class dram_state {
   struct group_state {
     dram_tick act{}, read{}, write{};
   };
-  struct channel_state {        ///< of a pseudo-channel
+  struct channel_state {        ///< one pseudo-channel
     dram_tick act{}, column{};  ///< not before, whatever the bank
     dram_tick pre{}, pre_all{}, refresh_all{}, refresh_bank{};
     std::array<dram_tick, 4> acts{};  ///< the last four activations, oldest at next_act

@@ -40,9 +40,9 @@ struct line_counters {
   std::uint64_t replays{};     ///< frames sent again
   std::uint64_t naks{};        ///< that made the sender go back
   std::uint64_t crc_errors{};  ///< frames that came corrupted in their turn
-  std::uint64_t scripted{};    ///< of these, by line_parameters::hits
+  std::uint64_t scripted{};    ///< frames corrupted by line_parameters::hits
   std::uint64_t flits{};       ///< NoC flits
-  sim_time busy;               ///< of the wire
+  sim_time busy;               ///< busy time of the wire
   sim_time retry_stall;        ///< the wire stood still because the retry buffer was full
 };
 
@@ -69,10 +69,10 @@ class bit_errors {
 
  private:
   [[nodiscard]] std::uint64_t gap();
-  double log_clean_;  ///< of the chance that a bit is not hit
+  double log_clean_;  ///< logarithm of the chance that a bit is not hit
   random::sequence draws_;
   std::uint64_t scripted_{};  ///< draws still to be hit in a row
-  std::uint64_t due_{};       ///< the same, and the one that `clean_` leads to
+  std::uint64_t due_{};       ///< draws to be hit: scripted_ and the one that `clean_` leads to
   std::uint64_t clean_;       ///< bits before the next error
 };
 

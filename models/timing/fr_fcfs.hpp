@@ -59,7 +59,7 @@ struct dram_counters {
   std::uint64_t writes{};     ///< column commands
   std::uint64_t forwarded{};  ///< reads answered from the write queue
   std::uint64_t activates{};
-  std::uint64_t precharges{};          ///< of one bank, by command
+  std::uint64_t precharges{};          ///< precharges of one bank, by command
   std::uint64_t misses{};              ///< requests that needed a row command
   std::uint64_t all_bank_refreshes{};  ///< commands
   std::uint64_t bank_refreshes{};      ///< commands for one bank

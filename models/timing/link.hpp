@@ -33,11 +33,11 @@ struct noc_timing {
   clock_domain clock;
   std::uint64_t ni_in_cycles{};         ///< terminal to first router's input buffer
   std::uint64_t hop_cycles{};           ///< input buffer to next router's input buffer
-  std::uint64_t link_cycles{};          ///< of hop_cycles, the wire
+  std::uint64_t link_cycles{};          ///< wire cycles within hop_cycles
   std::uint64_t ni_out_cycles{};        ///< last router's output to the terminal
-  std::uint64_t routing_cycles{};       ///< of the pipeline: route computation, a packet of a VC at a time
-  std::uint64_t vc_alloc_cycles{};      ///< of the pipeline: VC allocation, likewise
-  std::uint64_t switch_alloc_cycles{};  ///< of the pipeline: switch allocation, pipelined
+  std::uint64_t routing_cycles{};       ///< route computation, one packet of a VC at a time
+  std::uint64_t vc_alloc_cycles{};      ///< VC allocation, one packet of a VC at a time
+  std::uint64_t switch_alloc_cycles{};  ///< switch allocation, pipelined
 
   /// The router's pipeline: input buffer to output.
   [[nodiscard]] std::uint64_t pipeline_cycles() const { return hop_cycles - link_cycles; }
@@ -67,7 +67,7 @@ struct link_timing {
   sim_time latency;                     ///< last bit sent to last bit received
   clock_domain receiver;                ///< clock of the NoC the packet is injected into
   std::uint64_t frame_payload_bytes{};  ///< bytes of NoC flits in a frame; 0: a stream without frames
-  std::uint64_t frame_wire_bytes{};     ///< of a frame; 0 without frames
+  std::uint64_t frame_wire_bytes{};     ///< wire bytes of a frame; 0 without frames
 
   /// How long `flits` occupy the link; the next packet may start then.
   [[nodiscard]] sim_time serialization(std::uint64_t flits) const {

@@ -98,7 +98,7 @@ class lost_time {
     dram_tick refreshed{};
   };
   struct pc_account {
-    dram_tick data_end{};  ///< of its last burst
+    dram_tick data_end{};  ///< end of the data of its last burst
     dram_tick last_column{};
     std::uint64_t empty{};                 ///< empty_ at its last column command
     dram_tick refreshed{};                 ///< all banks can be opened again
@@ -133,11 +133,11 @@ class lost_time {
 
   const dram_parameters p_;
   std::vector<pc_account> pcs_;
-  bill lost_{};             ///< of the windows before
-  bill alone_{};            ///< of them, held up by one limit and no other
-  std::uint64_t to_bus_{};  ///< of them, moved from tFAW and tRRD to the row bus
+  bill lost_{};             ///< lost in earlier windows
+  bill alone_{};            ///< lost in earlier windows to one limit and no other
+  std::uint64_t to_bus_{};  ///< time in earlier windows moved from tFAW and tRRD to the row bus
   window window_;
-  std::uint64_t activates_{};  ///< of the run
+  std::uint64_t activates_{};
   std::uint64_t columns_{};
   std::uint64_t empty_{};  ///< ticks without any request so far
   dram_tick empty_since_{0};

@@ -27,7 +27,7 @@ namespace diecast::timing {
 /// A server on a route. Times are ns.
 struct route_stage {
   std::uint32_t server{};
-  std::uint8_t leg{};     ///< of the VC behind the server
+  std::uint8_t leg{};     ///< leg of the VC behind the server
   double latency_ns{};    ///< from the head here to the head at the next stage
   double frame_ns{};      ///< between dies: nothing can be used before its frame is there; 0: no frames
   double buffer_flits{};  ///< behind this server, of one VC
@@ -39,8 +39,8 @@ using transfer_route = std::vector<route_stage>;
 /// What a transfer is made of.
 struct transfer_shape {
   std::uint32_t packets{1};
-  std::uint32_t flits{1};         ///< of all packets, headers included
-  std::uint32_t packet_flits{1};  ///< of a full packet
+  std::uint32_t flits{1};         ///< flits of all packets, headers included
+  std::uint32_t packet_flits{1};  ///< flits of a full packet
   std::uint8_t traffic_class{};
 };
 

@@ -7,7 +7,7 @@
 namespace diecast::traffic {
 namespace {
 
-constexpr unsigned unit_bits = 53;  // of a draw that is compared with a probability
+constexpr unsigned unit_bits = 53;  // bits of a draw that is compared with a probability
 
 /// Uniform in [0, n) from 64 uniform bits: the high half of their product. n is far below 2^64, so what
 /// a draw is off uniform by is below 2^-24 of a part.

@@ -55,12 +55,12 @@ struct memory_geometry {
 
 struct pattern_setup {
   memory_pattern pattern{memory_pattern::seq};
-  std::uint64_t stride_bytes{};   ///< of memory_pattern::stride
+  std::uint64_t stride_bytes{};   ///< step of memory_pattern::stride
   std::uint64_t requests{};       ///< how many
-  std::uint32_t request_bytes{};  ///< of each
+  std::uint32_t request_bytes{};  ///< bytes of each request
   double read_fraction{1.0};      ///< each request is a read with this probability
   std::uint64_t seed{};
-  std::string path;  ///< of the instance that draws: no two share their draws
+  std::string path;  ///< instance that draws: no two share their draws
 };
 
 class pattern_requests final : public request_source {

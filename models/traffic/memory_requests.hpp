@@ -14,7 +14,7 @@ struct memory_request {
   std::uint64_t address{};  ///< offset within the memory, bytes
   std::uint32_t bytes{};
   bool write{};
-  sim_time arrival;  ///< of a recorded request; others arrive as their initiator paces them
+  sim_time arrival;  ///< arrival of a recorded request; others arrive as their initiator paces them
 };
 
 /// Requests in the order in which they arrive.

@@ -29,7 +29,7 @@ struct node_grid {
 
 struct hotspot {
   std::uint32_t node{};
-  double fraction{0.1};  ///< of all packets; the others go anywhere, uniformly
+  double fraction{0.1};  ///< share of all packets; the others go anywhere, uniformly
 };
 
 class destinations {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned node_bits = 16;
 constexpr std::uint64_t first_cycle_end = std::uint64_t{1} << 47;
-constexpr double least_chance = 0x1p-40;  // of a packet in a cycle: gaps below 2^46 cycles
+constexpr double least_chance = 0x1p-40;  // least chance of a packet in a cycle: gaps below 2^46 cycles
 
 bool is_valid(const bernoulli_arrivals::setup& s) {
   return s.nodes >= 1 && s.nodes <= 1U << node_bits && s.flits >= 1 && s.rate >= least_chance * s.flits &&

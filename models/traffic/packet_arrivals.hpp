@@ -37,7 +37,7 @@ class bernoulli_arrivals final : public packet_arrivals {
   struct setup {
     std::uint64_t seed{};
     double rate{};                ///< flits per node and cycle; rate / flits from 2^-40 to 1
-    std::uint32_t flits{};        ///< of a packet; from 1
+    std::uint32_t flits{};        ///< flits of a packet; from 1
     std::uint32_t nodes{};        ///< 1 to 65,536; as many as `where` has
     std::uint64_t first_cycle{};  ///< no packet is made before; below 2^47
   };
@@ -49,7 +49,7 @@ class bernoulli_arrivals final : public packet_arrivals {
   struct node {
     random::stream draws;
     std::uint64_t packets{};
-    std::uint32_t destination{};  ///< of the packet it makes next
+    std::uint32_t destination{};  ///< destination of the packet it makes next
   };
   /// Draws the node's next packet; returns the cycles until then, at least 1.
   std::uint64_t draw(std::uint32_t n);

@@ -21,7 +21,7 @@ std::string shortened(const std::string& value) {
   const auto inside_a_letter = [&] {
     return (static_cast<unsigned char>(value[beginning]) & 0xc0U) == 0x80U;
   };
-  while (beginning > 0 && inside_a_letter()) --beginning;  // of UTF-8
+  while (beginning > 0 && inside_a_letter()) --beginning;  // never cut within a UTF-8 character
   return value.substr(0, beginning) + "... (" + std::to_string(value.size()) + " characters)";
 }
 
