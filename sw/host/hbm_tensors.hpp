@@ -18,7 +18,7 @@ namespace diecast::sw {
 [[nodiscard]] bool lies_in_hbm(const kernel_entry& kernel, const argument_context& launch);
 
 struct hbm_tensors {
-  comm::hbm_tensor input, output;  ///< the same in place
+  comm::hbm_tensor input, output;  ///< equal when in place
 };
 [[nodiscard]] hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launch,
                                      std::uint32_t rank);
@@ -30,7 +30,7 @@ struct chunk_layout {
   std::uint64_t buffers{};
   std::uint64_t plan{};
   std::uint64_t buffer{}, buffer_bytes{};  ///< the first, and each
-  std::uint64_t output{};                  ///< of a chunk, from the start of its buffer
+  std::uint64_t output{};                  ///< offset of a chunk from the start of its buffer
   std::uint64_t scratch{}, scratch_bytes{};
   std::uint64_t end{};
 };

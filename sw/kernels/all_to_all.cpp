@@ -24,7 +24,7 @@ struct all_blocks {
 
   block_vector input;
   std::uint64_t output;
-  std::uint64_t bytes;  ///< of every block of the output
+  std::uint64_t bytes;  ///< bytes of every block of the output
 };
 
 void copy(pe_context& pe, std::uint64_t to, const tcm_range& from) {

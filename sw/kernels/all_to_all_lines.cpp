@@ -58,7 +58,7 @@ struct block_order {
 struct block_array {
   std::uint64_t at{};
   std::uint64_t stride{};  ///< from block to block
-  std::uint64_t bytes{};   ///< of a block that are of use
+  std::uint64_t bytes{};   ///< bytes of a block without padding
   block_order order;
 };
 
@@ -253,7 +253,8 @@ class line_exchange {
   member_box box_;
   coordinates own_;
   std::uint64_t element_{}, stride_{}, own_bytes_{};
-  std::vector<std::uint32_t> dimensions_;  ///< of two members or more, in the order in which they are done
+  std::vector<std::uint32_t>
+      dimensions_;  ///< dimensions of at least two members, in the order of their exchanges
 };
 
 void run(pe_context& pe) { line_exchange(pe).run(); }

@@ -195,8 +195,8 @@ class stepwise_exchange {
   std::uint32_t n_, rank_;
   block_vector input_;  ///< offsets
   tensor_place from_, to_;
-  std::uint64_t own_bytes_;      ///< of every block of the output
-  std::uint64_t part_bytes_{1};  ///< of a block, in a round
+  std::uint64_t own_bytes_;      ///< bytes of every block of the output
+  std::uint64_t part_bytes_{1};  ///< bytes of a block in a round
   std::array<std::uint64_t, partners_at> times_{};
   std::vector<comm::step_partners> partners_;
 };

@@ -13,16 +13,16 @@ namespace diecast::sw {
 
 /// kernel_arguments::extra of a barrier kernel. The tables lie at kernel_arguments::scratch.
 enum barrier_argument : std::size_t {
-  barrier_cores,  ///< of this PE's rank
+  barrier_cores,  ///< cores of this PE's rank
   barrier_core,   ///< which of them this PE is
   barrier_ranks,
-  barrier_rank,  ///< of this PE, within the team
-  barrier_slot,  ///< of the team
+  barrier_rank,  ///< rank of this PE within the team
+  barrier_slot,  ///< slot of the team
   barrier_radix,
   barrier_poll_cycles,
   barrier_repeats,  ///< barriers in one launch
   barrier_skew,     ///< most cycles of work before a barrier
-  barrier_seed,     ///< of the draw
+  barrier_seed,     ///< seed of the draw
   barrier_alike     ///< 1: the cores of all ranks lie alike (rank_cores::alike)
 };
 

@@ -129,7 +129,7 @@ class tree_part {
   std::uint32_t tree_;
   bool root_{};
   std::vector<tree_edge> children_;
-  std::uint32_t directions_{};     ///< of children
+  std::uint32_t directions_{};     ///< queue pairs of children
   std::uint32_t parent_width_{1};  ///< queue pairs from the parent that are used
   std::vector<tcm_range> pieces_;
 };

@@ -42,7 +42,7 @@ struct lap_item {
   std::uint32_t turn{};  ///< what is received in one turn is sent on in it, and received in the next
   tcm_range range;
   bool received{}, sent{};
-  awaited_stages after{};  ///< of what is sent
+  awaited_stages after{};  ///< stages that the sent slots wait for
 };
 /// One way round a ring, in the order of turns.
 using ring_lap = std::vector<lap_item>;

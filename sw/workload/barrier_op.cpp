@@ -113,8 +113,8 @@ class barrier_run final : public planned_op {
   void repeat(const op_context& pe, barrier_runtime& b, const team& t) const;
 
   const comm::workload_op& op_;
-  comm::group members_;             ///< of the launch: rank by rank, core by core
-  comm::rank_cores cores_;          ///< of members_
+  comm::group members_;             ///< members of the launch: rank by rank, core by core
+  comm::rank_cores cores_;          ///< cores of the ranks of members_
   std::vector<std::uint32_t> own_;  ///< ranks of the op's own team; empty: the group is the team
   std::vector<pe_coord> watched_;   ///< members of the barriers: the own team's, or all
   std::uint64_t times_;
@@ -125,8 +125,8 @@ class barrier_run final : public planned_op {
   argument_context launch_;
   barrier_run* leader_{this};  ///< the first op of the team: its TCM, slots and tables serve all
   barrier_slots slots_;
-  std::vector<pe_coord> homes_;                   ///< of the workload's first barrier: all PEs
-  std::uint32_t fresh_slots_{};                   ///< of it: those in which firmware may make a team
+  std::vector<pe_coord> homes_;                   ///< all PEs, for the workload's first barrier
+  std::uint32_t fresh_slots_{};                   ///< slots in which firmware may make a team
   std::vector<abi::kernel_arguments> arguments_;  ///< by index in members_
 };
 

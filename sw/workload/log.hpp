@@ -16,8 +16,8 @@ namespace diecast::sw {
 
 /// One op in one iteration, over all members. Times count from the launch's common start.
 struct op_record {
-  sim_time start{sim_time::never()};   ///< of the first member
-  sim_time end;                        ///< of the last
+  sim_time start{sim_time::never()};   ///< start of the first member
+  sim_time end;                        ///< end of the last member
   std::uint64_t started{}, ended{};    ///< members
   std::optional<std::uint64_t> wrong;  ///< elements; empty: nothing to check
 };

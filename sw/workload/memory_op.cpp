@@ -18,7 +18,7 @@ namespace {
 using comm::op_field_type;
 
 constexpr std::uint64_t chunk_bytes = 8192;
-constexpr std::uint64_t area_chunks = 32;  ///< of each HBM area, at most: 256 KiB
+constexpr std::uint64_t area_chunks = 32;  ///< most chunks of an HBM area: 256 KiB
 constexpr std::uint64_t read_buffers = 2;
 
 using abi::aligned;

@@ -63,15 +63,15 @@ class message_op final : public planned_op {
   using envelope = std::pair<std::uint32_t, std::uint64_t>;
   struct tally {
     std::uint64_t count{};
-    std::uint64_t cancellable{};  ///< of these: receives that a cancel names
-    const message_op* longest{};  ///< of the most bytes
+    std::uint64_t cancellable{};  ///< receives that a cancel names
+    const message_op* longest{};  ///< op with the most bytes
     void add(const message_op& op, std::uint64_t times, bool may_be_cancelled);
     void add(const tally& other);
   };
   /// Messages to a rank of a group, and its receives.
   struct traffic {
     std::uint64_t sent{}, received{}, cancellable{};
-    std::string where;                   ///< of its last receive, or of the first send
+    std::string where;                   ///< place in the file of its last receive, or of the first send
     std::map<envelope, tally> sends;     ///< by sender and tag
     std::map<envelope, tally> receives;  ///< by what they ask for
     [[nodiscard]] bool balanced() const { return sent <= received && sent + cancellable >= received; }

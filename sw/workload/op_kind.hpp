@@ -41,8 +41,8 @@ namespace diecast::sw {
 /// What an op is planned from.
 struct op_request {
   const comm::workload_op& op;  ///< fields as the schema says
-  const comm::group& members;   ///< of the op, in rank order; outlives the op
-  std::uint32_t index{};        ///< of the op among all ops of the workload
+  const comm::group& members;   ///< members of the op, in rank order; outlives the op
+  std::uint32_t index{};        ///< index among all ops of the workload
   const config::machine_config& config;
   machine_shape shape;
   const kernel_table& kernels;
@@ -76,20 +76,20 @@ struct op_neighbors {
 struct op_context {
   pe_runtime& runtime;
   std::uint32_t rank{};             ///< in the op's group
-  std::uint64_t iteration{};        ///< of the stream, from 0
-  const direction_map& directions;  ///< of the op's pattern; never empty
-  abi::address hbm{};               ///< of the op's HBM area on this PE's home port
+  std::uint64_t iteration{};        ///< iteration of the stream, from 0
+  const direction_map& directions;  ///< queue pairs of the op's pattern; never empty
+  abi::address hbm{};               ///< start of the op's HBM area on this PE's home port
   [[nodiscard]] abi::hal& hal() const { return runtime.hal(); }
 };
 
 /// What the host has when a member starts or has ended an op.
 struct op_host {
-  abi::host_hal& host;  ///< of the member's SIP
+  abi::host_hal& host;  ///< host interface of the member's SIP
   std::uint32_t rank{};
   std::uint64_t iteration{};
   abi::address hbm{};
   bool data{};                           ///< false: timing only; no bytes are stored or verified
-  events::run_fingerprint& fingerprint;  ///< of the run: verify adds what it has read
+  events::run_fingerprint& fingerprint;  ///< run fingerprint: verify adds what it has read
 };
 
 /// Barriers that an op makes among some PEs, once in each iteration of its stream. Firmware marks every one
@@ -97,7 +97,7 @@ struct op_host {
 /// iteration * times + 0, 1, ..., and a checker outside of it says whether the op is right.
 struct op_barriers {
   std::vector<pe_coord> members;     ///< rank by rank
-  std::vector<std::uint32_t> ranks;  ///< of each member
+  std::vector<std::uint32_t> ranks;  ///< rank of each member
   std::uint32_t times{1};
 };
 
