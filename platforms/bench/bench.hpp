@@ -18,7 +18,7 @@ namespace diecast::bench {
 using measurements = std::vector<std::pair<std::string, double>>;
 
 struct fabric_options {
-  config::machine_config config;  ///< of a network study
+  config::machine_config config;  ///< config of a network study
   double rate{0.3};               ///< flits per node and cycle
   std::uint32_t packet_flits{5};
   std::uint64_t warmup_cycles{5'000};

@@ -41,7 +41,7 @@ struct study_point {
   std::uint64_t stride_bytes{};
   std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
   double read_fraction{1.0};
-  std::uint64_t requests{100'000};  ///< of all channels together; the default is one channel's
+  std::uint64_t requests{100'000};  ///< for all channels together; the default is one channel's
   std::uint32_t request_bytes{};
   pace speed;
   bool check_data{};

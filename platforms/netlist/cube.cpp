@@ -99,7 +99,7 @@ void cube::make_block(const build_context& context, fabric::terminal_index t, hw
     case terminal_kind::ucie_lane:  // one adapter per side serves all its lanes
     case terminal_kind::io_cpu:     // the SIP builds these
     case terminal_kind::sip_port:
-    case terminal_kind::traffic: return;  // of network studies, which build no cube
+    case terminal_kind::traffic: return;  // network studies build no cube
   }
 }
 

@@ -110,7 +110,7 @@ class cube : public sc_core::sc_module {
   hw::packet_pool& pool_;
   std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< in front of PEs; usually none
   std::unique_ptr<hw::cube_noc> noc_;
-  std::vector<pe_coord> coords_;                                               ///< of pes_
+  std::vector<pe_coord> coords_;                                               ///< coordinates of pes_
   std::vector<std::unique_ptr<const config::machine_config>> own_pe_configs_;  ///< as pes_; usually null
   std::vector<std::unique_ptr<hw::absent_block>> absent_;                      ///< by terminal; usually null
   std::vector<std::unique_ptr<hw::processing_element>> pes_;

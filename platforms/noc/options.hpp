@@ -14,7 +14,7 @@ namespace diecast::noc {
 struct options : app::common_options {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};
   std::string replay;         ///< file; empty: the pattern
-  std::string transactions;   ///< likewise
+  std::string transactions;   ///< file of transactions
   std::vector<double> rates;  ///< empty: not given
   std::optional<std::uint64_t> packet_flits, cycles, warmup_cycles, latency_bound;
   std::optional<std::uint64_t> hotspot_node;

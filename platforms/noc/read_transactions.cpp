@@ -111,7 +111,7 @@ class transaction_reader {
  private:
   struct stream_state {
     std::size_t index{};
-    std::optional<std::uint64_t> recorded_end;  ///< of the operation before
+    std::optional<std::uint64_t> recorded_end;  ///< recorded end of the operation before
   };
 
   void take(line_fields& fields) {

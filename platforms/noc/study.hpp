@@ -51,7 +51,7 @@ struct study_point {
 
 /// Of a run of transactions.
 struct barrier_row {
-  std::uint64_t column{}, row{};  ///< of its core
+  std::uint64_t column{}, row{};  ///< place of its core
   std::uint64_t network{};
   std::uint64_t issue_cycle{}, latency_cycles{};
 };
@@ -63,7 +63,7 @@ struct study_outcome {
 
   std::string traffic;
   std::optional<std::uint64_t> packet_flits;  ///< empty: the trace says
-  std::uint64_t cycles{};                     ///< of the measured interval
+  std::uint64_t cycles{};                     ///< cycles of the measured interval
   double offered_flits_per_node_cycle{};
   double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval
   double accepted_flits_per_node_cycle{};  ///< what the sinks took in it
@@ -75,8 +75,9 @@ struct study_outcome {
   std::uint64_t packets{};                   ///< delivered in the whole run
   std::uint64_t packet_hops{}, flit_hops{};  ///< over router-to-router links, in the whole run
   bool saturated{};
-  std::optional<std::uint64_t> duration_cycles;  ///< of transactions: first issue to last barrier end
-  std::vector<barrier_row> barriers;             ///< likewise, in the order in which they are issued
+  std::optional<std::uint64_t>
+      duration_cycles;                ///< duration of transactions: first issue to last barrier end
+  std::vector<barrier_row> barriers;  ///< barriers in the order in which they are issued
   std::string fingerprint;
 
   double wall_s{};  ///< simulation only
@@ -92,7 +93,8 @@ struct network {
   explicit network(config::machine_config c, fabric::purpose what = fabric::purpose::network_study);
   config::machine_config config;
   fabric::topology topology;
-  std::vector<std::unique_ptr<const fabric::topology>> further;  ///< of noc.networks, of transactions
+  std::vector<std::unique_ptr<const fabric::topology>>
+      further;  ///< networks beyond the first (noc.networks), for transactions
   [[nodiscard]] std::vector<const fabric::topology*> topologies() const;
   [[nodiscard]] std::uint32_t nodes() const {
     return static_cast<std::uint32_t>(config.noc.columns * config.noc.rows);

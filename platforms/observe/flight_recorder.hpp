@@ -38,14 +38,15 @@ struct flight_operation {
   std::uint16_t step{};  ///< index of its name
   std::uint32_t step_index{};
   std::optional<pe_coord> peer;  ///< none: a receive from anybody that nothing has matched
-  std::uint32_t sequence{};  ///< of the queue pair; of a message or barrier: its number at this PE, from 1
+  std::uint32_t sequence{};  ///< sequence number of the queue pair; for a message or barrier its number at
+                             ///< this PE, from 1
   std::uint64_t bytes{};
   std::uint64_t crc{};    ///< digest of a received message, while checksums are on
   std::uint32_t group{};  ///< communicator of a message; of a barrier, an index into groups()
   std::optional<std::uint32_t> tag;
-  std::uint32_t count{};       ///< of a barrier: the value of its flags
-  std::string_view algorithm;  ///< of a barrier
-  std::string_view stage;      ///< of a barrier: what was awaited last
+  std::uint32_t count{};       ///< value of the flags of a barrier
+  std::string_view algorithm;  ///< barrier algorithm
+  std::string_view stage;      ///< what a barrier awaited last
   std::uint32_t stage_number{};
   sim_time created, started, ended;
 };
@@ -90,7 +91,7 @@ class flight_recorder : public events::observer {
   };
   struct noted_record {
     std::uint64_t id{};
-    std::uint32_t group{};  ///< of a barrier
+    std::uint32_t group{};  ///< group of a barrier
   };
   using operation_key = std::pair<abi::operation_kind, std::uint32_t>;
   struct marked_step {
@@ -102,7 +103,7 @@ class flight_recorder : public events::observer {
     std::uint64_t records{};
     std::vector<marked_step> steps;     ///< by task of its firmware
     std::vector<abi::task_id> users{};  ///< by queue pair and direction: the task that used it last
-    std::uint64_t crc{};                ///< of the content that was written last
+    std::uint64_t crc{};                ///< checksum of the content that was written last
     /// Of each queue pair and direction: records not completed, oldest first; the ring may hold them no more.
     std::vector<std::deque<open_record>> open;
     std::map<operation_key, noted_record> noted;       ///< messages and barriers that have not ended

@@ -70,7 +70,7 @@ class vcd_writer : public events::observer, public dram_listener {
   struct variable {
     std::string code;  ///< VCD identifier
     std::uint32_t width{};
-    std::uint64_t last{};  ///< of a link: transfers under way
+    std::uint64_t last{};  ///< transfers in flight over a link
   };
   struct change {
     sim_time at;
