@@ -48,7 +48,7 @@ class cube_noc : public sc_core::sc_module,
     std::uint64_t packet_hops{};  ///< router-to-router links crossed by packets
     std::uint64_t flit_hops{};    ///< and by their flits
     std::uint64_t wakeups{};      ///< evaluations of an output port
-    std::uint64_t activations{};  ///< of the module by the kernel
+    std::uint64_t activations{};  ///< activations of the module by the kernel
   };
   using link_usage = switch_core::usage;
 
@@ -103,10 +103,11 @@ class cube_noc : public sc_core::sc_module,
 
   /// What an output of the core is in the cube.
   struct output {
-    std::uint32_t link{none};  ///< of the topology; none: inside a network interface
-    fabric_out* wall{};        ///< of the terminal it leaves to; null: another router, a unit or an interface
-    bool to_unit{};            ///< of a tree, which has a port of the same number in
-    bool swallowed{};          ///< by a sink of a study, which returns credits flit by flit
+    std::uint32_t link{none};  ///< link of the topology; none: inside a network interface
+    fabric_out*
+        wall{};      ///< interface of the terminal it leaves to; null: another router, a unit or an interface
+    bool to_unit{};  ///< leads to a tree unit, which has an input port of the same number
+    bool swallowed{};  ///< by a sink of a study, which returns credits flit by flit
   };
 
   // Construction.
@@ -211,9 +212,9 @@ class cube_noc : public sc_core::sc_module,
   const std::uint64_t way_out_;  ///< grant to the arrival at the wall, cycles
   template <class T>
   using by_vc = std::array<T, switch_core::max_vcs>;
-  by_vc<std::uint32_t> capacity_{};         ///< of a router's input buffer, flits
-  by_vc<std::uint32_t> inject_capacity_{};  ///< of the buffer behind a terminal's way in
-  by_vc<std::uint32_t> wall_capacity_{};    ///< of the receive buffer behind a terminal
+  by_vc<std::uint32_t> capacity_{};         ///< flits of a router's input buffer
+  by_vc<std::uint32_t> inject_capacity_{};  ///< flits of the buffer behind an injecting terminal
+  by_vc<std::uint32_t> wall_capacity_{};    ///< flits of the receive buffer behind a terminal
 
   /// Ports by router and side (none without neighbor), then of each interface its output, four times, then
   /// from local_ways_ on by terminal: input and output of its router. One table, for the index tells these
@@ -264,8 +265,8 @@ class cube_noc : public sc_core::sc_module,
   };
   std::vector<leaving_packet> leaving_;
   std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
-  sim_time last_known_from_;  ///< of the last of them; the next is known from then on or later
-  std::size_t opened_{};      ///< of them, those in front that the routers know
+  sim_time last_known_from_;  ///< when the last of them is known; the next is known from then on or later
+  std::size_t opened_{};      ///< packets at the front of packet_inbox_ that the routers know
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

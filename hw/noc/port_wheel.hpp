@@ -109,7 +109,7 @@ class port_wheel {
   static constexpr std::uint64_t bit(std::size_t n) { return std::uint64_t{1} << (n % 64); }
 
   std::uint32_t span_;
-  std::uint32_t words_;              ///< of a slot
+  std::uint32_t words_;              ///< words of a slot
   std::vector<std::uint64_t> rows_;  ///< [slot]: a bit per port
   std::vector<std::uint8_t> due_;    ///< by slot, not 0: it may hold something
 };

@@ -91,15 +91,15 @@ class switch_core : private switch_records {
   struct port {
     std::uint16_t router{};
     std::uint32_t downstream{none};  ///< input the output feeds; none: it leaves
-    std::uint32_t latency{1};        ///< of the output: grant to arrival at that input, cycles
-    std::uint32_t head_delay{0};     ///< of the input: arrival of a head to its first chance, cycles
-    std::uint32_t body_delay{0};     ///< the same for a later part of a packet
-    std::uint32_t alloc_cycles{0};   ///< of head_delay, VC allocation
-    std::uint32_t credit_cycles{1};  ///< of the input: grant to the use of the credit upstream
+    std::uint32_t latency{1};        ///< grant at the output to arrival at that input, cycles
+    std::uint32_t head_delay{0};     ///< arrival of a head at the input to its first chance, cycles
+    std::uint32_t body_delay{0};     ///< arrival of a later part of a packet to its first chance, cycles
+    std::uint32_t alloc_cycles{0};   ///< VC allocation within head_delay
+    std::uint32_t credit_cycles{1};  ///< grant at the input to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
     bool from_interface{false};      ///< it sends what a network interface has: in a VC that has room then
-    std::array<std::uint32_t, max_vcs> buffer{};   ///< of the input, flits per VC
-    std::array<std::uint32_t, max_vcs> credits{};  ///< of the output at the start, flits per VC
+    std::array<std::uint32_t, max_vcs> buffer{};   ///< input buffer, flits per VC
+    std::array<std::uint32_t, max_vcs> credits{};  ///< output's credits at the start, flits per VC
   };
   struct parameters {
     std::vector<port> ports;
@@ -108,8 +108,8 @@ class switch_core : private switch_records {
     std::array<std::uint8_t, max_vcs> class_of_vc{};  ///< packets of one class do not interleave on a link
     std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
     bool wormhole{};
-    bool interleave_vcs{};            ///< of worms: every flit is arbitrated, whatever its class
-    bool port_per_vc{};               ///< of worms that interleave: the VCs of an input send independently
+    bool interleave_vcs{};            ///< every flit of a worm is arbitrated, whatever its class
+    bool port_per_vc{};               ///< the VCs of an input send independently, where worms interleave
     bool vc_round_robin{};            ///< without a stage for VC allocation, a head tries VCs in turn
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
@@ -342,7 +342,7 @@ class switch_core : private switch_records {
   std::vector<out_port> outs_;
   std::vector<in_vc> in_vcs_;                   ///< [input][VC]
   std::vector<out_vc> out_vcs_;                 ///< [output][VC]
-  std::uint32_t more_words_{};                  ///< of an output, beside its record
+  std::uint32_t more_words_{};                  ///< request words of an output, beside its record
   std::vector<std::uint64_t> more_requests_;    ///< [output][word], bit per input VC beyond 64 of its router
   std::vector<entry_delay> entry_delays_;       ///< [input]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
@@ -357,17 +357,18 @@ class switch_core : private switch_records {
   std::uint32_t used_slots_{};
   std::vector<returning_credit> returning_;
   std::uint32_t free_returning_{none};
-  std::vector<choice> choices_;        ///< of the router being looked at; room for all of its outputs
-  std::uint32_t chosen_{};             ///< of choices_, those that are valid
+  std::vector<choice> choices_;        ///< outputs of the evaluated router; room for all of them
+  std::uint32_t chosen_{};             ///< valid entries of choices_
   std::vector<std::uint32_t> ready_;   ///< scratch of choose_among(): room for all input VCs of a router
-  std::vector<std::uint32_t> asking_;  ///< of allocate_vcs(), likewise
-  std::vector<vc_offer> offers_;       ///< of allocate_vcs_at()
+  std::vector<std::uint32_t> asking_;  ///< scratch of allocate_vcs(): room for all input VCs of a router
+  std::vector<vc_offer> offers_;       ///< scratch of allocate_vcs_at()
   const std::uint64_t all_vcs_;        ///< bit per VC
   port_wheel wheel_;
   std::uint64_t cycle_{};
   std::uint64_t looks_{};
-  std::vector<std::uint32_t> due_;  ///< of fetch_ahead(): outputs of the cycle, in the order of their looks
-  std::size_t fetches_{};           ///< its calls in the cycle
+  std::vector<std::uint32_t>
+      due_;  ///< scratch of fetch_ahead(): outputs due in the cycle, in the order of their evaluations
+  std::size_t fetches_{};  ///< its calls in the cycle
 };
 
 }  // namespace diecast::hw

@@ -143,7 +143,7 @@ void switch_core::put_off_credits(const in_vc& queue) {
 /// Takes credits of the last transfer back, of at most so many flits from its end on; returns of how many.
 std::uint32_t switch_core::take_back(out_vc& ov, std::uint32_t flits) {
   std::uint32_t* from = &ov.first;
-  std::uint32_t coming = 0;  // of the transfer
+  std::uint32_t coming = 0;  // credits of the transfer
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) {
     returning_credit& r = returning_[n];
     coming += r.flits - r.taken;

@@ -33,7 +33,7 @@ struct switch_records {
   /// A packet (or a chunk of one) in an input buffer, linked into the queue of its VC.
   struct alignas(64) slot {
     std::uint64_t ready;       ///< cycle in which the first flit may leave
-    std::uint64_t tail_ready;  ///< the same for the last flit
+    std::uint64_t tail_ready;  ///< cycle in which the last flit may leave
     packet_ptr p;
     std::uint32_t flits;
     std::uint32_t next;       ///< in the VC's queue, or in the free list
@@ -51,11 +51,11 @@ struct switch_records {
     std::uint32_t last{none};
     std::uint32_t port{};
     std::uint32_t room{1};          ///< flits there must be room for
-    std::uint32_t accept_from{};    ///< of VC allocation: round robin over outputs and their VCs
+    std::uint32_t accept_from{};    ///< round robin over outputs and their VCs, for VC allocation
     std::uint32_t flits{};          ///< in the buffer
-    std::uint32_t capacity{};       ///< of the buffer
+    std::uint32_t capacity{};       ///< flits that the buffer holds
     std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
-    hop to{};                       ///< of `first`
+    hop to{};                       ///< next hop of `first`
     std::uint16_t router{};
     std::uint8_t vc{};
     std::uint8_t own_class{};  ///< packets of one class do not interleave on a link
@@ -66,15 +66,15 @@ struct switch_records {
   /// The transfer from an input VC, where there are several classes.
   struct motion {
     std::uint32_t slot{none};
-    std::uint32_t parts{};  ///< of the transfer in its last `cycles`: the last as its course says, those
-                            ///< before evenly
+    std::uint32_t parts{};  ///< flits sent in the last `cycles` of the transfer: the last by its rate
+                            ///< schedule, those before evenly
     std::uint32_t cycles{};
   };
   struct returning_credit {
-    std::uint64_t cycle;  ///< of the first flit
-    std::uint64_t last;   ///< of the last
+    std::uint64_t cycle;  ///< when the first flit is back
+    std::uint64_t last;   ///< when the last flit is back
     std::uint32_t flits;
-    std::uint32_t taken;  ///< of them, already usable
+    std::uint32_t taken;  ///< flits already usable
     std::uint32_t next;
     bool goes_on;  ///< the next one is of the same transfer
   };
@@ -109,7 +109,7 @@ struct switch_records {
     std::uint64_t next_start{};    ///< no packet starts before; of one class alone, the end of its transfer
     std::uint64_t starved{};       ///< bit per VC: see starved()
     std::uint64_t asking{};        ///< bit per requester: of the input VCs of its router, the first 64
-    std::uint32_t first_in_vc{};   ///< of its router
+    std::uint32_t first_in_vc{};   ///< first input VC of its router
     std::uint32_t grant_from{};    ///< round robin over inputs
     std::uint32_t alloc_cycles{};  ///< VC allocation, where it is a stage of its own
     std::uint16_t router{};

@@ -180,7 +180,8 @@ switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t clas
   const std::uint64_t time = time_of(on[c].parts);
   for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
     const auto k = static_cast<unsigned>(std::countr_zero(others));
-    const std::uint64_t beside = shared(on[k].parts, on, k, c);  // of c until k is through
+    const std::uint64_t beside =
+        shared(on[k].parts, on, k, c);  // flits of class c that pass until k is through
     if (beside >= on[c].parts) continue;
     const course::point turn{static_cast<std::uint32_t>(on[c].parts - beside),
                              static_cast<std::uint32_t>(time - time_of(beside))};

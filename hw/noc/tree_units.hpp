@@ -45,9 +45,9 @@ class tree_units {
     std::uint64_t packets{};             ///< taken in by units
     std::uint64_t copies{};              ///< sent beyond one per packet down
     std::uint64_t credits_combined{};    ///< credits that others stand for
-    std::uint64_t combinations{};        ///< of two contributions of one packet
+    std::uint64_t combinations{};        ///< additions of two contributions of one packet
     std::uint64_t elements{};            ///< combined by them
-    std::uint64_t bytes{};               ///< of packets taken in, header flits included
+    std::uint64_t bytes{};               ///< bytes of packets taken in, header flits included
     std::uint64_t most_waiting_bytes{};  ///< in the buffer of a port, contributions to sums
   };
   /// Exits of packets that are bound for a unit are numbered from here on.
@@ -64,7 +64,7 @@ class tree_units {
   /// Where such a packet goes at `router`: the unit's port when it is there, else the side that leads to it.
   struct way {
     bool here{};
-    std::uint32_t port{};  ///< of the switches
+    std::uint32_t port{};  ///< port of the switches
     fabric::side side{};
   };
   [[nodiscard]] way way_of(fabric::router_index router, std::uint16_t exit) const;
@@ -111,7 +111,7 @@ class tree_units {
   struct child {
     std::uint32_t unit{};           ///< index of its port
     std::optional<pe_coord> leaf;   ///< a member behind the port
-    abi::address ring{};            ///< of that member
+    abi::address ring{};            ///< slot ring of that member
     bool receives{};                ///< multicasts
     bool contributes{};             ///< to reductions
     std::uint32_t tail{};           ///< last credit
