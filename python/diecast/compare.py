@@ -26,7 +26,7 @@ def config_changes(a, b):
             if left.get(key, MISSING) != right.get(key, MISSING)]
 
 
-ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # of a run, in the order of the text
+ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # keys of a run, in the order of the text
 JOB = ("collective", "bytes", "dtype", "op", "team", "rank_set")  # what algorithms are chosen for
 
 

@@ -13,11 +13,11 @@ import zlib
 
 from diecast import whole_file
 
-MOST_BYTES = 512 << 20  # of a file, and of what a gzipped one unpacks to
+MOST_BYTES = 512 << 20  # largest file, gzipped or unpacked
 MOST_DEPTH = 100  # lists and objects within each other
-MOST_DIGITS = 18  # of a whole number in tables and schedules
-MOST_WHOLE = 1 << 64  # of one in JSON: seeds have 64 bits
-LEAST, MOST = 1e-30, 1e30  # of a number that is not whole, besides 0: products of such numbers are numbers
+MOST_DIGITS = 18  # most digits of a whole number in tables and schedules
+MOST_WHOLE = 1 << 64  # largest whole number in JSON: seeds have 64 bits
+LEAST, MOST = 1e-30, 1e30  # range of other numbers, besides 0: their products are finite
 MOST_CHAIN = 64  # configs that extend each other
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 

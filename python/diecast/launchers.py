@@ -20,7 +20,7 @@ from diecast.whole_file import make_folder, reads, write_whole
 
 MOST_TASKS = 1000  # Slurm's default MaxArraySize is 1001
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.5, 15  # between two queries of an array's state
-PACKAGES = {"sbatch": "slurm-client", "parallel": "parallel"}  # of Debian
+PACKAGES = {"sbatch": "slurm-client", "parallel": "parallel"}  # Debian packages
 # ssh to a host that no longer answers ends within half a minute, and ssh never prompts for a password.
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=2"
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed

@@ -122,7 +122,7 @@ class NcclLog:
     def _remark(self, where, line):
         """Device lists and commands; what NCCL itself prints says nothing."""
         if NCCL_DEVICES.match(line):
-            self.ranks = 0  # of another run
+            self.ranks = 0  # the next table is of another run
         elif match := NCCL_RANK.match(line):
             self.ranks = max(self.ranks, size_of(where, match[1]) + 1)
         elif (match := NCCL_COMMAND.match(line)) and not NCCL_SAYS.search(line) and match[1] in TESTS:
@@ -134,7 +134,7 @@ class NcclLog:
     def _row(self, where, cells):
         need(self.columns, where, "a row before the line with the names of the columns")
         need(len(cells) == len(self.columns), where, f"{len(cells)} cells; expected {len(self.columns)}, as the head has")
-        first = dict(zip(self.columns[::-1], cells[::-1]))  # of names that are there twice, the out-of-place one
+        first = dict(zip(self.columns[::-1], cells[::-1]))  # where a name is there twice, the out-of-place column
         last = dict(zip(self.columns, cells))
         row = last if self.in_place else first
         for column in ("size", "type", "time"):

@@ -2,7 +2,7 @@
 """What a difference of two times is worth, where small delays of the PEs' starts (--jitter) move each of them."""
 import statistics
 
-DRAWS = "5"  # of studies that compare times, as --jitter of a platform takes them
+DRAWS = "5"  # default --jitter of studies that compare times
 
 
 class Timing:

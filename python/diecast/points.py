@@ -63,7 +63,7 @@ def file_name(number, text):
 class Points:
     """points: each has number (its place) and name, digest() and make(), which runs it and returns its record, a JSON object (with
     "kept": False one that is not to be kept). out: the folder in which records are kept; None: they are not."""
-    SHAPE = {"digest": "text"}  # of a record
+    SHAPE = {"digest": "text"}  # type of each key of a record
 
     def __init__(self, out, points):
         self.points, self.records = points, out and out / "records"

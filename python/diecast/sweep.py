@@ -30,7 +30,7 @@ SCALES = ("linear", "log")
 JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "jitter", "data",
              "no-data", "team", "diagnose", "hide-faults", "double-run", "record", "verify", "workload", "isolate", "explain", "estimate",
              "processes", "partition", "launcher")
-PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
+PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # exit codes of points, the worst first
 MOST_POINTS = 1 << 20
 WALL_TIME = "stats.elaborate_s"  # differs from one run of a point to the next, and tables do not
 # Files of a run in its --out, by name; what they hold the binary itself looks at before it replaces one.
@@ -210,7 +210,7 @@ class Sweep(Points):
         blocks = parsed(finished([self.binary, "--schema"]).stdout, "--schema").get("properties", {})
         known = [f"{block}.{key}" for block, of in blocks.items() for key in of.get("properties", {})] + list(blocks)
         for key in keys:
-            table = any(key.startswith(f"{name}.") for name in ("ccl.algorithms", "ccl.patterns"))  # of names that users choose
+            table = any(key.startswith(f"{name}.") for name in ("ccl.algorithms", "ccl.patterns"))
             need(key in known or table, f"{self.spec.path}: grid.{key}", f"unknown key{near(key, known)}")
 
     def results(self, point):

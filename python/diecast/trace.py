@@ -8,7 +8,7 @@ import sys
 from diecast import inputs
 from diecast.whole_file import output, write_whole
 
-MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
+MESSAGE_BYTES = (8, 1 << 20)  # least and most bytes of a tag-matched message (docs/workload-ops.md)
 TAGS = 1 << 32
 RANKS = 1 << 16  # a peer's number ends below it
 COLLECTIVE_BYTES = 10**12
