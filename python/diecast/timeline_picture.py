@@ -9,7 +9,8 @@ KINDS = (("firmware", "#dfe6ee"), ("vector", PALETTE[2]), ("tcm", PALETTE[3]), (
          ("wait: memory", PALETTE[5]), ("wait: message", PALETTE[11]), ("wait: never ended", "#222222"))
 COLORS = dict(KINDS)
 MOST_TRACKS, MOST_ARROWS = 48, 400
-NUMBERS = {"X": ("pid", "tid", "ts", "dur"), "s": ("pid", "tid", "ts"), "f": ("pid", "tid", "ts")}  # numeric fields by ph
+# Fields that must be numbers, by the ph of an event.
+NUMBERS = {"X": ("pid", "tid", "ts", "dur"), "s": ("pid", "tid", "ts"), "f": ("pid", "tid", "ts")}
 NAMES = ("process_name", "thread_name")
 
 
