@@ -24,7 +24,7 @@ class resolver {
     if (problems_.empty()) depend();
     if (problems_.empty()) order();
     if (!problems_.empty()) throw user_error(std::move(problems_));
-    make_strands();
+    make_chains();
     collect_participants();
     return std::move(result_);
   }
@@ -45,7 +45,7 @@ class resolver {
   void depend_across(const workload_op& o, std::uint32_t index, std::uint32_t on);
   void order();
   void report_cycle(const std::vector<bool>& placed);
-  void make_strands();
+  void make_chains();
   void collect_participants();
 
   const workload& workload_;
@@ -234,8 +234,8 @@ void resolver::report_cycle(const std::vector<bool>& placed) {
   }
 }
 
-/// An op joins the first strand of its stream whose last op it waits for, directly or not.
-void resolver::make_strands() {
+/// An op joins the first chain of its stream whose last op it waits for, directly or not.
+void resolver::make_chains() {
   const std::size_t n = result_.ops.size();
   auto& ancestors = result_.before;
   ancestors.assign(n, std::vector<bool>(n));
@@ -248,16 +248,16 @@ void resolver::make_strands() {
     }
     resolved_op& r = result_.ops[i];
     resolved_stream& stream = result_.streams[r.stream];
-    const auto joins = [&](std::uint32_t s) { return ancestors[i][result_.strands[s].ops.back()]; };
-    const auto found = std::find_if(stream.strands.begin(), stream.strands.end(), joins);
-    if (found != stream.strands.end()) {
-      r.strand = *found;
+    const auto joins = [&](std::uint32_t s) { return ancestors[i][result_.chains[s].ops.back()]; };
+    const auto found = std::find_if(stream.chains.begin(), stream.chains.end(), joins);
+    if (found != stream.chains.end()) {
+      r.chain = *found;
     } else {
-      r.strand = static_cast<std::uint32_t>(result_.strands.size());
-      stream.strands.push_back(r.strand);
-      result_.strands.push_back({r.stream, {}});
+      r.chain = static_cast<std::uint32_t>(result_.chains.size());
+      stream.chains.push_back(r.chain);
+      result_.chains.push_back({r.stream, {}});
     }
-    result_.strands[r.strand].ops.push_back(i);
+    result_.chains[r.chain].ops.push_back(i);
   }
 }
 

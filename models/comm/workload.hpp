@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workload: streams of ops on groups of PEs. What a file says (`workload`), and what follows from it
-// before anything runs (`resolved_workload`): members, dependencies, strands.
+// before anything runs (`resolved_workload`): members, dependencies, chains.
 #pragma once
 
 #include <cstdint>
@@ -99,16 +99,16 @@ struct workload {
 struct resolved_op {
   const workload_op* op{};
   std::uint32_t stream{};
-  std::uint32_t strand{};
+  std::uint32_t chain{};
   group members;
   std::string group_name;  ///< for reports: equal names are equal members in equal order
   /// Ops that must have ended on the same PE: those of `after`, else the one before in the stream.
   std::vector<std::uint32_t> after;
 };
 
-/// Ops of one stream that never run at the same time on a PE, in the order in which they run. A strand is a
+/// Ops of one stream that never run at the same time on a PE, in the order in which they run. A chain is a
 /// task of the PE; it has TCM and queue pairs of its own, which its ops use one after the other.
-struct strand {
+struct chain {
   std::uint32_t stream{};
   std::vector<std::uint32_t> ops;
 };
@@ -117,13 +117,13 @@ struct resolved_stream {
   const workload_stream* stream{};
   group members;  ///< the PEs that run it
   std::vector<std::uint32_t> ops;
-  std::vector<std::uint32_t> strands;
+  std::vector<std::uint32_t> chains;
 };
 
 struct resolved_workload {
   std::vector<resolved_stream> streams;
   std::vector<resolved_op> ops;
-  std::vector<strand> strands;
+  std::vector<chain> chains;
   std::vector<pe_coord> participants;  ///< PEs that run any stream, sorted
   /// By op, then by op: those that have ended on a PE, in the same iteration, when the first starts there.
   std::vector<std::vector<bool>> before;

@@ -2,7 +2,7 @@
 // Barriers as an op. The members of the op's group are a team whose flags the host has placed before the
 // launch; or some of them make a team of their own for the time of the op, as firmware does it.
 //
-// Ops of one strand, group and rank set are barriers of one team, one after the other: they share its flags,
+// Ops of one chain, group and rank set are barriers of one team, one after the other: they share its flags,
 // counters and tables. Ops that may overlap have teams, and so flags, of their own.
 #include <algorithm>
 #include <fmt/format.h>
@@ -225,14 +225,14 @@ void barrier_run::check_count(const op_neighbors& all, std::vector<problem>& pro
 }
 
 void barrier_run::share_teams(const op_neighbors& all, std::vector<problem>& problems) {
-  using key = std::tuple<std::uint32_t, std::string, comm::rank_set>;  // strand, group, rank set
+  using key = std::tuple<std::uint32_t, std::string, comm::rank_set>;  // chain, group, rank set
   std::map<key, barrier_run*> leaders;
   slot_book slots;
   for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
     auto* const op = dynamic_cast<barrier_run*>(all.at(i));
     if (op == nullptr) continue;
     const comm::resolved_op& r = all.workload.ops[i];
-    const auto [at, fresh] = leaders.emplace(key{r.strand, r.group_name, op->members_.set}, op);
+    const auto [at, fresh] = leaders.emplace(key{r.chain, r.group_name, op->members_.set}, op);
     op->leader_ = at->second;
     if (!fresh) continue;
     const auto flags = slots.take(), cores = slots.take();
@@ -259,21 +259,21 @@ std::uint32_t barrier_run::slots_for_new_teams(const op_neighbors& all) {
   return made ? std::min(end + 1, comm::max_teams) : 0;
 }
 
-/// Every rank of a parent team must be in one creation at a time: nothing keeps creations of two strands
+/// Every rank of a parent team must be in one creation at a time: nothing keeps creations of two chains
 /// of a PE apart.
 void barrier_run::check_creations(const op_neighbors& all, std::vector<problem>& problems) {
-  std::map<pe_coord, std::uint32_t> makers;  // strand
+  std::map<pe_coord, std::uint32_t> makers;  // chain
   for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
     const auto* const op = dynamic_cast<const barrier_run*>(all.at(i));
     if (op == nullptr || op->own_.empty()) continue;
-    const std::uint32_t strand = all.workload.ops[i].strand;
+    const std::uint32_t chain = all.workload.ops[i].chain;
     for (const pe_coord pe : op->members_.members) {
-      const std::uint32_t other = makers.emplace(pe, strand).first->second;
-      if (other == strand) continue;
+      const std::uint32_t other = makers.emplace(pe, chain).first->second;
+      if (other == chain) continue;
       const auto& streams = all.workload.streams;
       problems.push_back({op->op_.where + ".team", "two streams of a PE may create teams at the same time",
                           fmt::format("{}, also in stream {}", pe_path(op->launch_.shape, pe),
-                                      streams[all.workload.strands[other].stream].stream->name),
+                                      streams[all.workload.chains[other].stream].stream->name),
                           "teams made by one stream of a PE, one after the other"});
       return;
     }

@@ -8,13 +8,13 @@
 //      others (a wait to its sends) finds them in planned_op::link; what concerns all ops together (sends
 //      without a receive) is op_kind::check_all, and what a stream lacks without the others
 //      op_kind::needs_others.
-//   3. Wired: planned_op::wiring gives the edges of the op's pattern. The workload gives each strand,
+//   3. Wired: planned_op::wiring gives the edges of the op's pattern. The workload gives each chain,
 //      group and pattern queue pairs of its own; op_context::directions leads from the pattern's
-//      directions to them. tcm_bytes and hbm_bytes ask for memory on every member; ops of a strand use
+//      directions to them. tcm_bytes and hbm_bytes ask for memory on every member; ops of a chain use
 //      the same, unless keeps_memory says that an op still needs its own when it has ended.
 //      planned_op::set_up puts on the machine what firmware must find there.
 //   4. Run: planned_op::run is what the PE's firmware does, on the PE's runtime, in a task of its own. Ops
-//      of one strand run one after the other. State that outlives an op: pe_runtime::service.
+//      of one chain run one after the other. State that outlives an op: pe_runtime::service.
 //   5. Verified: prepare and verify run on the host's side, by the backdoor, at the instant at which a
 //      member starts and has ended the op.
 #pragma once
@@ -54,7 +54,7 @@ struct op_request {
 
 /// Edges between members that the op needs; none for an op without messages.
 struct op_wiring {
-  /// Ops of one strand and group with the same pattern share queue pairs: equal names, equal edges.
+  /// Ops of one chain and group with the same pattern share queue pairs: equal names, equal edges.
   std::string pattern;
   std::vector<comm::edge> edges;
   std::vector<std::string> direction_names;  ///< from first_named on, for reports

@@ -18,7 +18,7 @@ namespace diecast::sw {
 
 struct message_counts;
 
-/// One op of a strand on one PE.
+/// One op of a chain on one PE.
 struct pe_step {
   std::uint32_t op{};
   std::optional<std::uint32_t> rank;  ///< empty: the PE passes over the op (planned_op::takes_part)
@@ -26,14 +26,14 @@ struct pe_step {
   abi::address hbm{};
 };
 
-struct pe_strand {
+struct pe_chain {
   std::uint32_t stream{};
   std::vector<pe_step> steps;
 };
 
-/// What one PE runs: each strand is a task.
+/// What one PE runs: each chain is a task.
 struct pe_program {
-  std::vector<pe_strand> strands;
+  std::vector<pe_chain> chains;
   std::vector<direction_map> directions;  ///< the first has no direction at all
 };
 
@@ -60,7 +60,7 @@ struct workload_tables {
 /// Not movable: ops refer to the groups.
 class workload_program {
  public:
-  /// Plans every op, gives strands their memory and queue pairs, proves the install plan. Throws
+  /// Plans every op, gives chains their memory and queue pairs, proves the install plan. Throws
   /// user_error with every problem found.
   workload_program(const comm::workload& w, const workload_tables& tables,
                    const config::machine_config& config);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a workload to programs: ops planned, memory and queue pairs given to strands.
+// From a workload to programs: ops planned, memory and queue pairs given to chains.
 #include <algorithm>
 #include <fmt/format.h>
 #include <tuple>
@@ -12,7 +12,7 @@
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {
-/// Queue pairs that one strand, group and pattern own, and the directions they stand for.
+/// Queue pairs that one chain, group and pattern own, and the directions they stand for.
 struct wired_pattern {
   std::string label;
   std::vector<std::string> direction_names;
@@ -21,11 +21,11 @@ struct wired_pattern {
   std::map<pe_coord, direction_map> queue_pairs;
 };
 
-/// One memory of every PE, as the strands share it.
+/// One memory of every PE, as the chains share it.
 struct memory_plan {
   std::vector<std::uint64_t> offset;  ///< by op
   std::uint64_t end{};
-  std::uint32_t highest{};  ///< strand
+  std::uint32_t highest{};  ///< chain
 };
 
 /// Where the memory that a PE's ops have so far ends.
@@ -58,16 +58,16 @@ class workload_program::builder {
   }
 
  private:
-  using key = std::tuple<std::uint32_t, std::string, std::string>;  // strand, group, pattern
+  using key = std::tuple<std::uint32_t, std::string, std::string>;  // chain, group, pattern
 
   void plan_ops();
   void link_ops();
   void stop_if_broken() {
     if (!problems_.empty()) throw user_error(std::move(problems_));
   }
-  memory_plan stack_strands(std::uint64_t (planned_op::*need)() const) const;
+  memory_plan stack_chains(std::uint64_t (planned_op::*need)() const) const;
   std::vector<pe_coord> users_of(std::uint32_t op) const;
-  std::uint64_t stack_ops(const comm::strand& s, std::uint64_t (planned_op::*need)() const, memory_plan& m,
+  std::uint64_t stack_ops(const comm::chain& s, std::uint64_t (planned_op::*need)() const, memory_plan& m,
                           memory_ends& ends) const;
   void place_memory();
   void check_hbm(std::uint64_t bytes);
@@ -150,9 +150,9 @@ std::vector<pe_coord> workload_program::builder::users_of(std::uint32_t op) cons
   return users;
 }
 
-/// What the ops of a strand use in turn lies above all that its PEs have so far; an op that keeps its memory
+/// What the ops of a chain use in turn lies above all that its PEs have so far; an op that keeps its memory
 /// lies above what those have that take part in it. Returns the end.
-std::uint64_t workload_program::builder::stack_ops(const comm::strand& s,
+std::uint64_t workload_program::builder::stack_ops(const comm::chain& s,
                                                    std::uint64_t (planned_op::*need)() const, memory_plan& m,
                                                    memory_ends& ends) const {
   const auto stack = [&ends](const std::vector<pe_coord>& pes, std::uint64_t bytes) {
@@ -179,13 +179,13 @@ std::uint64_t workload_program::builder::stack_ops(const comm::strand& s,
   return end;
 }
 
-/// Strands that have no PE in common may lie at the same place.
-memory_plan workload_program::builder::stack_strands(std::uint64_t (planned_op::*need)() const) const {
+/// Chains that have no PE in common may lie at the same place.
+memory_plan workload_program::builder::stack_chains(std::uint64_t (planned_op::*need)() const) const {
   memory_plan m;
   m.offset.resize(into_.ops_.size());
   memory_ends ends;
-  for (std::uint32_t i = 0; i < into_.resolved_.strands.size(); ++i) {
-    const std::uint64_t end = stack_ops(into_.resolved_.strands[i], need, m, ends);
+  for (std::uint32_t i = 0; i < into_.resolved_.chains.size(); ++i) {
+    const std::uint64_t end = stack_ops(into_.resolved_.chains[i], need, m, ends);
     if (end <= m.end) continue;
     m.end = end;
     m.highest = i;
@@ -194,8 +194,8 @@ memory_plan workload_program::builder::stack_strands(std::uint64_t (planned_op::
 }
 
 void workload_program::builder::place_memory() {
-  const memory_plan tcm = stack_strands(&planned_op::tcm_bytes);
-  const memory_plan hbm = stack_strands(&planned_op::hbm_bytes);
+  const memory_plan tcm = stack_chains(&planned_op::tcm_bytes);
+  const memory_plan hbm = stack_chains(&planned_op::hbm_bytes);
   tcm_end_ = tcm.end;
   hbm_end_ = hbm.end;
   signal_bytes_ = into_.uses_signals() ? comm::sync_port_bytes(config_) : 0;
@@ -213,7 +213,7 @@ void workload_program::builder::place_memory() {
                          fmt::format("{} bytes", tcm_end_), fmt::format("at most {} bytes", room)});
   }
   if (tcm.end > room) {
-    const comm::strand& s = into_.resolved_.strands[tcm.highest];
+    const comm::chain& s = into_.resolved_.chains[tcm.highest];
     problems_.push_back({into_.resolved_.streams[s.stream].stream->where,
                          "the tensors of the ops that may run at one time do not fit the TCM of a PE "
                          "(pe.tcm_kib)",
@@ -248,7 +248,7 @@ void workload_program::builder::connect(std::uint32_t op) {
   const comm::resolved_op& r = into_.resolved_.ops[op];
   const op_wiring wiring = into_.ops_[op]->wiring();
   if (wiring.edges.empty()) return;
-  const key k{r.strand, r.group_name, wiring.pattern};
+  const key k{r.chain, r.group_name, wiring.pattern};
   const auto [at, fresh] = known_.emplace(k, patterns_.size());
   pattern_of_[op] = at->second;
   if (!fresh) return;
@@ -321,13 +321,13 @@ pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_pro
 }
 
 void workload_program::builder::make_programs() {
-  for (const comm::strand& s : into_.resolved_.strands) {
+  for (const comm::chain& s : into_.resolved_.chains) {
     for (const pe_coord pe : into_.resolved_.streams[s.stream].members.members) {
       pe_program& program = into_.programs_[pe];
       if (program.directions.empty()) program.directions.push_back({comm::no_direction});
-      pe_strand strand{s.stream, {}};
-      for (const std::uint32_t op : s.ops) strand.steps.push_back(step_of(pe, op, program));
-      program.strands.push_back(std::move(strand));
+      pe_chain chain{s.stream, {}};
+      for (const std::uint32_t op : s.ops) chain.steps.push_back(step_of(pe, op, program));
+      program.chains.push_back(std::move(chain));
     }
   }
 }

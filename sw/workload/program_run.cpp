@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE's part of a workload: a task per strand, flags in its own memory for what has ended.
+// A PE's part of a workload: a task per chain, flags in its own memory for what has ended.
 #include <algorithm>
 
 #include "sw/runtime/messaging.hpp"
@@ -26,8 +26,8 @@ class pe_run {
     if (workload_.install().messages) (void)messaging_of(runtime_);
     runtime_.begin();
     std::vector<std::function<void()>> tasks;
-    for (const pe_strand& s : program_.strands) {
-      if (!only_ || *only_ == s.stream) tasks.emplace_back([this, &s] { run_strand(s); });
+    for (const pe_chain& s : program_.chains) {
+      if (!only_ || *only_ == s.stream) tasks.emplace_back([this, &s] { run_chain(s); });
     }
     runtime_.tasks().run(tasks);
     if (workload_.install().messages) {
@@ -37,7 +37,7 @@ class pe_run {
   }
 
  private:
-  void run_strand(const pe_strand& s) {
+  void run_chain(const pe_chain& s) {
     const std::uint64_t repeat = workload_.workload().streams[s.stream].stream->repeat;
     for (std::uint64_t iteration = 0; iteration < repeat; ++iteration) {
       for (const pe_step& step : s.steps) {

@@ -90,7 +90,7 @@ TEST_CASE("workload barriers: overlapping groups, beside collectives, each other
   }
 }
 
-TEST_CASE("workload barriers: cubes arrive as ranks, two strands of a PE in core barriers at one time") {
+TEST_CASE("workload barriers: cubes arrive as ranks, two chains of a PE in core barriers at one time") {
   const auto w = workload_of(
       {stream_on("all", {0, 1, 2, 3, 4, 5, 6, 7, 8}, {barrier("x", "group_dissemination", 2, "cube")}, 5),
        stream_on("two", {3, 4, 5, 0, 1, 2}, {barrier("y", "centralized_pull", 1, "cube")}, 7)});
@@ -130,7 +130,7 @@ TEST_CASE("workload barriers: a team in a slot that was not cleared hangs, and t
           std::string::npos);
 }
 
-TEST_CASE("workload barriers: PEs whose every strand looks in vain are found to be stuck") {
+TEST_CASE("workload barriers: PEs whose every chain looks in vain are found to be stuck") {
   const auto w =
       workload_of({stream_on("a", {0, 1, 2}, {barrier("x", "dissemination")}),
                    stream_on("b", {2, 1, 0}, {barrier("y", "centralized_pull")}),

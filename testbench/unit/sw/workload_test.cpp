@@ -165,7 +165,7 @@ TEST_CASE("memory traffic is verified, whatever its direction and length") {
   }
 }
 
-/// An op of somebody else: spoils the TCM of the strand below its own.
+/// An op of somebody else: spoils the TCM of the chain below its own.
 class scribble final : public sw::planned_op {
  public:
   std::uint64_t tcm_bytes() const override { return 64; }
