@@ -25,7 +25,7 @@ pe_context::lane gather_lane(pe_context& pe, const block_vector& v, const std::v
   }
   const tcm_range own = v.part_of_block(pe.args().rank, half, 2);
   pe_context::lane lane = ring_lane(way);
-  add_lap(lane, {own.at, own.bytes}, received);
+  add_pass(lane, {own.at, own.bytes}, received);
   return lane;
 }
 

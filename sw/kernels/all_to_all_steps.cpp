@@ -10,7 +10,7 @@
 //
 // What is taken late covers the way. Ranks that are alone on their cubes begin long steps by the clock
 // (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of another
-// step. Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
+// step. Without a schedule, and with blocks of less than a slot, taking is what keeps everybody in step.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@
 namespace diecast::sw {
 namespace all_to_all_steps_kernel {
 
-/// Words of a rank's image in front of its partners; all 0 without a timetable.
+/// Words of a rank's image in front of its partners; all 0 without a schedule.
 enum image_word : std::size_t { packet_bytes, packet_fs, wait_fs, way_fs, partners_at };
 
 class stepwise_exchange {

@@ -168,8 +168,8 @@ pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::directi
   return lane;
 }
 
-void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
-             const std::vector<pe_context::stage>& received) {
+void add_pass(pe_context::lane& lane, const pe_context::outgoing& first,
+              const std::vector<pe_context::stage>& received) {
   lane.sent.reserve(lane.sent.size() + received.size() + 1);
   lane.received.reserve(lane.received.size() + received.size());
   lane.sent.push_back(first);

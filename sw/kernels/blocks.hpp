@@ -98,8 +98,8 @@ template <class Make>
                                          const std::vector<comm::direction>& children);
 [[nodiscard]] pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
                                        const std::vector<comm::direction>& parent);
-/// Adds to a lane a lap of a ring: sends `first`, passes on what it receives but the last.
-void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
-             const std::vector<pe_context::stage>& received);
+/// Adds to a lane a pass of a ring: sends `first`, passes on what it receives but the last.
+void add_pass(pe_context::lane& lane, const pe_context::outgoing& first,
+              const std::vector<pe_context::stage>& received);
 
 }  // namespace diecast::sw

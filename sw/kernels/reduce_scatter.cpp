@@ -35,7 +35,7 @@ pe_context::lane scatter_lane(const block_vector& v, const std::vector<std::uint
   }
   const tcm_range first = block_of(-way);
   pe_context::lane lane = ring_lane(way);
-  add_lap(lane, {first.at, first.bytes}, received);
+  add_pass(lane, {first.at, first.bytes}, received);
   return lane;
 }
 

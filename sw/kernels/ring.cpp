@@ -24,7 +24,7 @@ pe_context::lane lane_of(pe_context& pe, const ring_share& s, std::uint32_t firs
   pe_context::lane lane;
   lane.send = {s.ring.forth};
   lane.recv = {s.ring.back};
-  add_lap(lane, {part_at(0).at, part_at(0).bytes}, received);
+  add_pass(lane, {part_at(0).at, part_at(0).bytes}, received);
   return lane;
 }
 

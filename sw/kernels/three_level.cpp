@@ -17,7 +17,7 @@
 
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/level_laps.hpp"
+#include "sw/kernels/level_schedule.hpp"
 
 namespace diecast::sw {
 namespace three_level_kernel {
@@ -28,12 +28,12 @@ using lanes = std::vector<pe_context::lane>;
 enum extra : std::size_t { extra_sips, extra_cubes, extra_pes, extra_bundle };
 
 /// A bundle that a place takes round a ring, and when it is there.
-struct lap {
+struct pass {
   bundle what;
   std::int64_t due{};
 };
 
-/// Which way the bundles of the timetable go: of a reduction, whose hops are those of a gather from the last
+/// Which way the bundles of the schedule go: of a reduction, whose hops are those of a gather from the last
 /// to the first, round the rings as they are, the owners lie ahead.
 enum class purpose : std::int8_t { gathers = 1, reduces = -1 };
 
@@ -100,7 +100,7 @@ class level_blocks {
     }
   }
 
-  // --- the timetable of a gather; times are bytes that a network interface sends ---
+  // --- the schedule of a gather; times are bytes that a network interface sends ---
 
   /// What hops take, in messages of the ring. They are chosen by measured times of the default machine, for
   /// messages of a slot (docs/adr/0061). A short message takes no less than the core does for it, which is
@@ -127,7 +127,7 @@ class level_blocks {
     // left.
     if (joins_cube()) turn_ = (std::int64_t{cubes_.most_hops()} - 1) * cube_hop_ / places;
     turn_ = std::max<std::int64_t>(1, turn_);
-    lap_of_sips_ = turn_ * places;
+    pass_of_sips_ = turn_ * places;
   }
   /// Bytes of a message, on any ring there is: one that is not there is not asked.
   [[nodiscard]] std::int64_t slot_of(pe_context& pe) const {
@@ -154,42 +154,42 @@ class level_blocks {
     return w == 0 ? (grid_.sips - 1) / 2 : grid_.sips / 2;
   }
   /// What a place has after the ring over the SIPs.
-  [[nodiscard]] std::vector<lap> after_sips(std::uint32_t cube, std::uint32_t pe) const {
-    std::vector<lap> laps;
-    if (!splits() || pe % 2 == 0) laps.push_back({bundle_of(own_.sip, cube, pe), 0});
+  [[nodiscard]] std::vector<pass> after_sips(std::uint32_t cube, std::uint32_t pe) const {
+    std::vector<pass> passes;
+    if (!splits() || pe % 2 == 0) passes.push_back({bundle_of(own_.sip, cube, pe), 0});
     for (std::uint32_t hops = 1; hops <= grid_.sips / 2; ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
         if (hops > sip_reach(distance, w, pe)) continue;
-        laps.push_back({bundle_of(sips_.member(distance), cube, pe),
-                        turn_of(cube, pe) + (hops - 1) * lap_of_sips_ + crossing_});
+        passes.push_back({bundle_of(sips_.member(distance), cube, pe),
+                          turn_of(cube, pe) + (hops - 1) * pass_of_sips_ + crossing_});
       }
     }
-    return laps;
+    return passes;
   }
   /// The same when its blocks have been joined with those of its neighbors, the last of which has its own
   /// last.
-  [[nodiscard]] std::vector<lap> joined(std::uint32_t cube, std::uint32_t pe) const {
+  [[nodiscard]] std::vector<pass> joined(std::uint32_t cube, std::uint32_t pe) const {
     const std::uint32_t last = joins_cube() ? grid_.pes - 1 : joins_pair() ? pe | 1 : pe;
-    std::vector<lap> laps = after_sips(cube, last);
-    for (lap& l : laps) l.due += join_time();
-    return laps;
+    std::vector<pass> passes = after_sips(cube, last);
+    for (pass& l : passes) l.due += join_time();
+    return passes;
   }
   /// What a place of the own cube has after the ring over the cubes, but what both PEs of a pair have.
-  [[nodiscard]] std::vector<lap> after_cubes(std::uint32_t pe) const {
-    std::vector<lap> laps = joined(own_.cube, pe);
-    if (splits()) std::erase_if(laps, [&](const lap& l) { return l.what.sip == own_.sip; });
+  [[nodiscard]] std::vector<pass> after_cubes(std::uint32_t pe) const {
+    std::vector<pass> passes = joined(own_.cube, pe);
+    if (splits()) std::erase_if(passes, [&](const pass& l) { return l.what.sip == own_.sip; });
     for (std::uint32_t hops = 1; hops <= cubes_.most_hops(); ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
         if (hops > cubes_.reach(distance, w)) continue;
-        for (lap l : joined(cubes_.member(distance), pe)) {
+        for (pass l : joined(cubes_.member(distance), pe)) {
           l.due += hops * cube_hop_;
-          laps.push_back(l);
+          passes.push_back(l);
         }
       }
     }
-    return laps;
+    return passes;
   }
   [[nodiscard]] std::int64_t join_time() const {
     return joins_cube() ? pes_.most_hops() * pe_hop_ : joins_pair() ? pe_hop_ : 0;
@@ -210,20 +210,20 @@ class level_blocks {
   void receive(std::size_t lane, std::int64_t due, const bundle& b) {
     table_.receive(lane, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
   }
-  /// Every member's bundles go to all others. laps_of(member): which, and when they are there.
-  template <typename LapsOf>
-  void go_round(const own_ring& r, std::int64_t hop, const LapsOf& laps_of) {
+  /// Every member's bundles go to all others. passes_of(member): which, and when they are there.
+  template <typename PassesOf>
+  void go_round(const own_ring& r, std::int64_t hop, const PassesOf& passes_of) {
     if (r.size() < 2) return;
     for (std::size_t w = 0; w < 2; ++w) {
       if (r.reach(0, w) == 0) continue;
-      for (const lap& l : laps_of(r.member(0))) send(r.lane(w), l.due, l.what);
+      for (const pass& l : passes_of(r.member(0))) send(r.lane(w), l.due, l.what);
     }
     for (std::uint32_t hops = 1; hops <= r.most_hops(); ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
         const std::uint32_t reach = r.reach(distance, w);
         if (hops > reach) continue;
-        for (const lap& l : laps_of(r.member(distance))) {
+        for (const pass& l : passes_of(r.member(distance))) {
           receive(r.lane(w), l.due + (hops - 1) * hop, l.what);
           if (hops < reach) send(r.lane(w), l.due + hops * hop, l.what);
         }
@@ -240,8 +240,8 @@ class level_blocks {
         const std::uint32_t reach = sip_reach(distance, w, own_.pe);
         if (hops > reach) continue;
         const bundle b = bundle_at_sips(sips_.member(distance));
-        receive(sips_.lane(w), turn + (hops - 1) * lap_of_sips_, b);
-        if (hops < reach) send(sips_.lane(w), turn + hops * lap_of_sips_, b);
+        receive(sips_.lane(w), turn + (hops - 1) * pass_of_sips_, b);
+        if (hops < reach) send(sips_.lane(w), turn + hops * pass_of_sips_, b);
       }
     }
   }
@@ -250,7 +250,7 @@ class level_blocks {
     if (splits()) return bundle_of(sip, own_.cube, own_.pe);
     return {sip, own_.cube, own_.pe, 1};
   }
-  void exchange_in_pair(const lap& own) {
+  void exchange_in_pair(const pass& own) {
     bundle other = own.what;
     other.pe ^= 1;
     send(pair_.lane(0), own.due, own.what);
@@ -259,14 +259,14 @@ class level_blocks {
   /// The blocks of one SIP after the other.
   void join() {
     const auto of = [&](std::uint32_t pe) {
-      std::vector<lap> laps = after_sips(own_.cube, pe);
-      for (lap& l : laps) l.what = {l.what.sip, own_.cube, pe, 1};
-      return laps;
+      std::vector<pass> passes = after_sips(own_.cube, pe);
+      for (pass& l : passes) l.what = {l.what.sip, own_.cube, pe, 1};
+      return passes;
     };
     if (joins_cube()) {
       go_round(pes_, pe_hop_, of);
     } else {
-      for (const lap& l : of(own_.pe)) exchange_in_pair(l);
+      for (const pass& l : of(own_.pe)) exchange_in_pair(l);
     }
   }
   /// The bundles of the own cube that both PEs of a pair have: each sends them to those behind it, up to
@@ -299,15 +299,15 @@ class level_blocks {
   }
 
   const block_vector& v_;
-  level_timetable table_;
+  level_schedule table_;
   std::int64_t sign_;
   comm::level_bundle together_;
   comm::level_grid grid_;
   bundle own_;
   own_ring sips_, cubes_, pair_, pes_;
   lanes lanes_;
-  /// Of the timetable: hops, a way between SIPs, a place's turn at them, and all turns.
-  std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, lap_of_sips_{};
+  /// Of the schedule: hops, a way between SIPs, a place's turn at them, and all turns.
+  std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, pass_of_sips_{};
 };
 
 void run_all_gather(pe_context& pe) {

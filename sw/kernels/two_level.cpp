@@ -8,8 +8,8 @@
 //   reduce_scatter  the mirror image: row rings sum the blocks of the other SIPs first; column rings take
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
 //
-// A row's lap begins some turns after the one before, not behind it: a hop of a short block takes longer than
-// its bytes, and blocks of several laps are under way meanwhile (docs/adr/0050).
+// A row's pass begins some turns after the one before, not behind it: a hop of a short block takes longer
+// than its bytes, and blocks of several passes are under way meanwhile (docs/adr/0050).
 #include "models/comm/two_level.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/grid_place.hpp"
-#include "sw/kernels/ring_laps.hpp"
+#include "sw/kernels/ring_passes.hpp"
 
 namespace diecast::sw {
 namespace two_level_kernel {
@@ -29,7 +29,7 @@ using arrival = pe_context::arrival;
 using lanes = std::vector<pe_context::lane>;
 template <class T>
 using both_ways = std::array<T, 2>;  ///< by number in `ways`
-using row_laps = both_ways<std::vector<ring_lap>>;
+using row_passes = both_ways<std::vector<ring_pass>>;
 
 /// Words of kernel_arguments::extra beside those of the grid, and extra_copy.
 enum two_level_word : std::size_t { word_beside_copies = grid_words };
@@ -56,12 +56,12 @@ class ring_blocks {
 
   [[nodiscard]] bool cross_sips() const { return place_.grid.rows > 1; }
 
-  /// The column's laps spread the own block; the row's take round the own row's blocks, then those that
+  /// The column's passes spread the own block; the row's take round the own row's blocks, then those that
   /// come along the column, as they come.
   [[nodiscard]] const lanes& all_gather() {
-    row_laps row;
+    row_passes row;
     add_gather(row, 0, {});
-    std::vector<std::size_t> first;  // by hops - 1: the row's first lap of what comes so far
+    std::vector<std::size_t> first;  // by hops - 1: the row's first pass of what comes so far
     for (std::uint32_t hops = 1; hops <= column_ring_.most_hops(); ++hops) {
       first.push_back(row[0].size());
       for (std::size_t w = 0; w < 2; ++w) {
@@ -70,41 +70,41 @@ class ring_blocks {
         add_gather(row, distance, {static_cast<std::int32_t>(hops - 1), static_cast<std::int32_t>(2 + w)});
       }
     }
-    const std::vector<lap_place> places = add_row(row, arrival::copy)[0];
+    const std::vector<pass_place> places = add_row(row, arrival::copy)[0];
     std::vector<std::uint64_t> needed;  // what the row has brought before it goes on with these
     needed.reserve(first.size());
     for (const std::size_t i : first) needed.push_back(places[i].before);
     for (std::size_t w = 0; w < 2; ++w) {
-      add_column(w, gather_lap(w, column_ring_, own_column(), {}), arrival::copy);
+      add_column(w, gather_pass(w, column_ring_, own_column(), {}), arrival::copy);
       spread_before(needed, lanes_[2 + w]);
     }
     return lanes_;
   }
 
-  /// The mirror image: the row's laps sum the blocks of the other rows first, in the order in which the
-  /// column's laps send these sums.
+  /// The mirror image: the row's passes sum the blocks of the other rows first, in the order in which the
+  /// column's passes send these sums.
   [[nodiscard]] const lanes& reduce_scatter() {
-    row_laps row;
-    std::map<std::uint32_t, std::size_t> lap_for;       // by row
-    std::array<std::vector<std::size_t>, 2> laps_sent;  // by range of the column's lane
+    row_passes row;
+    std::map<std::uint32_t, std::size_t> pass_for;        // by row
+    std::array<std::vector<std::size_t>, 2> passes_sent;  // by range of the column's lane
     for (std::uint32_t hops = column_ring_.most_hops(); hops > 0; --hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = ways[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
-        lap_for[place_.row_on(distance)] = row[0].size();
-        laps_sent[w].push_back(row[0].size());
+        pass_for[place_.row_on(distance)] = row[0].size();
+        passes_sent[w].push_back(row[0].size());
         add_sums(row, distance);
       }
     }
     add_sums(row, 0);
-    const both_ways<std::vector<lap_place>> places = add_row(row, arrival::reduce);
+    const both_ways<std::vector<pass_place>> places = add_row(row, arrival::reduce);
     const auto row_sum = [&](std::int64_t distance) {
-      return last_stages(places, lap_for.at(place_.row_on(distance)));
+      return last_stages(places, pass_for.at(place_.row_on(distance)));
     };
     for (std::size_t w = 0; w < 2; ++w) {
-      add_column(w, sum_lap(w, column_ring_, own_column(), row_sum), arrival::reduce);
+      add_column(w, sum_pass(w, column_ring_, own_column(), row_sum), arrival::reduce);
       std::vector<std::uint64_t> ready;  // by range of the column's lane: what the row has brought
-      for (const std::size_t i : laps_sent[w]) ready.push_back(places[0][i].through);
+      for (const std::size_t i : passes_sent[w]) ready.push_back(places[0][i].through);
       spread_after(ready, lanes_[2 + w]);
     }
     return lanes_;
@@ -120,7 +120,7 @@ class ring_blocks {
     return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
   /// Of the last block, which is the longest (comm::part_of): all members must get the same. 0 where a row is
-  /// one member, which has no laps.
+  /// one member, which has no passes.
   [[nodiscard]] std::uint64_t slots_of_block() const {
     if (row_ring_.slot == 0) return 0;
     return (v_.block(v_.blocks() - 1).bytes + row_ring_.slot - 1) / row_ring_.slot;
@@ -139,22 +139,22 @@ class ring_blocks {
     };
   }
 
-  // --- laps of the row ---
-  void add_gather(row_laps& row, std::int64_t rows_on, const pe_context::awaited& own) const {
-    for (std::size_t w = 0; w < 2; ++w) row[w].push_back(gather_lap(w, row_ring_, row_at(rows_on), own));
+  // --- passes of the row ---
+  void add_gather(row_passes& row, std::int64_t rows_on, const pe_context::awaited& own) const {
+    for (std::size_t w = 0; w < 2; ++w) row[w].push_back(gather_pass(w, row_ring_, row_at(rows_on), own));
   }
-  void add_sums(row_laps& row, std::int64_t rows_on) const {
+  void add_sums(row_passes& row, std::int64_t rows_on) const {
     const auto nothing = [](std::int64_t) { return awaited_stages{}; };
-    for (std::size_t w = 0; w < 2; ++w) row[w].push_back(sum_lap(w, row_ring_, row_at(rows_on), nothing));
+    for (std::size_t w = 0; w < 2; ++w) row[w].push_back(sum_pass(w, row_ring_, row_at(rows_on), nothing));
   }
-  both_ways<std::vector<lap_place>> add_row(const row_laps& row, arrival how) {
-    return {schedule_laps(lanes_[0], row[0], how, apart_), schedule_laps(lanes_[1], row[1], how, apart_)};
+  both_ways<std::vector<pass_place>> add_row(const row_passes& row, arrival how) {
+    return {schedule_passes(lanes_[0], row[0], how, apart_), schedule_passes(lanes_[1], row[1], how, apart_)};
   }
-  void add_column(std::size_t w, const ring_lap& of_column, arrival how) {
-    schedule_laps(lanes_[2 + w], {of_column}, how, 0);
+  void add_column(std::size_t w, const ring_pass& of_column, arrival how) {
+    schedule_passes(lanes_[2 + w], {of_column}, how, 0);
   }
-  /// The stages that complete what a lap sums up here.
-  [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<lap_place>>& row,
+  /// The stages that complete what a pass sums up here.
+  [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<pass_place>>& row,
                                                   std::size_t index) {
     awaited_stages sums;
     for (std::size_t w = 0; w < 2; ++w) {
@@ -204,7 +204,7 @@ class ring_blocks {
   grid_place place_;
   std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
   two_way_ring row_ring_, column_ring_;
-  std::uint32_t apart_;  ///< turns between the row's laps
+  std::uint32_t apart_;  ///< turns between the row's passes
   lanes lanes_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laps round a ring: neighbors' lists agree, none of them waits for ever, and data comes where it belongs.
-#include "sw/kernels/ring_laps.hpp"
+// Passes round a ring: neighbors' lists agree, none of them waits for ever, and data comes where it belongs.
+#include "sw/kernels/ring_passes.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace diecast::test {
 namespace {
 
-constexpr std::uint64_t slot = 4, block_bytes = 10, lap_bytes = 1000;
+constexpr std::uint64_t slot = 4, block_bytes = 10, pass_bytes = 1000;
 using lanes = std::vector<sw::pe_context::lane>;
 
-/// What one lap after the other takes round a ring, as every member sees it.
-struct ring_of_laps {
-  std::uint32_t members{}, laps{}, apart{};
+/// What one pass after the other takes round a ring, as every member sees it.
+struct ring_of_passes {
+  std::uint32_t members{}, passes{}, apart{};
   bool sums{}, splits{};
 
   [[nodiscard]] sw::two_way_ring seen_by(std::uint32_t member) const {
@@ -32,29 +32,29 @@ struct ring_of_laps {
     for (std::uint32_t m = 0; m < members; ++m) (void)add(m, w, all[m]);
     return all;
   }
-  std::vector<sw::lap_place> add(std::uint32_t member, std::size_t w, sw::pe_context::lane& lane) const {
-    std::vector<sw::ring_lap> all;
-    for (std::uint32_t i = 0; i < laps; ++i) {
+  std::vector<sw::pass_place> add(std::uint32_t member, std::size_t w, sw::pe_context::lane& lane) const {
+    std::vector<sw::ring_pass> all;
+    for (std::uint32_t i = 0; i < passes; ++i) {
       const auto block = [this, member, i](std::int64_t distance) {
         const std::uint64_t owner = sw::around(member, distance, members);
-        return sw::tcm_range{lap_bytes * i + block_bytes * owner, block_bytes};
+        return sw::tcm_range{pass_bytes * i + block_bytes * owner, block_bytes};
       };
       const auto nothing = [](std::int64_t) { return sw::awaited_stages{}; };
-      all.push_back(sums ? sw::sum_lap(w, seen_by(member), block, nothing)
-                         : sw::gather_lap(w, seen_by(member), block, {}));
+      all.push_back(sums ? sw::sum_pass(w, seen_by(member), block, nothing)
+                         : sw::gather_pass(w, seen_by(member), block, {}));
     }
     const auto how = sums ? sw::pe_context::arrival::reduce : sw::pe_context::arrival::copy;
-    return sw::schedule_laps(lane, all, how, apart);
+    return sw::schedule_passes(lane, all, how, apart);
   }
 };
 
 template <class Use>
 void for_all(const Use& use) {
   for (std::uint32_t members = 1; members <= 9; ++members) {
-    for (std::uint32_t laps = 1; laps <= 3; ++laps) {
+    for (std::uint32_t passes = 1; passes <= 3; ++passes) {
       for (std::uint32_t apart = 0; apart <= 6; ++apart) {
         for (const bool sums : {false, true}) {
-          for (const bool splits : {false, true}) use(ring_of_laps{members, laps, apart, sums, splits});
+          for (const bool splits : {false, true}) use(ring_of_passes{members, passes, apart, sums, splits});
         }
       }
     }
@@ -71,7 +71,7 @@ std::vector<std::uint64_t> bytes_of(const std::vector<Range>& ranges) {
 }
 
 TEST_CASE("a member of a ring receives what the one before sends, in that order") {
-  for_all([](const ring_of_laps& ring) {
+  for_all([](const ring_of_passes& ring) {
     for (std::size_t w = 0; w < 2; ++w) {
       const lanes all = ring.of_way(w);
       for (std::uint32_t m = 0; m < ring.members; ++m) {
@@ -82,8 +82,8 @@ TEST_CASE("a member of a ring receives what the one before sends, in that order"
   });
 }
 
-TEST_CASE("both ways of a lap together bring a member every block but its own, once") {
-  for_all([](const ring_of_laps& ring) {
+TEST_CASE("both ways of a pass together bring a member every block but its own, once") {
+  for_all([](const ring_of_passes& ring) {
     if (ring.sums) return;
     std::vector<std::uint64_t> came;
     for (std::size_t w = 0; w < 2; ++w) {
@@ -91,7 +91,7 @@ TEST_CASE("both ways of a lap together bring a member every block but its own, o
       came.insert(came.end(), bytes.begin(), bytes.end());
     }
     std::sort(came.begin(), came.end());
-    REQUIRE(came.size() == block_bytes * ring.laps * (ring.members - 1));
+    REQUIRE(came.size() == block_bytes * ring.passes * (ring.members - 1));
     REQUIRE(std::adjacent_find(came.begin(), came.end()) == came.end());
   });
 }
@@ -132,34 +132,35 @@ bool ends(const lanes& all, std::size_t w, std::size_t room) {
                      [](const member& m) { return m.sent == m.sends.size() && m.came == m.awaited; });
 }
 
-TEST_CASE("laps that run into each other end, however short the queues") {
-  for_all([](const ring_of_laps& ring) {
+TEST_CASE("passes that run into each other end, however short the queues") {
+  for_all([](const ring_of_passes& ring) {
     for (std::size_t w = 0; w < 2; ++w) REQUIRE(ends(ring.of_way(w), w, 1));
   });
 }
 
-TEST_CASE("laps say where they are in the lists of a lane") {
+TEST_CASE("passes say where they are in the lists of a lane") {
   for (const std::uint32_t apart : {2u, 9u}) {
-    const ring_of_laps ring{8, 2, apart, false, false};
+    const ring_of_passes ring{8, 2, apart, false, false};
     sw::pe_context::lane lane;
-    const std::vector<sw::lap_place> places = ring.add(0, 0, lane);
+    const std::vector<sw::pass_place> places = ring.add(0, 0, lane);
     const std::uint64_t all = bytes_of(lane.received).size();
     CHECK(places[0].before == 0);
-    // Of the first lap what comes before turn 2, one block; or all of it.
+    // Of the first pass what comes before turn 2, one block; or all of it.
     CHECK(places[1].before == (apart == 2 ? 2 * block_bytes : all / 2));
     CHECK(places[1].through == all);
-    CHECK(lane.received[static_cast<std::size_t>(places[0].last)].offset < lap_bytes);
+    CHECK(lane.received[static_cast<std::size_t>(places[0].last)].offset < pass_bytes);
     CHECK(places[1].last == std::ssize(lane.received) - 1);
   }
 }
 
-TEST_CASE("what a lap sends waits for its own parts behind its arrival") {
+TEST_CASE("what a pass sends waits for its own parts behind its arrival") {
   const sw::two_way_ring ring{0, 5, 0};
   const auto block = [](std::int64_t distance) {
     return sw::tcm_range{static_cast<std::uint64_t>(distance + 5) * block_bytes, block_bytes};
   };
   sw::pe_context::lane gather;
-  (void)sw::schedule_laps(gather, {sw::gather_lap(0, ring, block, {7, 2})}, sw::pe_context::arrival::copy, 0);
+  (void)sw::schedule_passes(gather, {sw::gather_pass(0, ring, block, {7, 2})}, sw::pe_context::arrival::copy,
+                            0);
   CHECK(gather.sent[0].after[0].stage == -1);  // the own block has not come from anybody here
   CHECK(gather.sent[0].after[1].stage == 7);
   CHECK(gather.sent[0].after[1].lane == 2);
@@ -170,7 +171,7 @@ TEST_CASE("what a lap sends waits for its own parts behind its arrival") {
   const auto own = [](std::int64_t distance) {
     return sw::awaited_stages{{{static_cast<std::int32_t>(distance + 10), 0}, {20, 1}}};
   };
-  (void)sw::schedule_laps(sums, {sw::sum_lap(0, ring, block, own)}, sw::pe_context::arrival::reduce, 0);
+  (void)sw::schedule_passes(sums, {sw::sum_pass(0, ring, block, own)}, sw::pe_context::arrival::reduce, 0);
   REQUIRE(sums.sent.size() == 2);  // for the two that are this way
   for (const sw::pe_context::outgoing& o : sums.sent) {
     const auto distance = static_cast<std::int32_t>(o.offset / block_bytes) - 5;
@@ -180,9 +181,9 @@ TEST_CASE("what a lap sends waits for its own parts behind its arrival") {
   }
 }
 
-/// Rows of eight and more members, whose laps run into each other, with columns through several SIPs: rows
+/// Rows of eight and more members, whose passes run into each other, with columns through several SIPs: rows
 /// wait for columns and columns for rows.
-TEST_CASE("laps of three and four SIPs that run into each other bring the right data") {
+TEST_CASE("passes of three and four SIPs that run into each other bring the right data") {
   unsigned number = 0;
   for (const char* collective : {"all_reduce", "reduce_scatter", "all_gather"}) {
     for (const machine_shape shape : {machine_shape{3, 2, 2, 2}, {4, 1, 1, 8}, {3, 3, 1, 3}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of a level as a PE sees them, and what goes round them, in the order of a timetable, as lanes of a
+// Rings of a level as a PE sees them, and what goes round them, in the order of a schedule, as lanes of a
 // stream.
 #pragma once
 
@@ -49,13 +49,13 @@ struct own_ring {
   }
 };
 
-/// What a PE sends and receives in a gather, each hop at a time of a timetable: when its sender would send it
+/// What a PE sends and receives in a gather, each hop at a time of a schedule: when its sender would send it
 /// on a machine where nothing is in another's way. The times say no more than an order. It is the same at
 /// both ends of a hop, and what a hop needs comes earlier: so nobody waits for who waits for him. A reduction
 /// is the mirror image: what a gather sends it receives, and the last comes first.
-class level_timetable {
+class level_schedule {
  public:
-  explicit level_timetable(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
+  explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
 
   /// Of a gather: sent, or received, on a lane, `blocks` blocks from number `first` on.
   void send(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
@@ -64,7 +64,7 @@ class level_timetable {
   void receive(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
     received_.push_back({lane, due, first, blocks});
   }
-  /// Fills the lanes. Contributions to a sum are added in the order of the timetable.
+  /// Fills the lanes. Contributions to a sum are added in the order of the schedule.
   void put_gather(std::vector<pe_context::lane>& lanes) { put(lanes, pe_context::arrival::copy); }
   void put_reduction(std::vector<pe_context::lane>& lanes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sw/kernels/level_laps.hpp"
+#include "sw/kernels/level_schedule.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -8,14 +8,14 @@
 
 namespace diecast::sw {
 
-void level_timetable::put_reduction(std::vector<pe_context::lane>& lanes) {
+void level_schedule::put_reduction(std::vector<pe_context::lane>& lanes) {
   std::swap(sent_, received_);
   for (hop& h : sent_) h.due = -h.due;
   for (hop& h : received_) h.due = -h.due;
   put(lanes, pe_context::arrival::reduce);
 }
 
-void level_timetable::put(std::vector<pe_context::lane>& lanes, pe_context::arrival how) {
+void level_schedule::put(std::vector<pe_context::lane>& lanes, pe_context::arrival how) {
   const auto by_time = [](const hop& a, const hop& b) {
     return std::tuple{a.due, a.lane, a.first} < std::tuple{b.due, b.lane, b.first};
   };
@@ -33,7 +33,7 @@ void level_timetable::put(std::vector<pe_context::lane>& lanes, pe_context::arri
   }
 }
 
-void level_timetable::add_stage(pe_context::lane& lane, const hop& h, pe_context::arrival how) {
+void level_schedule::add_stage(pe_context::lane& lane, const hop& h, pe_context::arrival how) {
   const tcm_range range = range_of(h);
   const arrived& before = last_of_[h.first];
   pe_context::stage& stage = lane.received.emplace_back();
@@ -48,7 +48,7 @@ void level_timetable::add_stage(pe_context::lane& lane, const hop& h, pe_context
 }
 
 /// Stages of a lane end in their order: of several on one lane the last is enough.
-std::vector<pe_context::awaited> level_timetable::what_completes(const hop& h) const {
+std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) const {
   const tcm_range range = range_of(h);
   std::vector<pe_context::awaited> after;
   for (std::uint32_t i = 0; i < h.blocks; ++i) {
@@ -69,7 +69,7 @@ std::vector<pe_context::awaited> level_timetable::what_completes(const hop& h) c
   return after;
 }
 
-std::uint64_t level_timetable::bytes_before(std::size_t lane, std::int64_t due) const {
+std::uint64_t level_schedule::bytes_before(std::size_t lane, std::int64_t due) const {
   std::uint64_t bytes = 0;
   for (const hop& h : received_) {
     if (h.lane == lane && h.due <= due) bytes += range_of(h).bytes;
@@ -77,8 +77,8 @@ std::uint64_t level_timetable::bytes_before(std::size_t lane, std::int64_t due) 
   return bytes;
 }
 
-void level_timetable::pace(std::vector<pe_context::lane>& lanes, std::size_t paced, std::size_t by,
-                           std::int64_t ahead) const {
+void level_schedule::pace(std::vector<pe_context::lane>& lanes, std::size_t paced, std::size_t by,
+                          std::int64_t ahead) const {
   std::vector<pe_context::outgoing>& sent = lanes[paced].sent;
   std::size_t i = 0;
   for (const hop& h : sent_) {

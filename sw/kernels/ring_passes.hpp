@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laps of blocks round a ring, half way each way, as lanes of a stream.
+// Passes of blocks round a ring, half way each way, as lanes of a stream.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@
 
 namespace diecast::sw {
 
-/// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
-/// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
-/// ring that splits blocks, half of its block either way.
+/// A member's place on a ring. Blocks go both ways round, half way each, so that a pass is half as long as
+/// one way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on
+/// a ring that splits blocks, half of its block either way.
 struct two_way_ring {
   std::uint32_t position{}, members{};
   std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
@@ -37,37 +37,37 @@ struct two_way_ring {
 /// Stages that a range waits for before it is sent, beside its own arrival.
 using awaited_stages = std::array<pe_context::awaited, 2>;
 
-/// What a member does with a range in a lap: receives it, sends it, or receives it and sends it on.
-struct lap_item {
+/// What a member does with a range in a pass: receives it, sends it, or receives it and sends it on.
+struct pass_item {
   std::uint32_t turn{};  ///< what is received in one turn is sent on in it, and received in the next
   tcm_range range;
   bool received{}, sent{};
   awaited_stages after{};  ///< stages that the sent slots wait for
 };
 /// One way round a ring, in the order of turns.
-using ring_lap = std::vector<lap_item>;
+using ring_pass = std::vector<pass_item>;
 /// The block of the member at a distance.
 using block_at = std::function<tcm_range(std::int64_t)>;
 
 /// Takes a ring's blocks to all its members in way `w`. `own`: what the own block waits for.
-[[nodiscard]] ring_lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-                                  const pe_context::awaited& own);
+[[nodiscard]] ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
+                                    const pe_context::awaited& own);
 /// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
 /// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
-[[nodiscard]] ring_lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-                               const std::function<awaited_stages(std::int64_t)>& own_part);
+[[nodiscard]] ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
+                                 const std::function<awaited_stages(std::int64_t)>& own_part);
 
-/// Where a lap is in the lists of a lane.
-struct lap_place {
-  std::uint64_t before{};   ///< bytes that the lane receives before the lap's first item
+/// Where a pass is in the lists of a lane.
+struct pass_place {
+  std::uint64_t before{};   ///< bytes that the lane receives before the pass's first item
   std::uint64_t through{};  ///< up to its last
   std::int32_t last{-1};    ///< its last stage; -1: it receives nothing
 };
 
-/// Adds laps to a lane, each `apart` turns after the one before, those of one turn in the order of laps. All
-/// members of a ring must do so alike: then what is sent never waits for what comes later. Returns a place
-/// for each lap.
-std::vector<lap_place> schedule_laps(pe_context::lane& lane, const std::vector<ring_lap>& laps,
-                                     pe_context::arrival how, std::uint32_t apart);
+/// Adds passes to a lane, each `apart` turns after the one before, those of one turn in the order of passes.
+/// All members of a ring must do so alike: then what is sent never waits for what comes later. Returns a
+/// place for each pass.
+std::vector<pass_place> schedule_passes(pe_context::lane& lane, const std::vector<ring_pass>& passes,
+                                        pe_context::arrival how, std::uint32_t apart);
 
 }  // namespace diecast::sw

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sw/kernels/ring_laps.hpp"
+#include "sw/kernels/ring_passes.hpp"
 
 #include <algorithm>
 
 namespace diecast::sw {
 namespace {
 
-/// An item and when its turn is, counted over all laps.
+/// An item and when its turn is, counted over all passes.
 struct scheduled {
   std::uint64_t turn{};
-  std::size_t lap{};
-  const lap_item* item{};
+  std::size_t pass{};
+  const pass_item* item{};
 };
 
-std::vector<scheduled> in_turn(const std::vector<ring_lap>& laps, std::uint32_t apart) {
+std::vector<scheduled> in_turn(const std::vector<ring_pass>& passes, std::uint32_t apart) {
   std::vector<scheduled> order;
-  for (std::size_t i = 0; i < laps.size(); ++i) {
-    for (const lap_item& item : laps[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    for (const pass_item& item : passes[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const scheduled& a, const scheduled& b) { return a.turn < b.turn; });
   return order;
 }
 
-void add(pe_context::lane& lane, const lap_item& item, pe_context::arrival how) {
+void add(pe_context::lane& lane, const pass_item& item, pe_context::arrival how) {
   const pe_context::stage stage{item.range.at, item.range.bytes, how};
   if (item.received && item.sent) {
     lane.pass(stage);
@@ -49,9 +49,9 @@ std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64
   return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
 }
 
-ring_lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-                    const pe_context::awaited& own) {
-  ring_lap items;
+ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
+                      const pe_context::awaited& own) {
+  ring_pass items;
   if (ring.reach(0, w) > 0)
     items.push_back({.turn = 0, .range = block(0), .received = false, .sent = true, .after = {own}});
   for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
@@ -71,9 +71,9 @@ ring_lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& blo
   return items;
 }
 
-ring_lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-                 const std::function<awaited_stages(std::int64_t)>& own_part) {
-  ring_lap items;
+ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
+                   const std::function<awaited_stages(std::int64_t)>& own_part) {
+  ring_pass items;
   for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
     const std::int64_t distance = ways[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
@@ -99,15 +99,15 @@ ring_lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
   return items;
 }
 
-std::vector<lap_place> schedule_laps(pe_context::lane& lane, const std::vector<ring_lap>& laps,
-                                     pe_context::arrival how, std::uint32_t apart) {
-  std::vector<lap_place> places(laps.size());
-  std::vector<bool> begun(laps.size());
+std::vector<pass_place> schedule_passes(pe_context::lane& lane, const std::vector<ring_pass>& passes,
+                                        pe_context::arrival how, std::uint32_t apart) {
+  std::vector<pass_place> places(passes.size());
+  std::vector<bool> begun(passes.size());
   std::uint64_t bytes = 0;
-  for (const scheduled& s : in_turn(laps, apart)) {
-    lap_place& place = places[s.lap];
-    if (!begun[s.lap]) place.before = bytes;
-    begun[s.lap] = true;
+  for (const scheduled& s : in_turn(passes, apart)) {
+    pass_place& place = places[s.pass];
+    if (!begun[s.pass]) place.before = bytes;
+    begun[s.pass] = true;
     add(lane, *s.item, how);
     if (!s.item->received) continue;
     bytes += s.item->range.bytes;
