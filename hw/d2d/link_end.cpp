@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hw/base/tell_credits.hpp"
+#include "hw/base/report_credits.hpp"
 
 namespace diecast::hw {
 namespace {
@@ -43,13 +43,13 @@ void link_end::packet_from_link(std::uint8_t lane, packet_ptr p, std::uint8_t vc
 
 void link_end::credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable) {
   sender_.credit(vc, flits, usable);
-  tell_credits(hub_, now(), link_, vc, static_cast<std::int32_t>(flits), usable);
+  report_credits(hub_, now(), link_, vc, static_cast<std::int32_t>(flits), usable);
   if (!sender_.idle()) wake_.set(usable);
 }
 
 void link_end::tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const {
   if (hub_.wants(events::links)) hub_.publish(events::link_occupied{start, end, link_, vc, p.flits});
-  tell_credits(hub_, now(), link_, vc, -static_cast<std::int32_t>(p.flits), start);
+  report_credits(hub_, now(), link_, vc, -static_cast<std::int32_t>(p.flits), start);
 }
 
 void link_end::act() {

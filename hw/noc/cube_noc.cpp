@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "hw/base/tell_credits.hpp"
+#include "hw/base/report_credits.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -27,7 +27,7 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
     enters(terminal, phase.vc, phase.flits, head - ni, tail - ni + 1);
   }
   if (has_credits_in()) {
-    tell_credits(inject_link(terminal), phase.vc, -static_cast<std::int32_t>(phase.flits), now());
+    report_credits(inject_link(terminal), phase.vc, -static_cast<std::int32_t>(phase.flits), now());
   }
   if (by_wire) {
     send_by_wire(terminal, std::move(p), phase, exit);
@@ -99,8 +99,8 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   if (outputs_[o].swallowed && !is_request(phase.vc)) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
   // Told now, for the core takes it in when it is needed.
-  tell_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
-               timing_.clock.cycles(cycle));
+  report_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
+                 timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
   if (core_.starved(o, phase.vc)) arm(cycle);
 }
@@ -225,7 +225,7 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
   } else if (o.swallowed) {
     const std::uint64_t usable = d.first + way_out_ + credit_cycles_;
     core_.credit(d.output, d.vc, d.flits, usable);
-    tell_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
+    report_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
   }
   // Parts that came apart are announced as one packet that ends with the last of them.
   if (!d.tail) return;
@@ -260,13 +260,13 @@ void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_
                            std::uint64_t cycle) {
   const sim_time usable = timing_.clock.cycles(cycle);
   ins_[terminal].send_credit(vc, flits, usable);
-  tell_credits(inject_link(terminal), vc, static_cast<std::int32_t>(flits), usable);
+  report_credits(inject_link(terminal), vc, static_cast<std::int32_t>(flits), usable);
 }
 
-void cube_noc::tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
+void cube_noc::report_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
   // Nor ask what time it is. Asked again within: with this one test the unobserved way saves no registers.
   if (!hub_.wants(events::credits)) return;
-  hw::tell_credits(hub_, now(), link, vc, flits, at, timing_.clock.period);
+  hw::report_credits(hub_, now(), link, vc, flits, at, timing_.clock.period);
 }
 
 void cube_noc::credits_changed(std::uint32_t o, std::uint8_t vc, std::int32_t flits, std::uint64_t first,

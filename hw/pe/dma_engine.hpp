@@ -17,10 +17,10 @@
 #include "hw/base/terminal_port.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"
-#include "hw/pe/access_book.hpp"
 #include "hw/pe/pe_faults.hpp"
 #include "hw/pe/pe_interfaces.hpp"
 #include "hw/pe/pe_setup.hpp"
+#include "hw/pe/transaction_table.hpp"
 
 namespace diecast::hw {
 
@@ -241,7 +241,7 @@ class dma_engine : public sc_core::sc_module,
   std::deque<bool> leaving_{};    ///< message packets on their way to the NoC, in order: pending::buffered
   std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
 
-  access_book<pending> pending_;
+  transaction_table<pending> pending_;
   std::map<abi::node_address, std::deque<inbound_message>> inbound_;
   std::uint64_t messages_begun_{};
   std::uint32_t copies_started_{};

@@ -13,9 +13,9 @@
 
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"
-#include "hw/pe/access_book.hpp"
 #include "hw/pe/pe_interfaces.hpp"
 #include "hw/pe/pe_setup.hpp"
+#include "hw/pe/transaction_table.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/protocol/tag_core.hpp"
 
@@ -168,7 +168,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   std::uint32_t ahead_{};                   ///< packets between their read and the network
   std::uint32_t outstanding_{};             ///< pieces of reads under way
   std::map<std::uint64_t, std::uint64_t> read_remaining_;  ///< bytes, by token
-  access_book<access> accesses_;
+  transaction_table<access> accesses_;
   statistics statistics_;
   std::uint64_t moves_{};
 };

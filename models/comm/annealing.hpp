@@ -17,9 +17,9 @@ struct annealing_schedule {
   std::uint64_t moves{};
 };
 
-class annealing_dice {
+class annealing_random {
  public:
-  explicit annealing_dice(std::uint64_t seed) : random_(seed) {}
+  explicit annealing_random(std::uint64_t seed) : random_(seed) {}
   /// 0 to end - 1. Precondition: end > 0.
   [[nodiscard]] std::uint32_t below(std::uint64_t end) { return static_cast<std::uint32_t>(random_() % end); }
   /// 0 to less than 1.
@@ -35,7 +35,7 @@ class annealing_dice {
 ///   void undo()           of the last move
 ///   void keep(double)     the last move stays, and this is the cost now
 template <class State>
-void anneal(State& state, const annealing_schedule& schedule, annealing_dice& dice) {
+void anneal(State& state, const annealing_schedule& schedule, annealing_random& dice) {
   const double cooling =
       std::pow(schedule.coldest / schedule.hottest, 1.0 / static_cast<double>(schedule.moves));
   double cost = state.cost(), heat = schedule.hottest;

@@ -339,7 +339,7 @@ class pe_annealing {
   pe_tree_pair& found_;
   way_table ways_;
   link_users users_;
-  annealing_dice dice_;
+  annealing_random dice_;
   double slot_ns_;
   std::vector<std::vector<std::uint32_t>> cubes_;  ///< members
   std::vector<std::uint32_t> cube_of_;

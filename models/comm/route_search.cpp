@@ -9,7 +9,7 @@
 #include <queue>
 #include <tuple>
 
-#include "models/comm/tightest.hpp"
+#include "models/comm/smallest_feasible.hpp"
 #include "models/comm/trees.hpp"
 
 namespace diecast::comm {
@@ -25,9 +25,10 @@ route_set best_parts(const search_fn& search, const std::vector<std::uint32_t>& 
                      const std::function<load_limit(std::uint32_t)>& least) {
   std::optional<route_set> best;
   for (const std::uint32_t parts : choices) {
-    auto [trees, limit] = tightest([&](load_limit at_most) { return search(parts, at_most); }, least(parts));
+    auto [trees, limit] =
+        smallest_feasible([&](load_limit at_most) { return search(parts, at_most); }, least(parts));
     const double busiest = static_cast<double>(limit) / parts;
-    if (best && busiest * good_enough >= best->busiest) continue;
+    if (best && busiest * stop_threshold >= best->busiest) continue;
     best = route_set{std::move(*trees), parts, busiest};
   }
   return std::move(*best);

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/comm/tightest.hpp"
+#include "models/comm/smallest_feasible.hpp"
 #include "models/comm/trees.hpp"
 
 namespace diecast::comm {
@@ -33,7 +33,7 @@ class forest_union {
         if (f == home_[queue[i]]) continue;
         const auto way = way_between(f, ends(queue[i]));
         if (!way) {
-          settle(queue[i], f, came);
+          augment(queue[i], f, came);
           return true;
         }
         for (const std::uint32_t member : *way) {
@@ -95,7 +95,7 @@ class forest_union {
   }
 
   /// Each moves to the place of the one that it is to replace, back to the one that had none.
-  void settle(std::uint32_t member, std::uint32_t forest, const std::vector<std::uint32_t>& came) {
+  void augment(std::uint32_t member, std::uint32_t forest, const std::vector<std::uint32_t>& came) {
     for (;; member = came[member]) {
       if (home_[member] != nobody) drop(member, home_[member]);
       for (const std::uint32_t rank : {ends(member).from, ends(member).to})
@@ -200,7 +200,8 @@ std::uint32_t least_limit(const neighbor_graph& g, std::uint32_t trees) {
     for (std::uint32_t l = 0; l < g.links().size(); l += 2) sum += std::min(trees, g.share(l, limit));
     return sum;
   };
-  return tightest([&](std::uint32_t limit) { return room(limit) >= trees * (g.ranks() - 1); }, 1).second;
+  return smallest_feasible([&](std::uint32_t limit) { return room(limit) >= trees * (g.ranks() - 1); }, 1)
+      .second;
 }
 
 }  // namespace
@@ -219,10 +220,11 @@ spanning_trees::spanning_trees(const pattern_context& c) {
   std::uint32_t best_trees = 0, best_limit = 0;
   for (std::uint32_t trees = 1; trees <= most_trees; ++trees) {
     const std::uint32_t limit =
-        tightest([&](std::uint32_t at_most) { return pack(g, trees, at_most, 0); }, least_limit(g, trees))
+        smallest_feasible([&](std::uint32_t at_most) { return pack(g, trees, at_most, 0); },
+                          least_limit(g, trees))
             .second;
     const double busiest = static_cast<double>(limit) / trees;
-    if (trees > 1 && busiest * good_enough >= busiest_) continue;
+    if (trees > 1 && busiest * stop_threshold >= busiest_) continue;
     best_trees = trees, best_limit = limit, busiest_ = busiest;
   }
   packing best;

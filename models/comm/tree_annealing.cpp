@@ -321,7 +321,7 @@ class tree_annealing {
   }
 
   const tree_task& task_;
-  annealing_dice dice_;
+  annealing_random dice_;
   rated_trees now_;
   placement before_, best_;
   double least_{std::numeric_limits<double>::infinity()};

@@ -8,7 +8,7 @@
 namespace diecast::timing {
 namespace {
 
-/// Column commands after which the row bus's part of tFAW is settled.
+/// Column commands after which the row bus's part of tFAW is known.
 constexpr std::uint64_t window_columns = 256;
 
 constexpr std::size_t index(lost_cause c) { return static_cast<std::size_t>(c); }
@@ -168,7 +168,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
   c.last_in_group[group] = t;
   ++columns_;
   if (++window_.columns < window_columns) return;
-  to_bus_ += settle(window_, lost_);
+  to_bus_ += close_window(window_, lost_);
   for (std::size_t i = 0; i < payers; ++i) alone_[i] += window_.alone[i];
   window_ = {};
 }
@@ -194,7 +194,7 @@ std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, b
 
 /// Adds a window's account to `into`. What two limits held up together goes to the one that holds up more
 /// alone: the other is charged what it adds. Returns what the row bus took of tFAW and tRRD.
-std::uint64_t lost_time::settle(const window& w, bill& into) const {
+std::uint64_t lost_time::close_window(const window& w, bill& into) const {
   bill lost = w.alone;
   for (std::size_t a = 0; a < payers; ++a) {
     for (std::size_t b = 0; b < payers; ++b) {
@@ -239,7 +239,7 @@ lost_time_report lost_time::report(dram_tick now) const {
   bill lost = lost_;
   dram_tick end = now;
   for (const pc_account& c : pcs_) end = std::max(end, c.data_end);
-  const std::uint64_t to_bus = to_bus_ + settle(window_, lost);
+  const std::uint64_t to_bus = to_bus_ + close_window(window_, lost);
   std::uint64_t others = std::exchange(lost[elsewhere], 0);
   for (const pc_account& c : pcs_) {
     const std::uint64_t tail = end - c.data_end;

@@ -123,7 +123,7 @@ class lost_time {
                                  const origin& from) const;
   void charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
                   const origin& from);
-  std::uint64_t settle(const window& w, bill& into) const;
+  std::uint64_t close_window(const window& w, bill& into) const;
   static std::uint64_t move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost);
   void divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill& lost) const;
   [[nodiscard]] std::uint64_t bus_floor(std::uint64_t activates, std::uint64_t columns) const;

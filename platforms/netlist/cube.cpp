@@ -83,7 +83,7 @@ void cube::make_pe(const build_context& context, const fabric::terminal& termina
 void cube::make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool) {
   const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
   if (is_absent(context, terminal)) {
-    absent_[t] = std::make_unique<hw::absent_block>((terminal.name + "_absent").c_str());
+    absent_[t] = std::make_unique<hw::missing_block>((terminal.name + "_absent").c_str());
     return;
   }
   switch (terminal.kind) {

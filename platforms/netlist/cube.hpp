@@ -8,7 +8,7 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/base/absent_block.hpp"
+#include "hw/base/missing_block.hpp"
 #include "hw/d2d/sip_boundary.hpp"
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/fault/fault_interposer.hpp"
@@ -112,7 +112,7 @@ class cube : public sc_core::sc_module {
   std::unique_ptr<hw::cube_noc> noc_;
   std::vector<pe_coord> coords_;                                               ///< coordinates of pes_
   std::vector<std::unique_ptr<const config::machine_config>> own_pe_configs_;  ///< as pes_; usually null
-  std::vector<std::unique_ptr<hw::absent_block>> absent_;                      ///< by terminal; usually null
+  std::vector<std::unique_ptr<hw::missing_block>> absent_;                     ///< by terminal; usually null
   std::vector<std::unique_ptr<hw::processing_element>> pes_;
   std::vector<std::unique_ptr<memory>> memories_;
   std::unique_ptr<hw::control_cpu> control_;

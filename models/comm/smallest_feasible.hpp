@@ -9,13 +9,13 @@
 namespace diecast::comm {
 
 /// More trees, or more parts of blocks, must be better by so much.
-inline constexpr double good_enough = 1.02;
+inline constexpr double stop_threshold = 1.02;
 
 /// The least limit from `least` (1 or more) on for which search(limit) holds something, and what it holds: by
 /// doubling steps, then by halves. A search that is no exact one may miss a lower limit. Throws
 /// std::logic_error when none is wide enough.
 template <class Search>
-[[nodiscard]] auto tightest(const Search& search, std::uint32_t least) {
+[[nodiscard]] auto smallest_feasible(const Search& search, std::uint32_t least) {
   std::uint32_t failed = least - 1, limit = least;
   auto found = search(limit);
   for (std::uint32_t step = 2; !found; step *= 2) {

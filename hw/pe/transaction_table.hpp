@@ -10,7 +10,7 @@ namespace diecast::hw {
 
 /// `Entry` has members `used` (bool) and `sequence` (std::uint64_t), which are kept here.
 template <class Entry>
-class access_book {
+class transaction_table {
  public:
   /// Returns the entry's number, which may be one that was closed; `sequence` is its own.
   [[nodiscard]] std::uint32_t open(Entry entry, std::uint64_t sequence) {

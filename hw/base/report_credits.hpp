@@ -8,8 +8,8 @@ namespace diecast::hw {
 
 /// Credits of a link spent (flits < 0), or usable again, all at `at`. `cycle`: of the clock that they return
 /// on, where they return on one.
-inline void tell_credits(const events::hub& hub, sim_time now, std::uint32_t link, std::uint8_t vc,
-                         std::int32_t flits, sim_time at, sim_time cycle = {}) {
+inline void report_credits(const events::hub& hub, sim_time now, std::uint32_t link, std::uint8_t vc,
+                           std::int32_t flits, sim_time at, sim_time cycle = {}) {
   if (!hub.wants(events::credits)) return;
   hub.publish(events::link_credits{now, link, vc, flits, at, at, cycle});
 }

@@ -11,9 +11,9 @@
 
 namespace diecast::hw {
 
-class absent_block : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+class missing_block : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
  public:
-  explicit absent_block(sc_core::sc_module_name name) : sc_module(name) {}
+  explicit missing_block(sc_core::sc_module_name name) : sc_module(name) {}
 
   [[nodiscard]] fabric_initiator_socket& fabric_out_socket() { return out_.socket; }
   [[nodiscard]] fabric_target_socket& fabric_in_socket() { return in_.socket; }
