@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric's wall: TLM-2.0 sockets with a protocol of their own.
+// The fabric's interface: TLM-2.0 sockets with a protocol of their own.
 //
 // begin_req announces a packet: the flits of `flits` arrive from `head` to `tail` on VC `vc`. The
 // receiver has room for all of them, because the sender spent that many credits. It takes
@@ -10,7 +10,7 @@
 // sender has already added the network interface's cycles. From a NoC to a block `head` may be later than the
 // first flit, as a packet that others may still delay is announced with its last: blocks go by `tail`.
 //
-// Every wall costs at least one cycle: `head` is at least one cycle of the receiver's clock after
+// Every interface costs at least one cycle: `head` is at least one cycle of the receiver's clock after
 // sc_time_stamp(), so what a receiver arbitrates at cycle c was announced before c. Receivers only
 // record the announcement and act at `head` or later, in an order of their own (time, then port).
 #pragma once

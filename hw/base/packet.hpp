@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload of the fabric's walls: a pooled packet, acquired by every hop that holds it. Hop
+// The payload of the fabric's interfaces: a pooled packet, acquired by every hop that holds it. Hop
 // state (route, VC, arrival times) lives in the port that holds the packet, never here.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/timing/wall_buffers.hpp"
+#include "models/timing/interface_buffers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

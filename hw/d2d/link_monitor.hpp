@@ -15,7 +15,7 @@ namespace diecast::hw {
 
 class link_monitor {
  public:
-  /// Checksums and the order of packets are looked at only where packets carry checksums, and of packets that
+  /// Checksums and the order of packets are compared only where packets carry checksums, and of packets that
   /// belong to a flow: not of answers to a tag-matching unit's reads, whose numbers are those of the
   /// requests.
   explicit link_monitor(config::packet_checksum checksum) : checksum_(checksum) {}

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/fabric/fault_places.hpp"
-#include "models/timing/wall_buffers.hpp"
+#include "models/timing/interface_buffers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -134,8 +134,8 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   stored s = queues_.pop(queue);
   const std::uint32_t flits = s.p->flits;
   const sim_time could_start = std::max(s.tail, line_.idle_from());
-  // What counts depends on the packet alone: how often the link was woken in vain depends on the order of
-  // calls where two modules meet at an instant.
+  // What counts depends on the packet alone: how often the link was woken without need depends on the order
+  // of calls where two modules meet at an instant.
   ++counters_.evaluations;
   if (now > could_start) {
     ++counters_.evaluations;

@@ -10,7 +10,7 @@
 namespace diecast::hw {
 namespace {
 
-// What falls due, in order of treatment at one instant; the response's sequence and id follow below.
+// What falls due, in the order in which one instant handles it; the response's sequence and id follow below.
 enum class work : std::uint64_t { wake, arrival, response_done, response, admission };
 constexpr unsigned work_shift = 61;
 constexpr unsigned id_bits = 20;

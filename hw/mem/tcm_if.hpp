@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wall of a PE's TCM. A request is posted for an instant at least one cycle ahead; the TCM
+// The interface of a PE's TCM. A request is posted for an instant at least one cycle ahead; the TCM
 // arbitrates all requests of one instant by port number, moves the bytes in that order and answers
 // with the time the last byte is served.
 #pragma once

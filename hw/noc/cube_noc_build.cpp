@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "hw/noc/cube_noc.hpp"
-#include "models/timing/wall_buffers.hpp"
+#include "models/timing/interface_buffers.hpp"
 #include "models/traffic/transactions.hpp"
 #include "models/types/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walls inside a PE. Blocks meet at these interfaces through ports; what one block hands to
+// The interfaces inside a PE. Blocks meet at these interfaces through ports; what one block hands to
 // another takes effect at a later instant.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register walls: 64-bit accesses over TLM b_transport (with side effects) and transport_dbg (the
+// Register interfaces: 64-bit accesses over TLM b_transport (with side effects) and transport_dbg (the
 // host's backdoor, without). Addresses are offsets within the PE's register region.
 #pragma once
 

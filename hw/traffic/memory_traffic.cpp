@@ -10,7 +10,7 @@
 namespace diecast::hw {
 namespace {
 
-// What falls due, in order of treatment at one instant: answers first, so that a closed loop goes on.
+// What falls due, in the order in which one instant handles it: answers first, so that a closed loop goes on.
 constexpr std::uint64_t wake = UINT64_MAX;
 constexpr std::uint64_t end_response = std::uint64_t{1} << 32;  // else the index of an answered request
 

@@ -7,8 +7,8 @@
 
 #include "hw/base/time.hpp"
 #include "models/events/fingerprint.hpp"
+#include "models/timing/interface_buffers.hpp"
 #include "models/timing/link.hpp"
-#include "models/timing/wall_buffers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

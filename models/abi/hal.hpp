@@ -110,7 +110,7 @@ enum class firmware_count : std::uint8_t {
   flags_checked,     ///< waits of rank barriers that ended
   core_signals_set,  ///< signals that core barriers set
   core_flags_checked,
-  polls,     ///< reads of a flag, those in vain included
+  polls,     ///< reads of a flag, unsuccessful ones included
   barriers,  ///< rank barriers this PE has left
   // How often the line of a defect was come to, where the errata have it, and how often it did harm.
   alias_chances,      ///< one-call sends

@@ -97,7 +97,7 @@ memory_kind kind_of(const plan_options& o) {
 }
 
 /// What would make `rings` rings fit, key by key: the largest value that fits, or the smallest.
-std::string remedies(std::uint64_t rings, const plan_options& o, const memory_kind& m) {
+std::string suggestions(std::uint64_t rings, const plan_options& o, const memory_kind& m) {
   const std::uint64_t room = m.bytes > m.reserved ? m.bytes - m.reserved : 0;
   std::vector<std::string> ways;
   const std::uint64_t slots = room / rings / o.slot_bytes;
@@ -128,7 +128,7 @@ void report_crowding(const crowd& worst, std::uint64_t memories, const plan_opti
                       fmt::format("{} of {} x {} B = {} B in {} B ({} B less {} B reserved)",
                                   plural(worst.rings, "ring"), o.n_slots, o.slot_bytes, sum,
                                   m.bytes > m.reserved ? m.bytes - m.reserved : 0, m.bytes, m.reserved),
-                      remedies(worst.rings, o, m)});
+                      suggestions(worst.rings, o, m)});
 }
 
 /// Places all rings of each memory from its top downwards, in order of owner and direction.

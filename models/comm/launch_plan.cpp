@@ -93,14 +93,14 @@ class dispatch {
   /// plus the round trip of its credits.
   [[nodiscard]] std::uint64_t slowest_link(const timing::noc_timing& noc) const {
     const std::uint64_t router = flits_ + noc.hop_cycles + config_.noc.credit_cycles;
-    const std::uint64_t wall = flits_ + noc.head_cycles(0) + config_.noc.credit_cycles;
+    const std::uint64_t interface = flits_ + noc.head_cycles(0) + config_.noc.credit_cycles;
     const auto over = [&](const config::ucie_block& u) {
       const timing::link_timing ucie = timing::ucie_timing_of(config_, u);
-      return ucie.usable(flits_) + ucie.latency * 2 + retry_wait_ + clock_.cycles(2 * wall);
+      return ucie.usable(flits_) + ucie.latency * 2 + retry_wait_ + clock_.cycles(2 * interface);
     };
     sim_time die;
     for_each_die_link(topology_, config_, [&](const config::ucie_block& u) { die = std::max(die, over(u)); });
-    return std::max({router, wall, clock_.cycles_covering(die)});
+    return std::max({router, interface, clock_.cycles_covering(die)});
   }
 
   const fabric::topology& topology_;

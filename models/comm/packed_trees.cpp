@@ -305,7 +305,8 @@ class gateways {
     std::vector<problem> problems;  // problems of the pod; reported when its topology was made
     graph_ = fabric::join_sips(c, problems);
     std::vector<bool> off;  // packets go around these
-    for (const auto& link : fabric::settle_links(c, graph_, problems).sip_links) off.push_back(!link.enabled);
+    for (const auto& link : fabric::resolve_links(c, graph_, problems).sip_links)
+      off.push_back(!link.enabled);
     fabric::route_sips(graph_, c, off, problems);
   }
   [[nodiscard]] cube_id towards(std::uint32_t from, std::uint32_t to) const {

@@ -18,7 +18,7 @@ struct ring_task {
 struct found_ring {
   std::vector<std::uint32_t> order;
   std::uint32_t cost{};
-  std::uint64_t steps{};  ///< flows and links that the search has looked at, each as often as it did
+  std::uint64_t steps{};  ///< flows and links that the search has examined, each as often as it did
 };
 /// A search looks at no more, but for the ring at hand: a third of a second or so. With up to 32 PEs it ends
 /// below a quarter of that.

@@ -19,7 +19,7 @@ namespace diecast::comm {
 class spanning_trees {
  public:
   static constexpr std::uint32_t most_trees = 4;
-  /// Packings that are looked at for a shallow one: 1 to 64. `members`: 1 to 2^20.
+  /// Packings that are searched for a shallow one: 1 to 64. `members`: 1 to 2^20.
   [[nodiscard]] static std::uint64_t attempts_for(std::uint64_t members);
 
   /// Throws what neighbor_graph throws.

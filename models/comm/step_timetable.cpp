@@ -15,11 +15,11 @@ namespace diecast::comm {
 namespace {
 
 /// Of the time by which a flow may be late, what the next one waits: the buffers of the routers on its way
-/// take in the rest. Found by trial (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
+/// take in the rest. Measured (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
 /// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are
-/// written. Found by trial: copies of chunks have the time between chunks, too (docs/adr/0058); blocks that
+/// written. Measured: copies of chunks have the time between chunks, too (docs/adr/0058); blocks that
 /// come out of HBM for each step need more than their time, or steps run late and meet (docs/adr/0081).
 sim_time at_interface(step_load load, sim_time packet) {
   switch (load) {

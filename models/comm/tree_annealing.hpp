@@ -46,7 +46,7 @@ struct tree_cost {
   double shared_ns{};    ///< for links that flows share
 };
 
-/// What a pair of trees costs: the way to the last member, something of the mean way and, dearer than any
+/// What a pair of trees costs: the way to the last member, something of the mean way and, more than any
 /// way, links that flows share. A slot that waits for another one holds up what its sender has for others,
 /// and who sends all the time never makes good for it. Infinite where a member sends more than the vector.
 [[nodiscard]] tree_cost cost_of(const tree_task& task, const tree_pair& trees);

@@ -22,7 +22,7 @@ inline constexpr std::size_t instance_kinds = 5;
 [[nodiscard]] const char* plural(instance_kind k);
 
 struct override_key {
-  /// Which side of the block's value an instance may be on: bounds, buffers and the watchdog reckon with the
+  /// Which side of the block's value an instance may be on: bounds, buffers and the watchdog use the
   /// block, so what they take from it may get no better.
   enum class limit : std::uint8_t { none, no_more, no_less };
 

@@ -85,7 +85,7 @@ class router {
   void up_down(cube_id to, std::vector<side>& next) const {
     const auto down = distances_to(to, [this](cube_id from, cube_id after) { return up(after, from); });
     std::vector<std::uint32_t> distance = down;
-    // Cubes in the order of the tree: those above are settled before those that go up to them.
+    // Cubes in the order of the tree: those above are known before those that go up to them.
     std::vector<cube_id> order;
     for (std::uint32_t c = 0; c < cubes_; ++c) {
       if (level_[c] != far) order.push_back(cube_id{c});

@@ -180,8 +180,8 @@ std::optional<cube_id> cube_beside(const machine_shape& shape, cube_id cube, sid
   return std::nullopt;
 }
 
-link_settings settle_links(const config::machine_config& c, const sip_graph& graph,
-                           std::vector<problem>& problems) {
+link_settings resolve_links(const config::machine_config& c, const sip_graph& graph,
+                            std::vector<problem>& problems) {
   if (c.overrides.empty()) return {};
   settling s(c, graph);
   for (std::size_t i = 0; i < c.overrides.size(); ++i) s.take(c.overrides[i], i, problems);

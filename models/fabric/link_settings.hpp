@@ -34,7 +34,7 @@ struct link_settings {
 /// Applies config.overrides in order; both directions of a link and both its ends get the same. Appends a
 /// problem for every override that matches nothing (no link, PE, memory channel or die), or sets what it
 /// matches does not have.
-[[nodiscard]] link_settings settle_links(const config::machine_config& c, const sip_graph& graph,
-                                         std::vector<problem>& problems);
+[[nodiscard]] link_settings resolve_links(const config::machine_config& c, const sip_graph& graph,
+                                          std::vector<problem>& problems);
 
 }  // namespace diecast::fabric

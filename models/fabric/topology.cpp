@@ -35,7 +35,7 @@ std::vector<problem> check_counts(const config::machine_config& c) {
                  fmt::format("{} x {}", c.sip.columns, c.sip.rows),
                  fmt::format("at most {} cubes", abi::max_cubes_per_sip)});
   }
-  if (!p.empty()) return p;  // what is placed on them cannot be looked at
+  if (!p.empty()) return p;  // what is placed on them cannot be checked
   for (const config::rule& r : config::placement_rules()) {
     if (const config::verdict v = r.test(c)) p.push_back({r.keys.front(), v->what, v->value, v->expected});
   }
@@ -62,7 +62,7 @@ topology::impl::impl(const config::machine_config& c, purpose what, unsigned net
   grid = router_grid(config.noc, network);
   io_cube = io_cube_of(config);
   graph = join_sips(config, problems);
-  if (problems.empty()) settings = settle_links(config, graph, problems);
+  if (problems.empty()) settings = resolve_links(config, graph, problems);
   if (population.pes().empty()) {
     problems.push_back(
         {"overrides", "leave no PE", fmt::format("{} PEs left out", shape.pes()), "at least one PE"});

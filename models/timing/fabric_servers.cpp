@@ -2,8 +2,8 @@
 #include "models/timing/fabric_servers.hpp"
 
 #include "models/abi/wire.hpp"
+#include "models/timing/interface_buffers.hpp"
 #include "models/timing/link.hpp"
-#include "models/timing/wall_buffers.hpp"
 
 namespace diecast::timing {
 namespace {

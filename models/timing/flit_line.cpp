@@ -27,7 +27,7 @@ void bit_errors::script(std::uint64_t clean_bits, std::uint64_t hits) {
   due_ = hits;
 }
 
-/// Geometric: the number of trials that fail before the first success, by inversion.
+/// Geometric: the number of failures before the first success, by inversion.
 std::uint64_t bit_errors::gap() {
   constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
   if (scripted_ > 0) {
@@ -151,7 +151,7 @@ void flit_line::append_frames(sim_time ready) {
 }
 
 void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
-  resend_in_vain(ready);
+  resend_wasted(ready);
   for (;;) {
     wait_for_room(frame);
     const std::uint32_t sequence = sender_.send();
@@ -196,7 +196,7 @@ void flit_line::replay(std::uint64_t frame) {
 }
 
 /// The frame at hand, ready since `ready`, was sent once already if that was before the Nak of one before it.
-void flit_line::resend_in_vain(sim_time ready) {
+void flit_line::resend_wasted(sim_time ready) {
   if (vain_.left == 0) return;
   const sim_time start = std::max(ready, vain_.next);
   if (start + frame_ > vain_.until) {

@@ -90,7 +90,7 @@ class flit_line {
     span arrival;  ///< at the far end
   };
   /// Starts a packet. Precondition: earliest(c, now) == now. `ready`: since when it waits for the wire,
-  /// never for "since now"; decides only how much of it was sent in vain behind a corrupted frame.
+  /// never for "since now"; decides only how much of it was wasted behind a corrupted frame.
   transfer send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready = sim_time::never());
 
   /// From here on the wire is as if never used.
@@ -103,7 +103,7 @@ class flit_line {
     std::uint64_t frame;
     sim_time length;
   };
-  /// Between a corrupted frame and its replay the frames that follow are sent in vain.
+  /// Between a corrupted frame and its replay the frames that follow are wasted.
   struct vain {
     sim_time next, until;
     std::uint64_t left{};
@@ -119,7 +119,7 @@ class flit_line {
   void send_frame(std::uint64_t frame, sim_time ready);
   void wait_for_room(std::uint64_t frame);
   void replay(std::uint64_t frame);
-  void resend_in_vain(sim_time ready);
+  void resend_wasted(sim_time ready);
   void add_stall(std::uint64_t frame, sim_time length);
   [[nodiscard]] sim_time frame_start(std::uint64_t frame) const {
     return origin_ + timing_.frame_time(frame) + shift(frame);

@@ -280,7 +280,7 @@ void dram_scheduler::column_slot(dram_tick t, std::vector<served_burst>& served)
   choice c;
   scan_active(t, c);
   if (c.found()) {
-    c.more = true;  // the hits were not looked at
+    c.more = true;  // the hits were not examined
     serve_column(c, pcs_[c.pc].banks[c.bank].active, t, served);
     return;
   }

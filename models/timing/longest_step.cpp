@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "models/config/overrides.hpp"
+#include "models/timing/interface_buffers.hpp"
 #include "models/timing/link.hpp"
-#include "models/timing/wall_buffers.hpp"
 
 namespace diecast::timing {
 namespace {

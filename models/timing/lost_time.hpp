@@ -56,7 +56,7 @@ class lost_time {
 
   /// What a column command serves.
   struct origin {
-    dram_tick visible{};  ///< first tick its request could be looked at
+    dram_tick visible{};  ///< first tick its request could be served
     bool alone{};         ///< fewer requests than pseudo-channels waited when it came
     dram_tick opened{};   ///< activation of its row
   };
@@ -73,7 +73,7 @@ class lost_time {
   void changed_mode(dram_tick t) { mode_changed_ = t; }
 
   /// Commands, each reported before it is applied to `s`. visible: first tick the request could be
-  /// looked at; row: the one it opens.
+  /// examined; row: the one it opens.
   void activate(const dram_state& s, std::uint32_t pc, std::uint32_t bank, std::uint32_t row, dram_tick t,
                 dram_tick visible);
   /// A refresh is about to close a bank.

@@ -164,7 +164,7 @@ class study_run {
   machine& machine_;
   study_outcome& o_;
   const sim_time period_;
-  std::uint64_t moves_{}, moved_{};  ///< hops and deliveries when last looked at, and the cycle they changed
+  std::uint64_t moves_{}, moved_{};  ///< hops and deliveries when last checked, and the cycle they changed
   platforms::progress_bar bar_{point_.progress, point_.progress_label};
 };
 

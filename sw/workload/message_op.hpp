@@ -53,7 +53,7 @@ class message_op final : public planned_op {
   std::uint64_t bytes() const override { return (sends() || receives()) ? bytes_ * times_ : 0; }
 
  private:
-  /// A received message that has been waited for and not been looked at.
+  /// A received message that has been waited for and not been verified.
   struct received {
     std::uint64_t iteration{};
     std::uint64_t place{};  ///< among the op's messages
