@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Words that only this project understood do not come back: in names, comments, messages and pages, in any spelling
+(settle, settled, wall_buffers, RingLaps). The glossary has the terms to use. Folders where a rename is still to come are
+listed with their words; the list only becomes shorter."""
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("hw", "models", "sw", "platforms", "python", "scripts", "testbench", "docs", "cmake")
+KINDS = {"", ".cpp", ".hpp", ".py", ".md", ".txt", ".cmake", ".json"}
+
+# What to say in place of a word, which is a pattern.
+INSTEAD = {
+    "laps?": "ring pass",
+    "strands?": "chain",
+    "timetables?": "schedule",
+    "doctors?": "diagnosis",
+    "patients?": "target",
+    "laborator(y|ies)": "runner",
+    "trials?": "experiment",
+    "treatments?": "change, order",
+    "remed(y|ies)": "mitigation",
+    "settle[sd]?": "merge, known, input arbitration",
+    "courses?": "rate schedule",
+    "compan(y|ies)": "router occupancy",
+    "motions?": "transfer in flight",
+    "surroundings": "environment",
+    "in.vain": "without success",
+    "reckon(s|ed)?": "compute, use",
+    "dearer": "more costly",
+    "hand_round": "ring pass",
+    "annealing_dice": "annealing_random",
+    "access_book": "transaction_table",
+    "absent_block": "missing_block",
+    "tell_credits": "report_credits",
+    "good_enough": "stop_threshold",
+    "wall_(buffers|capacity)": "interface",
+}
+PRIVATE = re.compile("(?<![A-Za-z])(" + "|".join(INSTEAD) + ")(?![a-z])", re.IGNORECASE)
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+OPEN = {
+    "hw/noc": "settle[sd]? courses? compan(y|ies) motions? surroundings wall_(buffers|capacity)",
+    "hw/pe": "settle[sd]?",
+    "models/comm": "laps? timetables?",
+    "models/cost": "laps? timetables? dearer trials?",
+    "models/protocol/tag_shadow.hpp": "settle[sd]?",
+    "platforms": "doctors? patients? laborator(y|ies) trials? treatments? remed(y|ies) settle[sd]? reckon(s|ed)? in.vain",
+    "sw/kernels": "laps? timetables?",
+    "sw/mock_machine": "settle[sd]? in.vain",
+    "sw/runtime": "settle[sd]? in.vain",
+    "testbench": "laps? timetables? doctors? patients? laborator(y|ies) remed(y|ies) settle[sd]? courses? surroundings "
+                 "in.vain reckon(s|ed)?",
+    "docs/adr/0050-two-level-ring-schedule.md": "laps?",
+    "docs/adr/0058-time-slotted-all-to-all.md": "timetables?",
+    "docs/choosing-an-algorithm.md": "dearer",
+    "docs/silicon.md": "trials?",
+}
+
+
+def allowed(path):
+    """The words whose rename is still to come in the folders of a path, as one pattern; None: there are none."""
+    words = [w for place, listed in OPEN.items() if f"{path}/".startswith(f"{place}/") for w in listed.split()]
+    return re.compile("|".join(words), re.IGNORECASE) if words else None
+
+
+def found(path, text):
+    """(line, word) of the private words in a file; its own name counts as a line 0."""
+    if not PRIVATE.search(CAMEL.sub("_", f"{pathlib.PurePath(path).name}\n{text}")):
+        return
+    may = allowed(path)
+    for number, line in enumerate([pathlib.PurePath(path).name, *text.splitlines()]):
+        for match in PRIVATE.finditer(CAMEL.sub("_", line)):
+            if may is None or not may.fullmatch(match[0]):
+                yield number, match[0]
+
+
+def sources():
+    here = pathlib.Path(__file__).resolve()
+    places = [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.is_file()] + [p for p in sorted(ROOT.glob("*.*")) if p.is_file()]
+    return [p for p in places if p.suffix in KINDS and p != here and "__pycache__" not in p.parts]
+
+
+class PrivateWords(unittest.TestCase):
+    def test_none_is_in_the_tree(self):
+        files = sources()
+        self.assertGreater(len(files), 1000)
+        wrong = []
+        for file in files:
+            path = file.relative_to(ROOT).as_posix()
+            for line, word in found(path, file.read_text(errors="replace")):
+                instead = next(v for k, v in INSTEAD.items() if re.fullmatch(k, word, re.IGNORECASE))
+                wrong.append(f"{path}:{line}: {word!r}; say {instead}")
+        self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
+
+    def test_mutants_are_found(self):
+        """Each is a file that somebody could write tomorrow."""
+        mutants = {
+            "a name in code": ("models/timing/link.hpp", "struct ring_lap { int at; };", "lap"),
+            "a name of two words": ("sw/workload/program.cpp", "void StackStrands();", "Strands"),
+            "a trailing comment": ("hw/d2d/flit.hpp", "int n{};  ///< what the wall_buffers hold", "wall_buffers"),
+            "a message": ("models/config/check.cpp", 'fail("the retries were in vain");', "in vain"),
+            "a sentence of a page": ("docs/debugging-a-hang.md", "The doctor asks the patient.\n", "doctor"),
+            "the name of a file": ("hw/base/tell_credits.hpp", "#pragma once", "tell_credits"),
+            "a script": ("scripts/sweep", "# Treatment of the points", "Treatment"),
+        }
+        for name, (path, text, word) in mutants.items():
+            with self.subTest(name):
+                self.assertIn(word, [w for _, w in found(path, text)])
+        for text in ("overlapping lapse", "constraints and restrands", "impatient", "industrial", "wall_s", "emotion"):
+            self.assertEqual([*found("python/diecast/x.py", text)], [], text)
+
+    def test_open_places_are_no_wider_than_said(self):
+        self.assertEqual([w for _, w in found("hw/noc/x.hpp", "course lap settle")], ["lap"])
+        self.assertEqual([p for p in OPEN if not (ROOT / p).exists()], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
