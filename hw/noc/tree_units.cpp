@@ -160,7 +160,7 @@ void tree_units::copy_down(std::uint32_t unit, const switch_core::departure& d, 
     send(c.unit, abi::tree_flow::down, std::move(copy), d.first + fork_cycles_, d.last + fork_cycles_);
   }
   if (h.copies == 0) {
-    throw protocol_error(fmt::format("{}: {} at router {} is for nobody below", name_,
+    throw protocol_error(fmt::format("{}: {} at router {} has no receiver below it", name_,
                                      abi::to_string(p->header.kind), ports_[unit].router));
   }
   counters_.copies += h.copies - 1;

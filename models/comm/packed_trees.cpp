@@ -312,7 +312,7 @@ class gateways {
   [[nodiscard]] cube_id towards(std::uint32_t from, std::uint32_t to) const {
     const std::uint16_t link = graph_.next_link(from, to);
     if (link == fabric::no_link)
-      throw std::logic_error(fmt::format("broadcast trees: no way from SIP {} to SIP {}", from, to));
+      throw std::logic_error(fmt::format("broadcast trees: no route from SIP {} to SIP {}", from, to));
     return graph_.links[link].leaves.cube;
   }
 

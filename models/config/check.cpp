@@ -162,7 +162,7 @@ verdict oneway_directions(const machine_config& c) {
     const auto vertical = [](const std::string& s) { return s == "north" || s == "south"; };
     if ((horizontal(sides[0]) && vertical(sides[1])) || (vertical(sides[0]) && horizontal(sides[1])))
       continue;
-    return broken_rule{"is no horizontal and vertical direction", pair, expected};
+    return broken_rule{"is not a horizontal and a vertical direction", pair, expected};
   }
   return {};
 }

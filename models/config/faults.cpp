@@ -271,14 +271,14 @@ std::span<const fault_key> fault_keys() {
       count<&f::after>("after", UINT32_MAX, "Packets or operations let through first, at each place."),
       count<&f::count>("count", UINT32_MAX, "Packets or operations hit, at each place; 0: all from then on."),
       real<&f::from_us>("from_us", "us", 0, 1e9, "Nothing happens before this time."),
-      real<&f::probability>("probability", "", 0, 1, "Chance that a packet or operation in question is hit."),
-      real<&f::delay_ns>("delay_ns", "ns", 1, most_ns, "How long something is held back."),
+      real<&f::probability>("probability", "", 0, 1, "Chance that a packet or operation is hit."),
+      real<&f::delay_ns>("delay_ns", "ns", 1, most_ns, "Time by which something is delayed."),
       real<&f::factor>("factor", "", 1, 1e6, "How many times slower; a whole number for slow_pe."),
       text<&f::variant>("how", "swap|overlap|first_match",
                         "wrong_install: two directions swapped (default), rings that overlap, or directions "
                         "paired by first match. `variant` is read as well."),
       count<&f::seed>("seed", std::numeric_limits<std::uint64_t>::max(),
-                      "Of the draws: which bit, and whether at all."),
+                      "Seed of the draws: which bit, and whether the fault acts."),
   };
   return all;
 }

@@ -12,8 +12,8 @@ block_table comm_table() {
               "is direct, none, false; defensive is staged, crc32c, true.",
               assumption)
       .choice(&b::checksum, "checksum", {"none", "xor64", "crc32c"},
-              "Of every IPCQ packet, over payload, sequence number, slot address and offset: made by the "
-              "sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors.",
+              "Checksum of every IPCQ packet over payload, sequence number, slot address and offset: made by "
+              "the sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors.",
               assumption)
       .real(&b::checksum_gbytes_s, "checksum_gbytes_s", "GB/s", 0.001, 1e6,
             "Rate of the checksum engine at each end; packets pass through it.", assumption)

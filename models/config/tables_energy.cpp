@@ -38,11 +38,13 @@ block_table energy_table() {
             "32 banks x hbm_activate_pj")
       .real(&b::vector_f16_pj, "vector_f16_pj", "pJ", 0, most,
             "An element of f16 or bf16 through the vector unit.", operations)
-      .real(&b::vector_f32_pj, "vector_f32_pj", "pJ", 0, most, "An element of f32.", operations)
-      .real(&b::vector_i32_pj, "vector_i32_pj", "pJ", 0, most, "An element of i32.", operations)
-      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Of a PE, whatever it does.", assumption)
+      .real(&b::vector_f32_pj, "vector_f32_pj", "pJ", 0, most, "An element of f32 through the vector unit.",
+            operations)
+      .real(&b::vector_i32_pj, "vector_i32_pj", "pJ", 0, most, "An element of i32 through the vector unit.",
+            operations)
+      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Power of a PE, whatever it does.", assumption)
       .real(&b::cube_idle_mw, "cube_idle_mw", "mW", 0, most,
-            "Of a cube without its PEs: NoC, memory controllers, adapters.", assumption)
+            "Power of a cube without its PEs: NoC, memory controllers, adapters.", assumption)
       .table();
 }
 

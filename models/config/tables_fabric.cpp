@@ -31,18 +31,19 @@ block_table noc_table() {
              "Tenstorrent Wormhole (9); FlooNoC (2)")
       .count(&b::link_cycles, "link_cycles", "cycles", 1, 999, "The wire's part of noc.hop_cycles.",
              assumption)
-      .count(&b::routing_cycles, "routing_cycles", "cycles", 0, 999,
-             "Of noc.hop_cycles, route computation; starts when the packet before in the same VC has left.",
-             "0: looked ahead; 1 as in BookSim2's routing_delay")
+      .count(
+          &b::routing_cycles, "routing_cycles", "cycles", 0, 999,
+          "Route computation within noc.hop_cycles; starts when the packet before in the same VC has left.",
+          "0: looked ahead; 1 as in BookSim2's routing_delay")
       .count(&b::vc_alloc_cycles, "vc_alloc_cycles", "cycles", 0, 999,
-             "Of noc.hop_cycles, VC allocation; follows routing, and like it does not overlap with the "
+             "VC allocation within noc.hop_cycles; follows routing and, like it, does not overlap with the "
              "packet before in the same VC.",
              "0: overlapped; 1 as in BookSim2's vc_alloc_delay")
       .count(&b::switch_alloc_cycles, "switch_alloc_cycles", "cycles", 0, 999,
-             "Of noc.hop_cycles, switch allocation; pipelined.",
+             "Switch allocation within noc.hop_cycles; pipelined.",
              "0: part of traversal_cycles; 1 as in BookSim2's sw_alloc_delay")
       .auto_size(&b::traversal_cycles, "traversal_cycles", "cycles", 1, 999,
-                 "Of noc.hop_cycles, switch traversal; pipelined. auto: what routing, VC and switch "
+                 "Switch traversal within noc.hop_cycles; pipelined. auto: what routing, VC and switch "
                  "allocation and the link leave of noc.hop_cycles.",
                  "the stages of a hop add up to it")
       .count(&b::credit_cycles, "credit_cycles", "cycles", 1, 1000,
@@ -59,7 +60,8 @@ block_table noc_table() {
       .auto_size(&b::sideband_buffer_flits, "sideband_buffer_flits", "flits", 1, 65'536,
                  "Input buffer of a sideband VC; auto: the credit loop.", "must not throttle credits")
       .choice(&b::flow, "flow", {"virtual_cut_through", "wormhole"},
-              "A packet waits for room for all of it, or for a flit of it.", "Dally and Towles, 2004")
+              "virtual_cut_through: a packet waits for room for all of it; wormhole: for room for one flit.",
+              "Dally and Towles, 2004")
       .choice(&b::interleave, "interleave", {"auto", "classes", "vcs"},
               "Whose flits alternate on a link. classes: packets of one class follow each other. vcs: every "
               "flit is arbitrated, as in wormhole routers; exact and slower to simulate. auto: vcs where "
@@ -264,18 +266,22 @@ block_table hbm_table() {
       .real(&b::trc_ns, "trc_ns", "ns", 0, 1000, "Activation to activation of one bank.", hbm3)
       .real(&b::trtp_ns, "trtp_ns", "ns", 0, 1000, "Read to precharge.", hbm3)
       .real(&b::twr_ns, "twr_ns", "ns", 0, 1000, "End of write data to precharge.", hbm3)
-      .real(&b::tccd_l_ns, "tccd_l_ns", "ns", 0, 1000, "Between column commands of one bank group.", hbm3)
-      .real(&b::tccd_r_ns, "tccd_r_ns", "ns", 0, 1000, "Between column commands of different SIDs.",
-            ramulator)
-      .real(&b::trrd_s_ns, "trrd_s_ns", "ns", 0, 1000, "Between activations of different bank groups.", hbm3)
-      .real(&b::trrd_l_ns, "trrd_l_ns", "ns", 0, 1000, "Between activations of one bank group.", hbm3)
+      .real(&b::tccd_l_ns, "tccd_l_ns", "ns", 0, 1000,
+            "Least time between column commands of one bank group.", hbm3)
+      .real(&b::tccd_r_ns, "tccd_r_ns", "ns", 0, 1000,
+            "Least time between column commands of different SIDs.", ramulator)
+      .real(&b::trrd_s_ns, "trrd_s_ns", "ns", 0, 1000,
+            "Least time between activations of different bank groups.", hbm3)
+      .real(&b::trrd_l_ns, "trrd_l_ns", "ns", 0, 1000, "Least time between activations of one bank group.",
+            hbm3)
       .real(&b::tfaw_ns, "tfaw_ns", "ns", 0, 1000, "Window of at most four activations.", hbm3)
       .real(&b::twtr_s_ns, "twtr_s_ns", "ns", 0, 1000, "End of write data to a read of another bank group.",
             hbm3)
       .real(&b::twtr_l_ns, "twtr_l_ns", "ns", 0, 1000, "End of write data to a read of its bank group.", hbm3)
       .real(&b::trtw_ns, "trtw_ns", "ns", 0, 1000, "Read command to write command.", ramulator)
-      .real(&b::tppd_ns, "tppd_ns", "ns", 0, 1000, "Between precharges of a pseudo-channel.", ramulator)
-      .real(&b::trefi_ns, "trefi_ns", "ns", 1, most_timing, "Between all-bank refreshes.", hbm3)
+      .real(&b::tppd_ns, "tppd_ns", "ns", 0, 1000, "Least time between precharges of a pseudo-channel.",
+            ramulator)
+      .real(&b::trefi_ns, "trefi_ns", "ns", 1, most_timing, "Time between all-bank refreshes.", hbm3)
       .real(&b::trfc_ns, "trfc_ns", "ns", 0, most_timing, "All-bank refresh to activation.", hbm3)
       .real(&b::trfcpb_ns, "trfcpb_ns", "ns", 0, most_timing, "Refresh of a bank to its activation.", hbm3)
       .real(&b::trrefd_ns, "trrefd_ns", "ns", 0, 1000,

@@ -21,17 +21,17 @@ block_table sim_table() {
   using b = sim_block;
   return rows<b>(&machine_config::sim, "sim", "The run itself.")
       .count(&b::seed, "seed", "", 0, UINT64_MAX,
-             "Key of every random draw; with equal configs, equal results.", assumption)
+             "Key of every random draw; equal configs and seeds give equal results.", assumption)
       .count(&b::fault_draw, "fault_draw", "", 0, UINT64_MAX,
-             "Which draw of the chances (`probability`) of all faults: another number strikes other packets, "
-             "as another run of a real machine does. Where a strike acts (which bit) stays that of its seed.",
+             "Number of the draw for the chances (`probability`) of all faults: another number hits other "
+             "packets. Which bit is hit follows from the fault's seed.",
              assumption)
       .text(
           &b::build_order, "build_order", "forward|reverse|shuffle:[0-9]{1,18}",
           "Order in which modules and bindings are built: forward, reverse or shuffle:N. Changes no result.",
           assumption)
       .count(&b::slice_us, "slice_us", "us", 1, 1'000'000,
-             "Simulated time between two looks at progress and signals.", assumption)
+             "Simulated time between two checks of progress and signals.", assumption)
       .count(&b::limit_ms, "limit_ms", "ms", 1, 1'000'000, "Simulated time at which a run is stopped.",
              assumption)
       .count(
@@ -113,7 +113,10 @@ block_table placement_table() {
             "packets "
             "take the nearest. auto: all.",
             assumption)
-      .text(&b::ucie_rows, "ucie_rows", lanes, "Rows likewise, for the east and west edge.", assumption)
+      .text(&b::ucie_rows, "ucie_rows", lanes,
+            "Rows whose routers at the east and west edge have a lane of the UCIe link there; packets take "
+            "the nearest. auto: all.",
+            assumption)
       .text(&b::io_cube, "io_cube", one_place,
             "Cube of a SIP that has the host's IO CPU and memory; auto: 0_0.", assumption)
       .text(&b::io_cpu, "io_cpu", one_place, "Router of the IO CPU in that cube; auto: 0_0.", assumption)
@@ -158,13 +161,12 @@ block_table pe_table() {
       .count(&b::dma_issue_cycles, "dma_issue_cycles", "cycles", 1, 10'000,
              "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
       .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096,
-             "Packets of one DMA in flight: of copies, and as many reads for messages out of other memories, "
-             "whose packets have a buffer of twice as many.",
+             "Packets of copies that a DMA engine has in flight, and as many reads of message sources in "
+             "other memories; fetched packets have a buffer of twice as many.",
              assumption)
       .count(&b::dma_channels, "dma_channels", "", 1, most_dma_channels,
-             "IPCQ messages, of as many queue pairs, that are sent at one time, a packet of each in turn. 1: "
-             "one "
-             "message after the other.",
+             "IPCQ messages of different queue pairs that are sent at one time, a packet of each in turn. 1: "
+             "one message after the other.",
              assumption)
       .count(&b::dma_compute_weight, "dma_compute_weight", "", 1, 1000,
              "Share of the compute port in the DMA's weighted round-robin.", assumption)
@@ -176,10 +178,10 @@ block_table pe_table() {
       .count(&b::cache_hit_cycles, "cache_hit_cycles", "cycles", 1, 1000,
              "Access to a line that is in the data cache.", assumption)
       .count(&b::cache_dcci_cycles, "cache_dcci_cycles", "cycles", 1, 1000,
-             "Clean and invalidate of one line, without its way to memory; of the whole cache: per set.",
+             "Clean and invalidate of one line, without its write to memory; for the whole cache: per set.",
              assumption)
       .count(&b::cache_write_buffer, "cache_write_buffer", "", 1, 1024,
-             "Lines on their way back to memory before a further one waits.", assumption)
+             "Write-backs in flight; a further one waits.", assumption)
       .table();
 }
 
@@ -215,17 +217,17 @@ block_table host_table() {
       .choice(&b::launch, "launch", {"modelled", "ideal"},
               "Launches travel host, IO CPU, control CPU, PE over the fabric, or arrive in no time.",
               assumption)
-      .count(&b::io_cpu_cycles, "io_cpu_cycles", "cycles", 1, 1'000'000, "IO CPU: per packet forwarded.",
-             assumption)
+      .count(&b::io_cpu_cycles, "io_cpu_cycles", "cycles", 1, 1'000'000,
+             "Cycles of the IO CPU per forwarded packet.", assumption)
       .count(&b::control_cpu_cycles, "control_cpu_cycles", "cycles", 1, 1'000'000,
-             "Control CPU of a cube: per packet forwarded.", assumption)
+             "Cycles of a cube's control CPU per forwarded packet.", assumption)
       .real(&b::staging_gbytes_s, "staging_gbytes_s", "GB/s", 0.001, 1e6,
             "comm.path staged: rate of each SIP to host memory, and from it.",
             "PCIe 5.0 x16: 63 GB/s before its own packets")
       .real(&b::staging_latency_ns, "staging_latency_ns", "ns", 1, 1e9,
             "comm.path staged: from the last byte in host memory to its first read.", assumption)
-      .count(&b::host_cycles, "host_cycles", "cycles", 1, 1'000'000, "Host: to prepare one launch.",
-             assumption)
+      .count(&b::host_cycles, "host_cycles", "cycles", 1, 1'000'000,
+             "Cycles of the host to prepare a launch.", assumption)
       .table();
 }
 
@@ -272,7 +274,7 @@ block_table ccl_table() {
       .count(&b::barrier_repeats, "barrier_repeats", "", 1, 1'000'000,
              "Barriers in one launch, one right after the other; time_ns is that of all of them.", assumption)
       .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
-             "Between two reads of a flag in global memory.", assumption)
+             "Pause between two reads of a flag in global memory.", assumption)
       .list(&b::errata, "errata", "[a-z_]+",
             "Firmware defects of barriers switched on (--collective barrier, or a workload with one; refused "
             "elsewhere): none, or names from the table of docs/barriers.md, separated by commas.",
@@ -280,14 +282,14 @@ block_table ccl_table() {
       .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
              "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .list(&b::algorithm_rules, "algorithm_rules", "[!-~]+",
-            "What --algorithm auto takes, instead of asking the cost model: "
+            "Algorithms that --algorithm auto takes without the cost model: "
             "COLLECTIVE[:FROM-TO]=ALGORITHM,... with "
             "sizes as for --bytes; the first match counts.",
             "NCCL_ALGO")
       .text(&b::tuner, "tuner", "[ -~]*",
             "CSV file with such rules (collective, min_bytes, max_bytes, algorithm; rank_set and ranks if "
             "wanted), "
-            "asked after algorithm_rules.",
+            "used after algorithm_rules.",
             "NCCL tuner plugin")
       .choice(
           &b::tensors, "tensor_kind", {"tcm", "hbm"},

@@ -17,18 +17,19 @@ block_table tag_match_table() {
       .count(&b::heap_kib, "heap_kib", "KiB", 0, 65'536,
              "Memory of a PE into which firmware empties a full ring.", assumption)
       .count(&b::eager_bytes, "eager_bytes", "B", 64, 65'536,
-             "Longest message that is sent without asking; longer ones go by rendezvous.", assumption)
+             "Longest message that is sent eagerly; longer ones go by rendezvous.", assumption)
       .count(&b::rndv_inline_bytes, "rndv_inline_bytes", "B", 0, 65'536,
              "First bytes of a rendezvous message that travel with its request.", assumption)
       .count(&b::rndv_max_bytes, "rndv_max_bytes", "B", 64, 1ULL << 36,
              "Longest message whose rendezvous the unit does; software reads longer ones.", assumption)
-      .count(&b::match_cycles, "match_cycles", "cycles", 1, 10'000, "Unit: to take a message.", unit_source)
-      .count(&b::entry_cycles, "entry_cycles", "cycles", 0, 10'000, "Unit: to compare one entry.",
+      .count(&b::match_cycles, "match_cycles", "cycles", 1, 10'000, "Cycles of the unit to take a message.",
              unit_source)
-      .count(&b::command_cycles, "command_cycles", "cycles", 1, 10'000, "Unit: to execute a command.",
-             unit_source)
+      .count(&b::entry_cycles, "entry_cycles", "cycles", 0, 10'000,
+             "Cycles of the unit to compare one entry.", unit_source)
+      .count(&b::command_cycles, "command_cycles", "cycles", 1, 10'000,
+             "Cycles of the unit to execute a command.", unit_source)
       .count(&b::software_entry_cycles, "software_entry_cycles", "cycles", 0, 10'000,
-             "Firmware: to compare one element of a list.", assumption)
+             "Cycles of firmware to compare one element of a list.", assumption)
       .count(&b::offload_min_bytes, "offload_min_bytes", "B", 0, 1ULL << 36,
              "Shorter receives are matched by firmware.", assumption)
       .boolean(&b::offload_wildcards, "offload_wildcards",

@@ -22,14 +22,13 @@ void check_count(std::vector<problem>& problems, const char* key, std::uint64_t 
 
 std::vector<problem> check_counts(const config::machine_config& c) {
   std::vector<problem> p;
-  check_count(p, "pod.sips", c.pod.sips, 1, abi::max_sips, "the address map has no such number of SIPs");
-  check_count(p, "sip.columns", c.sip.columns, 1, abi::max_cubes_per_sip, "not a number of cubes");
-  check_count(p, "sip.rows", c.sip.rows, 1, abi::max_cubes_per_sip, "not a number of cubes");
-  check_count(p, "cube.pes", c.cube.pes, 1, abi::control_cpu_unit,
-              "the address map has no such number of PEs");
-  check_count(p, "hbm.ports", c.hbm.ports, 0, abi::max_units, "the address map has no such number of ports");
-  check_count(p, "noc.columns", c.noc.columns, 1, 128, "not a mesh of routers");
-  check_count(p, "noc.rows", c.noc.rows, 1, 128, "not a mesh of routers");
+  check_count(p, "pod.sips", c.pod.sips, 1, abi::max_sips, "is out of range for the address map");
+  check_count(p, "sip.columns", c.sip.columns, 1, abi::max_cubes_per_sip, "is out of range");
+  check_count(p, "sip.rows", c.sip.rows, 1, abi::max_cubes_per_sip, "is out of range");
+  check_count(p, "cube.pes", c.cube.pes, 1, abi::control_cpu_unit, "is out of range for the address map");
+  check_count(p, "hbm.ports", c.hbm.ports, 0, abi::max_units, "is out of range for the address map");
+  check_count(p, "noc.columns", c.noc.columns, 1, 128, "is out of range");
+  check_count(p, "noc.rows", c.noc.rows, 1, 128, "is out of range");
   if (p.empty() && c.sip.columns * c.sip.rows > abi::max_cubes_per_sip) {
     p.push_back({"sip.columns x sip.rows", "more cubes than the address map holds",
                  fmt::format("{} x {}", c.sip.columns, c.sip.rows),

@@ -106,7 +106,7 @@ kernel_entry all_to_all_two_level_entry() {
   using namespace all_to_all_two_level_kernel;
   return {"two_level",
           "all_to_all",
-          "straight within a SIP; to another SIP by way of the member in the same place there",
+          "directly within a SIP; to another SIP through the member in the same place there",
           "two_level_direct",
           any_ranks,
           run,

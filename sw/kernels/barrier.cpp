@@ -107,7 +107,7 @@ void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi:
 
 kernel_entry centralized_pull_entry() {
   return entry(comm::barrier_algorithm::centralized_pull,
-               "every rank raises its own flag, its cores look at all others'",
+               "every rank raises its own flag; its cores poll those of all others",
                run<comm::barrier_algorithm::centralized_pull>);
 }
 

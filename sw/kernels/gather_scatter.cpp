@@ -98,7 +98,7 @@ kernel_entry gather_binomial_entry() {
 }
 kernel_entry gather_linear_entry() {
   using namespace gather_scatter_kernel;
-  return entry("linear", "gather", "every rank straight to the root", "star", run_gather_linear);
+  return entry("linear", "gather", "every rank directly to the root", "star", run_gather_linear);
 }
 kernel_entry scatter_binomial_entry() {
   using namespace gather_scatter_kernel;
@@ -107,7 +107,7 @@ kernel_entry scatter_binomial_entry() {
 }
 kernel_entry scatter_linear_entry() {
   using namespace gather_scatter_kernel;
-  return entry("linear", "scatter", "the root straight to every rank", "star", run_scatter_linear);
+  return entry("linear", "scatter", "the root directly to every rank", "star", run_scatter_linear);
 }
 
 }  // namespace diecast::sw

@@ -28,7 +28,8 @@ void level_schedule::put(std::vector<pe_context::lane>& lanes, pe_context::arriv
     out.offset = range.at;
     out.bytes = range.bytes;
     const std::vector<pe_context::awaited> after = what_completes(h);
-    if (after.size() > out.after.size()) throw std::logic_error("a bundle is completed by too many lanes");
+    if (after.size() > out.after.size())
+      throw std::logic_error("a block group is completed by too many pipelines");
     std::copy(after.begin(), after.end(), out.after.begin());
   }
 }

@@ -106,7 +106,7 @@ kernel_entry reduce_scatter_halving_entry() {
 
 kernel_entry reduce_scatter_pairwise_entry() {
   using namespace reduce_scatter_kernel;
-  return {"pairwise",    "reduce_scatter", "every block straight to its owner, one partner per round",
+  return {"pairwise",    "reduce_scatter", "every block directly to its owner, one partner per round",
           "pairwise",    any_ranks,        run_pairwise,
           plain_scratch, fill_plain};
 }

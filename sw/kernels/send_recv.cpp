@@ -60,7 +60,7 @@ void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_argume
 
 kernel_entry send_recv_direct_entry() {
   using namespace send_recv_kernel;
-  return {"direct",        "send_recv", "straight to the next rank", "shift", any_ranks, run_direct,
+  return {"direct",        "send_recv", "directly to the next rank", "shift", any_ranks, run_direct,
           without_scratch, nullptr};
 }
 

@@ -359,7 +359,7 @@ std::vector<comm::op_field> fields() {
            .otherwise = std::string("pe")},
           {.name = "times",
            .type = op_field_type::count,
-           .description = "barriers, one right after the other",
+           .description = "number of barriers, one after the other",
            .least = 1,
            .most = 1e9,
            .otherwise = std::uint64_t{1}},
@@ -378,7 +378,8 @@ std::vector<comm::op_field> fields() {
 
 op_kind barrier_op() {
   op_kind k;
-  k.schema = {"barrier", "No member goes on before all have come; signals over global memory.", fields()};
+  k.schema = {"barrier", "No member continues before all have arrived; signals are words in global memory.",
+              fields()};
   k.plan = [](const op_request& r) { return std::make_unique<barrier_run>(r); };
   return k;
 }
