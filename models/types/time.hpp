@@ -22,7 +22,6 @@ struct sim_time {
   friend sim_time operator*(sim_time a, std::uint64_t n) { return {a.fs * n}; }
 
   [[nodiscard]] double ns() const { return static_cast<double>(fs) * 1e-6; }
-  [[nodiscard]] std::uint64_t ps() const { return fs / 1000; }
   static constexpr sim_time never() { return {UINT64_MAX}; }
 };
 

@@ -112,7 +112,7 @@ class Package(harness.Case):
         root = self.unpack(*PACKAGES)
         shutil.copy(harness.ROOT / "platforms/main_pod.cpp", self.folder)
         self.file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\n"
-                  "find_package(diecast 0.1 REQUIRED)\nadd_executable(p main_pod.cpp)\n"
+                  "find_package(diecast 0.2 REQUIRED)\nadd_executable(p main_pod.cpp)\n"
                   "target_link_libraries(p PRIVATE diecast::platforms)\n")
         for words in (("-S", self.folder, "-B", self.folder / "b", f"-DCMAKE_PREFIX_PATH={root / 'usr'}"),
                       ("--build", self.folder / "b")):
