@@ -33,8 +33,6 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
   event_sink.bind(*this);
 }
 
-// --- registers ----------------------------------------------------------------------------------
-
 void ipcq_engine::write_register(abi::register_offset reg, std::uint64_t value) {
   if (protocol::copy_port::owns(reg)) return write_copy_register(reg, value);
   auto effects = core_.write_register(reg, value);
@@ -95,8 +93,6 @@ std::uint64_t ipcq_engine::debug_read_register(abi::register_offset reg) {
   if (const auto value = copies_.read_register(reg)) return *value;
   return core_.debug_read(reg);
 }
-
-// --- what the DMA engine reports ----------------------------------------------------------------
 
 void ipcq_engine::later(work_kind what, std::uint64_t cycles, work w) {
   w.what = what;
@@ -192,8 +188,6 @@ void ipcq_engine::act() {
     while (work_.take(w)) apply(w);
   });
 }
-
-// --- interrupt, events, statistics --------------------------------------------------------------
 
 sim_time ipcq_engine::pending_since() const {
   return core_.event_pending() ? pending_since_ : sim_time::never();

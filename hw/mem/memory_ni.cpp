@@ -46,8 +46,6 @@ memory_ni::memory_ni(sc_core::sc_module_name module_name, const fabric::topology
 
 memory_ni::~memory_ni() = default;
 
-// --- from the NoC -------------------------------------------------------------------------------
-
 void memory_ni::on_packet(const packet_ptr& p, std::uint8_t vc) {
   guarded(faults_, name(), [&] {
     const abi::packet_header& h = p->header;
@@ -117,8 +115,6 @@ bool memory_ni::conflicts(std::uint64_t offset, std::uint64_t bytes, bool write)
            t->get_address() < offset + bytes;
   });
 }
-
-// --- to the memory ------------------------------------------------------------------------------
 
 memory_ni::transaction& memory_ni::take() {
   if (free_.empty()) {
@@ -314,8 +310,6 @@ void memory_ni::act() {
     issue();
   });
 }
-
-// --- backdoor -----------------------------------------------------------------------------------
 
 unsigned memory_ni::on_debug(tlm::tlm_generic_payload& access) {
   tlm::tlm_generic_payload inner;

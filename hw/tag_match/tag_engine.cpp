@@ -36,8 +36,6 @@ bool tag_engine::idle() const {
          answers_.empty() && reads_.empty() && accesses_.empty() && core_.unit().idle();
 }
 
-// --- registers ------------------------------------------------------------------------------------
-
 void tag_engine::write_register(abi::register_offset reg, std::uint64_t value) {
   take(core_.write_register(reg, value));
   look_for_event();
@@ -83,8 +81,6 @@ void tag_engine::take(protocol::tag_effects effects) {
     statistics_.bytes_read += effects.read->bytes;
   }
 }
-
-// --- turns of the unit ----------------------------------------------------------------------------
 
 /// The unit serves what came first; nothing changes its list until the turn ends.
 void tag_engine::begin_turn() {
@@ -135,8 +131,6 @@ void tag_engine::end_turn() {
   }
   look_for_event();
 }
-
-// --- packets in -----------------------------------------------------------------------------------
 
 void tag_engine::packet_arrived(const packet_ptr& p, std::uint8_t vc) {
   put(work_kind::packet_in, edge_after(1), sequence_++, {work_kind::packet_in, 0, vc, p});
@@ -212,8 +206,6 @@ void tag_engine::payload_written(const access& done) {
   look_for_event();
 }
 
-// --- packets out ----------------------------------------------------------------------------------
-
 void tag_engine::pump() {
   for (auto* queue : {&answers_, &sends_}) {
     while (ahead_ < packets_read_ahead && !queue->empty() && queue->front().ready <= now())
@@ -267,8 +259,6 @@ void tag_engine::leave() {
 
 void tag_engine::packet_left() { put(work_kind::packet_gone, edge_after(1), 0, {}); }
 
-// --- reads ----------------------------------------------------------------------------------------
-
 void tag_engine::issue_read() {
   reading& r = reads_.front();
   const std::uint64_t bytes =
@@ -316,8 +306,6 @@ void tag_engine::read_written(const access& done) {
   look_for_event();
 }
 
-// --- accesses -------------------------------------------------------------------------------------
-
 void tag_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                             std::uint32_t index) {
   if (bytes == 0) {
@@ -360,8 +348,6 @@ void tag_engine::finished(std::uint32_t index) {
     case stage::read_write: return read_written(done);
   }
 }
-
-// --- the rest -------------------------------------------------------------------------------------
 
 bool tag_engine::is_local(abi::address a) const {
   const auto where = abi::decode(a);

@@ -176,7 +176,6 @@ class hal {
   /// Loads the word every period until the comparison holds.
   virtual void poll_until(const poll_request& wanted) = 0;
 
-  // --- global memory (HBM and SRAM of any cube), by physical address --------------------------------
   // Cacheable accesses go through this PE's data cache: 64-byte lines, write-back, write-allocate, not
   // coherent with anybody. An access lies within one line.
   virtual void load_global(address at, std::span<std::byte> out) = 0;

@@ -23,19 +23,16 @@ struct register_description {
   const char* meaning;
 };
 
-// --- IPCQ engine, whole ------------------------------------------------------------------------
 inline constexpr register_offset ipcq_event = 0x000;
 inline constexpr register_offset ipcq_error = 0x008;
 inline constexpr register_offset ipcq_queue_pairs = 0x010;
 
-// --- Compute port of the DMA engine ------------------------------------------------------------
 inline constexpr register_offset dma_source = 0x100;
 inline constexpr register_offset dma_destination = 0x108;
 inline constexpr register_offset dma_doorbell = 0x110;
 inline constexpr register_offset dma_status = 0x118;
 inline constexpr register_offset dma_arm = 0x120;
 
-// --- Core ---------------------------------------------------------------------------------------
 inline constexpr register_offset core_errata = 0x200;
 inline constexpr register_offset core_status = 0x208;
 inline constexpr register_offset core_start_time = 0x210;
@@ -44,7 +41,6 @@ inline constexpr register_offset core_end_time = 0x218;
 /// refused.
 [[nodiscard]] constexpr bool is_core_register(register_offset reg) { return reg >= 0x200 && reg < 0x300; }
 
-// --- IPCQ queue pairs: ipcq_qp_base + index * ipcq_qp_stride + field ----------------------------
 inline constexpr register_offset ipcq_qp_base = 0x10000;
 inline constexpr register_offset ipcq_qp_stride = 0x100;
 

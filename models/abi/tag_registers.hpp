@@ -12,7 +12,6 @@ namespace diecast::abi {
 inline constexpr register_offset tm_base = 0x400;
 inline constexpr register_offset tm_end = 0x500;
 
-// --- written by the host at install ---------------------------------------------------------------
 inline constexpr register_offset tm_ring_base = 0x400;
 inline constexpr register_offset tm_slot_bytes = 0x408;
 inline constexpr register_offset tm_slots = 0x410;
@@ -22,7 +21,6 @@ inline constexpr register_offset tm_heap_bytes = 0x428;
 inline constexpr register_offset tm_entries = 0x430;
 inline constexpr register_offset tm_unexpected = 0x438;
 
-// --- commands to the matching list ----------------------------------------------------------------
 inline constexpr register_offset tm_tag = 0x440;
 inline constexpr register_offset tm_mask = 0x448;
 inline constexpr register_offset tm_buffer = 0x450;
@@ -30,7 +28,6 @@ inline constexpr register_offset tm_room = 0x458;
 inline constexpr register_offset tm_command = 0x460;
 inline constexpr register_offset tm_release = 0x468;
 
-// --- messages and reads ---------------------------------------------------------------------------
 inline constexpr register_offset tm_send_to = 0x470;
 inline constexpr register_offset tm_send_source = 0x478;
 inline constexpr register_offset tm_send_length = 0x480;
@@ -39,7 +36,6 @@ inline constexpr register_offset tm_read_from = 0x490;
 inline constexpr register_offset tm_read_to = 0x498;
 inline constexpr register_offset tm_read = 0x4a0;
 
-// --- completions ----------------------------------------------------------------------------------
 inline constexpr register_offset tm_done = 0x4b0;
 inline constexpr register_offset tm_arrival = 0x4b8;
 inline constexpr register_offset tm_arrival_tag = 0x4c0;

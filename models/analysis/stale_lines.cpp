@@ -171,8 +171,6 @@ std::string explain_words(const machine_shape& shape, const std::vector<watched_
   return text;
 }
 
-// --- history ------------------------------------------------------------------------------------
-
 void line_history::on(const events::memory_event& e) {
   if (e.phase == events::memory_phase::store && e.bytes.size() == word_bytes) {
     word_history h{e.pe, 0, e.at, false, {}, {}};

@@ -152,7 +152,6 @@ class pe_annealing {
     for (std::uint32_t t = 0; t < pe_tree_pair::trees; ++t) order_children(t);
   }
 
-  // --- what anneal() asks for ---
   bool change() {
     draw_changes();
     if (changes_.empty()) return false;
@@ -225,7 +224,6 @@ class pe_annealing {
     users_.remove(ways_.between(upper, lower), sender(upper, lower));
   }
 
-  // --- what trees are worth ---
   [[nodiscard]] latency latency_of(std::uint32_t t) {
     order_.assign(1, root_);
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -263,7 +261,6 @@ class pe_annealing {
     }
   }
 
-  // --- moves ---
   [[nodiscard]] std::uint32_t draw(std::size_t end) { return dice_.below(end); }
   [[nodiscard]] std::uint32_t mate_of(std::uint32_t m) {
     const auto& cube = cubes_[cube_of_[m]];

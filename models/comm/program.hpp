@@ -138,8 +138,6 @@ struct program_wiring {
 /// given in each edge. The program owns all queue pairs of these PEs.
 [[nodiscard]] std::vector<edge> edges_of(const program_wiring& w, const group& g);
 
-// --- symbolic execution ---------------------------------------------------------------------------
-
 struct check_options {
   std::uint32_t fifo_messages{2};  ///< messages a FIFO holds before its sender waits
   std::uint64_t order_seed{};      ///< 0: thread blocks in order; else a shuffled order per sweep
@@ -162,8 +160,6 @@ struct check_result {
 /// The smallest number of messages per FIFO with which the program ends, up to `limit`; empty if
 /// none. Whether a program ends does not depend on the order in which its blocks run.
 [[nodiscard]] std::optional<std::uint32_t> fifo_messages_needed(const program& p, std::uint32_t limit);
-
-// --- cutting a vector -----------------------------------------------------------------------------
 
 /// How a vector becomes chunks. The program runs once per slice; slices use disjoint parts of every
 /// buffer, so that thread blocks may be in different slices.
@@ -199,8 +195,6 @@ struct ring_slots {
 /// `count`: elements of the whole vector (--bytes).
 [[nodiscard]] slicing slice(const program& p, std::uint64_t count, std::uint64_t element_bytes,
                             ring_slots slots, std::uint32_t fifo_messages);
-
-// --- the image a PE interprets --------------------------------------------------------------------
 
 struct image_step {
   step_type type{step_type::nop};

@@ -34,8 +34,6 @@ route_set best_parts(const search_fn& search, const std::vector<std::uint32_t>& 
   return std::move(*best);
 }
 
-// --- one root ------------------------------------------------------------------------------------
-
 /// Paths from a root: a flow of least length (successive shortest paths), unit by unit.
 class path_search {
  public:
@@ -122,8 +120,6 @@ class path_search {
   std::uint32_t root_, parts_;
   std::vector<std::uint32_t> room_, flow_;  ///< by link
 };
-
-// --- every root ----------------------------------------------------------------------------------
 
 /// Trees of all ranks: each grown over the links with most room, then, while some link has too much, each
 /// taken out and grown again beside the others.

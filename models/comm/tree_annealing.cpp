@@ -175,7 +175,6 @@ class tree_annealing {
     return nodes_of(best_);
   }
 
-  // --- what anneal() asks for ---
   bool change() {
     before_ = now_.at();
     return move();

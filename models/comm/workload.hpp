@@ -16,8 +16,6 @@
 
 namespace diecast::comm {
 
-// --- what kinds of op there are -------------------------------------------------------------------
-
 enum class op_field_type : std::uint8_t {
   flag,           ///< true or false: bool
   count,          ///< a whole number: std::uint64_t
@@ -48,8 +46,6 @@ struct op_schema {
   std::string description;
   std::vector<op_field> fields;
 };
-
-// --- what the file says ---------------------------------------------------------------------------
 
 struct workload_op {
   std::string where;  ///< "file.json: streams[0].ops[2]", for messages
@@ -92,8 +88,6 @@ struct workload {
   std::vector<workload_group> groups;
   std::vector<workload_stream> streams;
 };
-
-// --- what follows from it -------------------------------------------------------------------------
 
 /// An op among all ops of the file, in order of streams and ops.
 struct resolved_op {

@@ -31,8 +31,6 @@ tag_core::tag_core(pe_coord self, std::uint32_t entries, std::uint64_t max_packe
                    tag_unit::eligibility rule)
     : self_(self), max_packet_bytes_(max_packet_bytes), unit_(entries, 0, tag_unit::counter_modulus, rule) {}
 
-// --- registers ------------------------------------------------------------------------------------
-
 /// Registers that only hold what was written.
 std::uint64_t* tag_core::stored(abi::register_offset reg) {
   switch (reg) {
@@ -171,8 +169,6 @@ std::uint64_t tag_core::pop_arrival() {
   word.more = unit_.arrival_ready();
   return word.pack();
 }
-
-// --- messages -------------------------------------------------------------------------------------
 
 tag_send_request tag_core::answer(const abi::tag_fields& message, abi::tag_message_op op) const {
   abi::tag_fields f;

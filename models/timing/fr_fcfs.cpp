@@ -31,8 +31,6 @@ dram_scheduler::dram_scheduler(const dram_parameters& p)
   if (p.refresh == config::hbm_refresh::per_bank) next_refresh_ = refresh_due_ = p.refi_bank;
 }
 
-// --- the queues -----------------------------------------------------------------------------------
-
 bool dram_scheduler::wants_other_mode() const {
   const auto writes = static_cast<double>(size_[1]);
   if (mode_ == 0) return hazards_ == 0 && (writes > p_.drain_high || size_[0] == 0);
@@ -170,8 +168,6 @@ void dram_scheduler::update_masks(std::uint32_t pc, std::uint32_t bank, unsigned
   set_bit(c.clash[kind], bank, q.head != none && open && q.hit != q.head && slot.active == none);
 }
 
-// --- time -----------------------------------------------------------------------------------------
-
 dram_tick dram_scheduler::next_step() const {
   if (every_tick_) return last_step_ + 1;
   return std::max(last_step_ + 1, std::min({next_column_, next_row_, next_refresh_}));
@@ -233,8 +229,6 @@ void dram_scheduler::set_age_limit() {
     }
   }
 }
-
-// --- column commands ------------------------------------------------------------------------------
 
 void dram_scheduler::scan_active(dram_tick t, choice& c) const {
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {
@@ -337,8 +331,6 @@ void dram_scheduler::serve_column(const choice& c, index n, dram_tick t, std::ve
     next_row_ = t;  // a refresh may have waited for this, or the request that is the oldest now
   }
 }
-
-// --- row commands ---------------------------------------------------------------------------------
 
 /// The bank's oldest request may need a row command: not before `from`.
 void dram_scheduler::wake_row(std::uint32_t pc, std::uint32_t bank, dram_tick from) {

@@ -46,8 +46,6 @@ flight_operation* flight_recorder::find(track& t, std::uint64_t record) {
   return record + kept_ < t.records ? nullptr : &t.ring[record % kept_];
 }
 
-// --- queue pairs ----------------------------------------------------------------------------------
-
 void flight_recorder::start(track& t, const events::message_event& e, bool send) {
   const std::size_t at = place(e.qp, send);
   flight_operation& o = add(t, e.at, at < t.users.size() ? t.users[at] : abi::kernel_task);
@@ -93,8 +91,6 @@ void flight_recorder::on(const events::message_content& e) {
   // A packet of a tag-matched message is no message of a queue pair.
   if (e.fields.source_direction != comm::no_direction) tracks_[shape_.pe_index(e.pe)].crc = e.digest;
 }
-
-// --- tag-matched messages and barriers ------------------------------------------------------------
 
 /// A slot is given to other teams when one is given back.
 std::uint32_t flight_recorder::group_of(const abi::operation_note& n) {
@@ -187,8 +183,6 @@ flight_recorder::barrier_counts flight_recorder::barriers_of(pe_coord pe, std::u
   const auto at = t.barriers.find(group);
   return at == t.barriers.end() ? barrier_counts{} : at->second;
 }
-
-// --- steps ----------------------------------------------------------------------------------------
 
 void flight_recorder::on(const events::step_entered& e) {
   track& t = tracks_[shape_.pe_index(e.pe)];

@@ -94,8 +94,6 @@ timeline::pe_track* timeline::track_of(pe_coord pe) {
   return &t;
 }
 
-// --- PEs ----------------------------------------------------------------------------------------
-
 void timeline::end_step(pe_track& t, sim_time at) {
   if (!t.step) return;
   file_.slice(t.at, t.step->name, "step", t.step->since, at);
@@ -198,8 +196,6 @@ void timeline::on(const events::message_event& e) {
   }
 }
 
-// --- links and HBM ------------------------------------------------------------------------------
-
 std::uint32_t timeline::link_group(const fabric::link& link) {
   const bool between_sips = link.kind == fabric::link_kind::sip;
   const std::uint32_t cube = between_sips ? shape_.cubes() : cube_number(shape_, link.sip, link.cube);
@@ -280,8 +276,6 @@ void timeline::on_dram(const dram_channel& channel, const timing::dram_event& e)
     file_.instant(t, to_string(e.command), at, where);
   }
 }
-
-// --- the end ------------------------------------------------------------------------------------
 
 void timeline::write_utilization(sim_time end) {
   const auto write_row = [&](std::size_t row, std::uint32_t group, const char* kind) {

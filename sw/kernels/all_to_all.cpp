@@ -71,8 +71,6 @@ void run_direct(pe_context& pe) {
   beside_own_block(pe, b, [&] { pe.stream(lanes, "all_to_all"); });
 }
 
-// --- bruck ---------------------------------------------------------------------------------------
-
 /// Blocks of equal size, those of ranks with a smaller part filled up. Block i lies at place (rank + i)
 /// modulo n, so that nothing is rotated.
 class bruck {

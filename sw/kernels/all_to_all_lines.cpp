@@ -124,7 +124,6 @@ class line_exchange {
     if (own_[member_box::pes] % 2 != 0 && run >= slot) std::iter_swap(row, column);
   }
 
-  // --- one dimension ---
   /// What the member with coordinate `with` gets or, in `to`, what comes from it: the blocks that have it, in
   /// the order of ranks. Slots are cut where runs of blocks that lie together at the sender end, so that both
   /// ends cut alike: `length` blocks each.

@@ -86,8 +86,6 @@ class grid_all_to_all {
 
 void run(pe_context& pe) { grid_all_to_all(pe).run(); }
 
-// --- host side -----------------------------------------------------------------------------------
-
 /// What the members of the own column in the other SIPs send for this SIP: (rows - 1) times the largest share
 /// of a row.
 std::uint64_t forward_scratch(const argument_context& c) {

@@ -48,7 +48,6 @@ void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std:
 /// (value + distance) modulo size, for distances down to -size.
 [[nodiscard]] std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size);
 
-// --- where the vector is -------------------------------------------------------------------------
 // Gathering: the output, with this rank's contribution in its block. Reducing to the root or to all:
 // the output, which starts as the contribution. Scattering reductions: the input in place, else a copy
 // in scratch, so that the input survives.
@@ -59,7 +58,6 @@ void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std:
 /// Puts this rank's block of the vector where the result belongs.
 void deliver_own_block(pe_context& pe, const block_vector& v);
 
-// --- host side -----------------------------------------------------------------------------------
 /// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
 [[nodiscard]] std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words);
 /// The word of kernel_arguments::extra that scattered_from_input reads: the copy's place in scratch.

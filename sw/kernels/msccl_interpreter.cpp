@@ -59,8 +59,6 @@ class interpreter {
     }
   }
 
-  // --- where things are ---
-
   void choose_buffers() {
     const abi::kernel_arguments& a = pe_.args();
     slices_ = extra(msccl_extra::slices);
@@ -101,8 +99,6 @@ class interpreter {
   [[nodiscard]] std::uint64_t last_slice_bytes() const {
     return extra(msccl_extra::last_elements) * element_;
   }
-
-  // --- before and after ---
 
   void move(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     if (to != from && bytes > 0) pe_.copy(to, from, bytes);
@@ -154,8 +150,6 @@ class interpreter {
       default: break;
     }
   }
-
-  // --- steps ---
 
   void run_block(std::size_t index) {
     const comm::image_block& block = image_.blocks[index];

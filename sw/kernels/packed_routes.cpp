@@ -87,8 +87,6 @@ void run_reduce_scatter(pe_context& pe) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-// --- host side -----------------------------------------------------------------------------------
-
 template <collective What>
 const packed_routes& routes_of(const argument_context& c) {
   return c.memo.get<packed_routes>([&c] { return packed_routes(pattern_context_of(c), What); },

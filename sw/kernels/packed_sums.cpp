@@ -84,8 +84,6 @@ void run_all_reduce(pe_context& pe) {
   pe.last_stream(lanes, divides ? "broadcast" : "all_reduce");
 }
 
-// --- host side -----------------------------------------------------------------------------------
-
 std::int64_t place_word(const comm::tree_node& n) { return 2 * std::ssize(n.children) + (n.parent ? 1 : 0); }
 
 void fill_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {

@@ -67,8 +67,6 @@ class level_blocks {
   [[nodiscard]] bool joins_cube() const { return together_ == comm::level_bundle::cube; }
   [[nodiscard]] bool joins_pair() const { return together_ == comm::level_bundle::pair; }
 
-  // --- rings ---
-
   /// In the image: cubes, PEs, and the half of them, from the own on.
   void order_rings(pe_context& pe) {
     const std::uint32_t half = joins_pair() ? grid_.pes / 2 : 0;
@@ -99,8 +97,6 @@ class level_blocks {
       lane.recv = {r.size() > 2 ? r.directions[1 - w] : r.directions[w]};
     }
   }
-
-  // --- the schedule of a gather; times are bytes that a network interface sends ---
 
   /// What hops take, in messages of the ring. They are chosen by measured times of the default machine, for
   /// messages of a slot (docs/adr/0061). A short message takes no less than the core does for it, which is
@@ -330,8 +326,6 @@ void run_all_reduce(pe_context& pe) {
   pe.finish_average(own.at, own.bytes);
   pe.last_stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
 }
-
-// --- host side -----------------------------------------------------------------------------------
 
 const comm::level_rings& rings_of(const argument_context& c) {
   return c.memo.get<comm::level_rings>([&c] { return comm::level_rings(pattern_context_of(c)); });

@@ -139,7 +139,6 @@ class ring_blocks {
     };
   }
 
-  // --- passes of the row ---
   void add_gather(row_passes& row, std::int64_t rows_on, const pe_context::awaited& own) const {
     for (std::size_t w = 0; w < 2; ++w) row[w].push_back(gather_pass(w, row_ring_, row_at(rows_on), own));
   }
@@ -163,7 +162,6 @@ class ring_blocks {
     return sums;
   }
 
-  // --- when the column's blocks leave ---
   // All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd before
   // them, and what the rows send would stand behind. So every range of the column's lane has an equal share
   // of the time there is for all, measured by what has come round the row; its slots are spread over it,
@@ -237,8 +235,6 @@ void run_all_reduce(pe_context& pe) {
     pe.stream(gather, "all_gather");
   }
 }
-
-// --- host side -----------------------------------------------------------------------------------
 
 std::uint64_t image_words(const argument_context& c) {
   return (comm::sip_rows_of(c.members).columns + 1) / 2;

@@ -130,8 +130,6 @@ class barrier_run final : public planned_op {
   std::vector<abi::kernel_arguments> arguments_;  ///< by index in members_
 };
 
-// --- planning -------------------------------------------------------------------------------------
-
 barrier_run::barrier_run(const op_request& r)
     : op_(r.op),
       members_(team_of(r, rank_set_of(r.op))),
@@ -184,8 +182,6 @@ void barrier_run::check(const op_request& r) const {
   const bool any_radix = errata_.has(abi::erratum::unchecked_radix);
   comm::check_team_flags(how_, cores_.ranks(), r.config.ccl.barrier_radix, any_radix);
 }
-
-// --- teams and their slots -------------------------------------------------------------------------
 
 /// Slots given out so far. Each team has its own in the whole workload: a report that names a slot names a
 /// team.
@@ -299,8 +295,6 @@ void barrier_run::set_up(abi::host_hal& host) const {
   }
   if (leader_ == this) prepare_team(host, launch_, arguments_, slots_);
 }
-
-// --- running --------------------------------------------------------------------------------------
 
 std::uint32_t barrier_run::index_of(pe_coord pe) const {
   const auto at = std::find(members_.members.begin(), members_.members.end(), pe);

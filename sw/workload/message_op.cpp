@@ -29,8 +29,6 @@ std::uint32_t peer_rule::of(std::uint32_t self, std::size_t ranks, bool back) co
   throw std::logic_error("the peer of an op without one");
 }
 
-// --- planning -------------------------------------------------------------------------------------
-
 message_op::message_op(kind what, const op_request& r)
     : what_(what), index_(r.index), members_(r.members), where_(r.op.where) {
   const auto fail = [&r](const std::string& field, const std::string& why, const std::string& value,

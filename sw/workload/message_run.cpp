@@ -118,8 +118,6 @@ void message_op::record(pe_coord pe, std::uint64_t iteration, std::uint64_t plac
   if (data_ && !s.cancelled) unchecked_[pe].push_back({iteration, place, s});
 }
 
-// --- data -----------------------------------------------------------------------------------------
-
 std::uint64_t message_op::identity(std::uint32_t rank, std::uint64_t iteration, std::uint64_t place) const {
   return std::uint64_t{index_} << op_shift | std::uint64_t{rank} << rank_shift |
          iteration << iteration_shift | place;

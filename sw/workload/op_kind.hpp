@@ -182,8 +182,6 @@ using op_table = std::vector<op_kind>;
 [[nodiscard]] std::uint64_t data_seed(const config::machine_config& config, std::uint32_t op,
                                       std::uint64_t iteration);
 
-// --- the kinds, one file each ---------------------------------------------------------------------
-
 [[nodiscard]] op_kind compute_op();
 [[nodiscard]] op_kind delay_op();
 [[nodiscard]] op_kind memory_op();
