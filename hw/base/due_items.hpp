@@ -44,7 +44,7 @@ class due_items {
     return true;
   }
   [[nodiscard]] bool empty() const { return heap_.empty(); }
-  /// Those that have not come due, in no particular order.
+  /// Items that are not due yet, in no particular order.
   [[nodiscard]] const std::vector<Item>& waiting() const { return heap_; }
 
  private:

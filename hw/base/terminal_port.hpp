@@ -46,7 +46,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   /// out within a class; a packet of another class may start while a long one is in transfer (see
   /// models/timing/shared_link.hpp). Throws protocol_error for a packet no buffer could ever hold.
   void send(packet_ptr p);
-  /// The same in a class chosen by the caller, for packets of kind synthetic.
+  /// Sends in a class chosen by the caller, for packets of kind synthetic.
   void send(packet_ptr p, abi::traffic_class c);
   /// Packets of a class still waiting to enter the NoC.
   [[nodiscard]] std::size_t waiting(abi::traffic_class c) const;

@@ -43,10 +43,10 @@ class link_receiver {
   [[nodiscard]] sim_time act(sim_time now);
   [[nodiscard]] bool idle() const { return queues_.empty(); }
   [[nodiscard]] std::uint64_t packets() const { return packets_; }
-  /// Of packets of several flits: flits after the first, and the time from the first to the last.
+  /// For packets of several flits: flits after the first, and the time from the first to the last.
   [[nodiscard]] std::uint64_t measured_flits() const { return measured_flits_; }
   [[nodiscard]] sim_time measured_time() const { return measured_time_; }
-  /// Of packets as they come.
+  /// Counts of packets as they come.
   [[nodiscard]] const link_monitor::counters& seen() const { return monitor_.seen(); }
   [[nodiscard]] bool quiescent() const;
 

@@ -32,12 +32,12 @@ struct link_parameters {
   std::vector<std::uint32_t> noc_buffer;   ///< per VC: the NoC's buffer behind a lane terminal
 };
 
-/// Of the link on a side of a cube. Throws user_error when its latency is below one NoC cycle or its buffer
-/// cannot hold a packet.
+/// Parameters of the link on a side of a cube. Throws user_error when its latency is below one NoC cycle or
+/// its buffer cannot hold a packet.
 [[nodiscard]] link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c,
                                               sip_id sip, cube_id cube, fabric::side edge,
                                               std::uint32_t lanes);
-/// Of a SIP link by its index; throws likewise.
+/// Parameters of a SIP link by its index; throws user_error as ucie_parameters() does.
 [[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c,
                                                   std::uint32_t link);
 
@@ -77,7 +77,7 @@ class link_sender {
   [[nodiscard]] const std::vector<std::uint32_t>& initial_credits() const { return buffer_; }
   [[nodiscard]] const link_counters& statistics() const { return counters_; }
   [[nodiscard]] const timing::line_counters& line_statistics() const { return line_.statistics(); }
-  /// Of packets as they leave.
+  /// Counts of packets as they leave.
   [[nodiscard]] const link_monitor::counters& seen() const { return monitor_.seen(); }
   /// Energy of all bits that were on the wire, those sent again included.
   [[nodiscard]] double energy_pj() const;

@@ -21,7 +21,7 @@ struct sip_message {
   std::uint32_t flits{};
   sim_time head;  ///< first flit arrives; or the credit is usable from here on
   sim_time tail;  ///< last flit arrives
-  // Of a packet only:
+  // For packets only:
   sim_time created;
   abi::packet_header header;
   std::vector<std::byte> data;

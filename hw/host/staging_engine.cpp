@@ -6,7 +6,7 @@
 namespace diecast::hw {
 namespace {
 
-/// Of one instant, packets written are taken first, in the order of their SIPs; then those that have been
+/// At one instant, packets written are taken first, in the order of their SIPs; then those that have been
 /// read.
 enum class work_kind : unsigned { written, read };
 constexpr unsigned sip_shift = 40;  // above the number of a packet

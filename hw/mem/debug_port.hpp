@@ -39,7 +39,7 @@ class debug_port : private tlm::tlm_fw_transport_if<> {
 /// apart by the fabric that brought the access here).
 [[nodiscard]] std::uint64_t local_offset(abi::address a, abi::region kind, std::uint32_t unit,
                                          const char* instance);
-/// The same of an address that is decoded already.
+/// local_offset() of an address that is decoded already.
 [[nodiscard]] std::uint64_t local_offset(abi::address a, const std::optional<abi::location>& where,
                                          abi::region kind, std::uint32_t unit, const char* instance);
 

@@ -65,7 +65,7 @@ inline void packet_traffic::hand_over(const traffic::packet_arrival& what, std::
                                        head + clock_.cycles(what.flits - 1));
 }
 
-/// Those of the cycles up to this one.
+/// Makes the packets of the cycles up to this one.
 inline void packet_traffic::make_packets(std::uint64_t cycle) {
   for (; more_ && next_.cycle <= cycle; more_ = arrivals_.next(next_)) {
     source& from = nodes_.at(next_.source);

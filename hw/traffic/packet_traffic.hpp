@@ -44,7 +44,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t measured_hops{};                         ///< links on their ways
     std::uint64_t flits_taken{};  ///< flits of all packets whose tail came in the interval
     std::uint64_t latency_sum{};  ///< cycles, of those in `latencies`
-    /// Of measured packets delivered; cycles, counted as femtoseconds.
+    /// Latencies of measured packets; cycles, counted as femtoseconds.
     analysis::latency_histogram latencies;
     std::uint64_t last_tail{};    ///< cycle
     std::uint64_t fingerprint{};  ///< hash of all deliveries, in any order

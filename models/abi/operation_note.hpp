@@ -34,7 +34,7 @@ struct operation_note {
   std::uint32_t id{};              ///< one per kind, PE and open operation
   std::optional<pe_coord> peer{};  ///< the other end; of a barrier, whose flag is awaited. None: anybody
   std::uint32_t group{};           ///< communicator; team slot of a barrier
-  /// Of a barrier: every core of every member, by rank. Told with `posted` only, valid during the call only.
+  /// Every core of every member of a barrier, by rank. With `posted` only, valid during the call only.
   std::span<const pe_coord> members{};
   std::optional<std::uint32_t> tag{};  ///< none: any
   std::uint64_t bytes{};               ///< bytes of the message; for a receive without one, of its buffer

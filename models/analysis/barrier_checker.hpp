@@ -22,7 +22,7 @@ class barrier_checker : public events::observer {
   static constexpr std::string_view enter = "enter barrier";
   static constexpr std::string_view left = "left barrier";
 
-  /// Of consecutive calls of one barrier, over its members.
+  /// Verdict on consecutive calls of one barrier, over its members.
   struct verdict {
     std::uint64_t entered{};
     std::uint64_t left{};

@@ -26,7 +26,7 @@ class credit_checker : public events::observer {
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
   /// The first ring that is not empty or misses a credit, with its pointers; empty when none.
   [[nodiscard]] std::string unrest() const;
-  /// The same rings with all pointers at `sequence`, when a run does not begin at 0.
+  /// Sets all pointers to `sequence`, when a run does not begin at 0.
   void start_at(std::uint32_t sequence);
 
  private:

@@ -16,7 +16,7 @@ enum class barrier_algorithm : std::uint8_t { centralized_pull, dissemination, g
 /// below 2.
 [[nodiscard]] std::uint32_t dissemination_rounds(std::uint64_t ranks, std::uint64_t radix);
 
-/// Of one rank in one barrier; the barrier as a whole has `ranks` times as many.
+/// Work of one rank in one barrier; the barrier as a whole has `ranks` times as many.
 struct barrier_work {
   std::uint64_t signals_set{};
   std::uint64_t flags_checked{};

@@ -14,7 +14,7 @@ namespace diecast::comm {
 namespace {
 
 constexpr std::uint32_t fewest_members = 4;
-/// Of a SIP. For more the search takes seconds.
+/// Most ranks of a SIP; for more the search takes seconds.
 constexpr std::uint32_t most_fitted = 25;
 
 /// From a slot at a member to its first packet on the way to a child, beside the DMA's start and the read of

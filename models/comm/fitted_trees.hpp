@@ -13,8 +13,8 @@ namespace diecast::comm {
 /// members that share a cube, more than two SIPs, too few or too many members in one of them, messages
 /// between SIPs through host memory, or queue pairs shared with other patterns.
 ///
-/// Of two SIPs the other one is first. Trees enter it at two members, and the root's SIP sees it as one more
-/// member that sends nothing.
+/// For two SIPs the trees of the other one come first. Trees enter it at two members, and the root's SIP sees
+/// it as one more member that sends nothing.
 [[nodiscard]] std::optional<tree_pair> fitted_trees(const pattern_context& c);
 
 /// The whole machine as one task, to compare such trees with others. Precondition: fitted_trees has an

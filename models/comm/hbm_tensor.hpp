@@ -22,8 +22,8 @@ struct home_ports {
   std::uint32_t slice{};    ///< place of the PE among those that share its port
   std::uint32_t slices{1};  ///< how many they are, at most
 };
-/// Of the ports that the cube has: those that overrides leave out belong to nobody. `channels` are those of
-/// `c`. Throws user_error when the cube has none.
+/// Home ports among those that the cube has: those that overrides leave out belong to nobody. `channels` are
+/// those of `c`. Throws user_error when the cube has none.
 [[nodiscard]] home_ports home_ports_of(const config::machine_config& c,
                                        const config::memory_channels& channels, pe_coord pe);
 

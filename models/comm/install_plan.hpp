@@ -151,7 +151,7 @@ struct register_write {
 /// What installing one queue pair of the plan writes to its owner's registers, in order; enabling
 /// comes last.
 [[nodiscard]] std::vector<register_write> register_writes(const queue_pair_install& q);
-/// The same for the tag-matching unit of one PE.
+/// Register writes for the tag-matching unit of one PE.
 [[nodiscard]] std::vector<register_write> register_writes(const message_install& m, pe_coord pe);
 
 /// How a direction of a PE is called: a program or pattern may have names of its own.

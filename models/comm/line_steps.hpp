@@ -49,7 +49,7 @@ class grid_steps {
  private:
   using step = std::array<std::uint32_t, 2>;  ///< indices into along_x_ and along_y_
 
-  /// Of steps of which no two flows share a link; else empty.
+  /// Order of steps of which no two flows share a link; else empty.
   struct sequence {
     std::vector<std::uint32_t> order;      ///< places in steps_
     bool fills{};                          ///< fill_a_link()

@@ -22,7 +22,7 @@ struct cube_link {
   bool between_sips{};
 };
 
-/// Of payload, 1e9 bytes/s, as the machine uses the link: messages staged through host memory go over a way
+/// Payload rate, 1e9 bytes/s, as the machine uses the link: messages staged through host memory go over a way
 /// that the links of a SIP share, which is what each can have of it.
 double sip_link_gbytes_s(const config::machine_config& c, const config::sip_link_block& link) {
   if (c.comm.path == config::transfer_path::staged) return c.host.staging_gbytes_s;

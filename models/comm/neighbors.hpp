@@ -35,7 +35,7 @@ class neighbor_graph {
   [[nodiscard]] const std::vector<std::uint32_t>& leaving(std::uint32_t rank) const { return leaving_[rank]; }
   /// Place of a link among those that leave the same rank.
   [[nodiscard]] std::uint32_t place_of(std::uint32_t number) const { return places_[number]; }
-  /// Of the fastest link; 0 when there is none.
+  /// Rate of the fastest link; 0 when there is none.
   [[nodiscard]] double fastest() const { return fastest_; }
   /// Messages that a link carries while the fastest carries `messages`, rounded down.
   [[nodiscard]] std::uint32_t share(std::uint32_t number, std::uint32_t messages) const;

@@ -17,7 +17,7 @@ namespace diecast::comm {
 namespace {
 
 using stamp = std::int64_t;
-/// Of what a part takes on the fastest link.
+/// Stamps for the time of a part on the fastest link.
 constexpr stamp stamps_per_part = 4;
 
 /// A part on a link.

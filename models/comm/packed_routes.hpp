@@ -13,7 +13,7 @@
 
 namespace diecast::comm {
 
-/// Of gather, scatter, all_gather and reduce_scatter.
+/// Schedules of gather, scatter, all_gather and reduce_scatter.
 ///
 /// scatter: a maximum flow from the root, as short as can be, taken apart into paths; exact. all_gather:
 /// trees of every rank, grown one after the other over the links that carry least, and grown again until no
@@ -42,7 +42,7 @@ class packed_routes {
     std::vector<piece> sent, received;
   };
   [[nodiscard]] const std::vector<lane>& lanes(std::uint32_t rank) const { return lanes_[rank]; }
-  /// Of a block.
+  /// Parts of a block.
   [[nodiscard]] std::uint32_t parts() const { return parts_; }
   /// What the link that takes longest carries of a block, in blocks on the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }

@@ -13,7 +13,7 @@
 namespace diecast::comm {
 namespace {
 
-/// Of a member with a message: it hears of it and asks for the next ones.
+/// Time of a member for a message: event and arming for the next.
 constexpr double firmware_ns = 100;
 
 /// What trees are worth, less is better: ns that a slot needs from the root to the farthest member, and for
@@ -246,7 +246,7 @@ class pe_annealing {
     }
     return {height_[root_], sum_[root_] / size_[root_]};
   }
-  /// Of two children. Precondition: their heights are known.
+  /// Order of two children. Precondition: their heights are known.
   [[nodiscard]] bool is_before(std::uint32_t t, std::uint32_t a, std::uint32_t b) const {
     if (a == b) return false;
     const double first = ns_[t][a] + height_[a], second = ns_[t][b] + height_[b];

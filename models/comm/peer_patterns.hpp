@@ -50,8 +50,8 @@ inline constexpr direction star_root = 0;
 [[nodiscard]] std::vector<edge> packed_tree_edges(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> packed_tree_names();
 
-/// The same trees, from the members to the root, and comm::spanning_trees, both ways; directions as
-/// comm::tree_directions numbers them.
+/// The trees of packed_tree_edges(), from the members to the root, and comm::spanning_trees, both ways;
+/// directions as comm::tree_directions numbers them.
 [[nodiscard]] std::vector<edge> packed_tree_edges_up(const pattern_context& c);
 [[nodiscard]] std::vector<edge> spanning_tree_edges(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> tree_way_names();

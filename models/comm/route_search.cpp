@@ -189,7 +189,7 @@ class tree_search {
 load_limit at_least_one(double limit) {
   return static_cast<load_limit>(std::max(1.0, std::ceil(limit - rate_rounding)));
 }
-/// Of the links out of a rank (those into it have the same rates), in fastest links.
+/// Sum of the rates of the links out of a rank (those into it are equal), in fastest links.
 double width_of(const neighbor_graph& g, std::uint32_t rank) {
   double sum = 0;
   for (const std::uint32_t l : g.leaving(rank)) sum += g.links()[l].gbytes_s;

@@ -14,8 +14,8 @@
 namespace diecast::comm {
 namespace {
 
-/// Of the time by which a flow may be late, what the next one waits: the buffers of the routers on its way
-/// take in the rest. Measured (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
+/// Share of the time by which a flow may be late that the next one waits: the buffers of the routers on its
+/// way take in the rest. Measured (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
 /// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are

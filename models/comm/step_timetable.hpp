@@ -29,8 +29,8 @@ struct step_times {
 
 /// Fewest steps worth a timetable: in its own step a rank waits.
 inline constexpr std::uint32_t fewest_timed_steps = 8;
-/// The same where a link between cubes is slower than the network interface. Fewer keep their links as busy
-/// without waiting (measured, docs/adr/0058).
+/// Fewest timed ranks where a link between cubes is slower than the network interface. Fewer keep their links
+/// as busy without waiting (measured, docs/adr/0058).
 inline constexpr std::uint32_t fewest_timed_on_slow_links = 16;
 
 /// Steps of a group, in their order. There are times for ranks that are the only ones of their cubes, in one

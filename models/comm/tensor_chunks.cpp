@@ -59,7 +59,7 @@ tensor_chunks::tensor_chunks(const collective_shape& s, std::uint64_t piece)
       blocks_(blocks(s)),
       chunks_(std::max<std::uint64_t>(1, (largest_block(s) + piece - 1) / piece)) {}
 
-/// Of the last chunk, what the others leave: part_of cuts it as it cuts the whole, less their pieces.
+/// The last chunk has what the others leave: part_of cuts it as it cuts the whole, less their pieces.
 std::uint64_t tensor_chunks::elements(std::uint64_t chunk) const {
   const std::uint64_t before = blocks_ * piece_ * (chunks_ - 1);
   return chunk + 1 < chunks_ ? blocks_ * piece_ : shape_.count - before;

@@ -48,7 +48,7 @@ class level_rings {
   [[nodiscard]] bool has_pairs() const { return grid_.has_pairs(); }
   /// One PE of every pair, and the others.
   [[nodiscard]] const std::array<std::vector<std::uint32_t>, 2>& halves() const { return halves_; }
-  /// That of the two with this PE.
+  /// The half that has this PE.
   [[nodiscard]] const std::vector<std::uint32_t>& half_with(std::uint32_t pe) const;
 
  private:

@@ -25,13 +25,13 @@ constexpr std::uint32_t second_flow_ns = 30;
 constexpr std::uint32_t second_flow_of_root_ns = 100;
 /// More than any tree's links and ways.
 constexpr double forbidden_ns = 1e5;
-/// Of the mean way to a member, beside the longest one.
+/// Weight of the mean route to a member, beside the longest one.
 constexpr double mean_weight = 0.3;
 
 /// Uphill moves of so many ns are likely at first, and at the end.
 constexpr double first_temperature = 600, last_temperature = 10;
 constexpr std::uint32_t attempts = 4;
-/// Of an attempt. A move costs about 25 ns for each member.
+/// Moves of an attempt. A move costs about 25 ns for each member.
 std::uint64_t moves_for(std::uint64_t members) {
   return std::min<std::uint64_t>(16'000 * members, 1'200 * members * members);
 }
@@ -62,7 +62,7 @@ class rated_trees {
   }
   [[nodiscard]] std::uint32_t sends(std::uint32_t m) const { return children(0, m) + children(1, m); }
 
-  /// Of the trees as they are now; puts the leaf before other children, as the way beyond it is long.
+  /// Cost of the present trees; puts the leaf before other children, as the way beyond it is long.
   tree_cost cost() {
     follow_changes();
     farthest_ = sum_ = 0;

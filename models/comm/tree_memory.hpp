@@ -29,7 +29,7 @@ class tree_memory {
   [[nodiscard]] nodes trees_of(const pattern_context& c, bool up, const search_fn& search);
   [[nodiscard]] std::uint64_t searches() const { return searches_; }
 
-  /// That of the process. Searches are pure functions: there is nothing to share it out by.
+  /// The memory of the process. Searches are pure functions: there is nothing to share it out by.
   [[nodiscard]] static tree_memory& of_process();
 
  private:

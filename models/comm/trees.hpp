@@ -41,7 +41,7 @@ struct tree_node {
 /// Greatest number of edges between the root and a rank, for the trees above.
 [[nodiscard]] std::uint32_t depth_of_binary(std::uint32_t ranks);
 [[nodiscard]] std::uint32_t depth_of_binomial(std::uint32_t ranks);
-/// The same of any tree, nodes by rank; 0 of none.
+/// Depth of any tree, nodes by rank; 0 without nodes.
 [[nodiscard]] std::uint32_t depth_of(const std::vector<tree_node>& nodes);
 
 /// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the

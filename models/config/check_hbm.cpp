@@ -27,13 +27,13 @@ verdict power_of_two(const machine_config& c) {
   return broken_rule{"is not a power of two", std::to_string(count), "1, 2, 4, ..."};
 }
 
-/// Of those that only the banks have.
+/// Checks a count that only the bank model has.
 template <std::uint64_t hbm_block::*Count>
 verdict bank_power_of_two(const machine_config& c) {
   return c.hbm.model == hbm_model::bank ? power_of_two<Count>(c) : verdict{};
 }
 
-/// Of a pseudo-channel.
+/// Banks of a pseudo-channel.
 std::uint64_t banks_of(const hbm_block& h) { return h.sids * h.bank_groups * h.banks_per_group; }
 
 verdict banks_fit_a_word(const machine_config& c) {

@@ -17,7 +17,7 @@ namespace diecast::config {
 
 /// A size that follows from other keys unless given: "auto" in JSON.
 using auto_count = std::optional<std::uint64_t>;
-/// The same for a real number.
+/// A real number, or auto.
 using auto_real = std::optional<double>;
 
 struct sim_block {
@@ -178,7 +178,7 @@ struct noc_block {
   std::uint64_t reduce_buffer_kib{32};   ///< per input of a router
   std::string directions{"east_north"};  ///< directions of torus_oneway, by network
   std::uint64_t networks{1};             ///< side by side, of transactions
-  // Of transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
+  // Transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
   noc_replay replay{noc_replay::open};
   std::uint64_t window{64};          ///< transactions of a core and network under way
   std::uint64_t request_queue{4};    ///< requests that a core may have queued

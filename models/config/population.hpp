@@ -27,7 +27,7 @@ class population {
   /// In order of SIP, cube and PE.
   [[nodiscard]] std::vector<pe_coord> pes() const;
   [[nodiscard]] std::vector<pe_coord> missing() const;
-  /// Those of one cube, in order.
+  /// PEs of one cube, in order.
   [[nodiscard]] std::vector<pe_coord> pes_of(sip_id sip, cube_id cube) const;
 
  private:

@@ -134,7 +134,7 @@ class balance_table {
     add("cube SRAM", c_.sram.gbytes_s, fmt::format("behind a {:.1f} GB/s NoC link", link_rate()));
   }
 
-  /// Of the cube that has the fewest.
+  /// HBM ports of the cube that has the fewest.
   [[nodiscard]] std::uint64_t fewest_ports() const {
     std::uint64_t fewest = c_.hbm.ports;
     for (std::uint32_t i = 0; i < t_.shape().cubes(); ++i) {

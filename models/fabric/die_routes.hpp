@@ -19,7 +19,7 @@ struct vc_rule {
   unsigned sets{1};   ///< VC sets of a leg: before and after the dateline
   unsigned lanes{1};  ///< VCs of a set
 
-  /// Of a packet in `vc` that takes `step`; `any_lane`: as topology::any_lane() says of its class.
+  /// VCs for a packet in `vc` that takes `step`; `any_lane`: as topology::any_lane() says of its class.
   [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step, bool any_lane) const;
 };
 

@@ -23,7 +23,7 @@ bool names_side(const std::string& glob, const topology& t, sip_id sip, cube_id 
   return config::matches(glob, side_path(t, sip, cube, s)) || config::matches(glob, initial);
 }
 
-/// Of the port that a SIP link leaves by.
+/// Path of the port that a SIP link leaves by.
 std::string port_path(const topology& t, const sip_link& link) {
   const cube_layout& gateway = t.layout(sip_id{link.from.sip}, cube_id{link.from.cube});
   return fmt::format("{}.{}", sip_path(sip_id{link.from.sip}), gateway.terminals.at(link.from.terminal).name);

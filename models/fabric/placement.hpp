@@ -18,7 +18,7 @@ struct placed_layout {
   std::vector<router_index> router_of;            ///< per terminal
   std::array<terminal_index, sides> lane_base{};  ///< first lane of each side that has a neighbor
   std::array<bool, sides> has_lanes{};
-  /// Of each such side, by the column (north, south) or row of a router: the nearest lane, of two equally
+  /// For each such side, by the column (north, south) or row of a router: the nearest lane, of two equally
   /// near ones the lower. A crossbar, whose one router has all lanes: the lanes in order.
   std::array<std::vector<terminal_index>, sides> lane_for;
   bool spread_lanes{};  ///< a crossbar

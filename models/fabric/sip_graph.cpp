@@ -28,7 +28,7 @@ class gateways {
     const auto cube = listed(compass[static_cast<unsigned>(s)]);
     return cube ? gateway{*cube, s} : compass_gateway(shape_, s);
   }
-  /// Of port `port` of `ports`.
+  /// Gateway of port `port` of `ports`.
   gateway of(std::uint32_t port, std::uint32_t ports) {
     const auto cube = listed(numbered(port));
     return cube ? gateway{*cube, outer_side(shape_, *cube)} : spread_gateway(shape_, port, ports);

@@ -66,7 +66,7 @@ topology::impl::impl(const config::machine_config& c, purpose what, unsigned net
     problems.push_back(
         {"overrides", "leave no PE", fmt::format("{} PEs left out", shape.pes()), "at least one PE"});
   }
-  // Of a list also those SIPs are told that the links found good do not reach.
+  // For a list, SIPs that the valid links do not reach are reported, too.
   const bool list = config.pod.topology == config::pod_topology::list;
   if (problems.empty() || list) route_sips(graph, config, missing_sip_links(), problems);
   route_around_gaps(detour_rules.front(), problems);

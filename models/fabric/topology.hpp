@@ -163,7 +163,7 @@ class topology {
   [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const;
   /// What a router-to-router hop takes in a die, where that of the machine is `usual` (noc.hop_cycles).
   [[nodiscard]] std::uint64_t hop_cycles(sip_id sip, cube_id cube, std::uint64_t usual) const;
-  /// Of the slowest die.
+  /// hop_cycles of the slowest die.
   [[nodiscard]] std::uint64_t most_hop_cycles(std::uint64_t usual) const;
   /// Which PEs there are. Those left out keep their terminals, where nothing is attached.
   [[nodiscard]] const config::population& population() const;
@@ -181,7 +181,7 @@ class topology {
   [[nodiscard]] unsigned lanes() const { return plan_.lanes; }
   /// Traffic classes that have VCs: all, or study_class alone.
   [[nodiscard]] unsigned classes() const { return plan_.classes; }
-  /// Of every leg, dateline set and lane.
+  /// VCs of a class over all legs, dateline sets and lanes.
   [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
   [[nodiscard]] unsigned vcs() const { return tree_vc_base() + plan_.tree_flows; }
   /// With noc.multicast the VCs of trees follow those of the classes, one per tree_flow. They belong to class

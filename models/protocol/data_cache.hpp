@@ -49,7 +49,7 @@ class data_cache {
   [[nodiscard]] std::optional<line> fill(abi::address at, const line_bytes& bytes);
   /// Drops the line; returned when it is dirty.
   [[nodiscard]] std::optional<line> clean_and_invalidate(abi::address at);
-  /// The same for every line; the dirty ones by set and way.
+  /// Cleans and invalidates every line; returns the dirty ones by set and way.
   [[nodiscard]] std::vector<line> clean_and_invalidate_all();
 
  private:

@@ -12,7 +12,7 @@ namespace diecast::protocol {
 /// Throws protocol_error unless the access is to bytes of one cache line of HBM or SRAM. `who` and `what`
 /// are for the error.
 void check_global_access(const std::string& who, const char* what, abi::address at, std::uint64_t bytes);
-/// Of an addition at the memory: a whole word besides.
+/// Checks an addition at the memory, which takes a whole word.
 void check_atomic_access(const std::string& who, abi::address at);
 
 }  // namespace diecast::protocol

@@ -56,7 +56,7 @@ class link_faults {
   /// A packet whose first flit is announced for `head`, its last for `tail`. May change `data`.
   [[nodiscard]] verdict pass(const abi::packet_header& header, std::vector<std::byte>& data,
                              std::uint32_t flits, sim_time head, sim_time tail);
-  /// Of every fault here, in the order given.
+  /// Tallies of all faults here, in the order given.
   [[nodiscard]] std::vector<config::fault_tally> tallies() const;
 
  private:

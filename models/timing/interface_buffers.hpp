@@ -34,7 +34,7 @@ namespace diecast::timing {
   return std::max(fabric::vc_buffer_flits(c), 3 * max_packet_flits(c) + loop);
 }
 
-/// The same for class sideband, whose packets are one flit long.
+/// Receive buffer for class sideband, whose packets are one flit long.
 [[nodiscard]] inline std::uint32_t receive_sideband_flits(const config::machine_config& c) {
   const auto loop = static_cast<std::uint32_t>(c.noc.ni_out_cycles + c.noc.credit_cycles);
   return std::max(fabric::sideband_buffer_flits(c), 3 + 2 * loop);

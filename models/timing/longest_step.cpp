@@ -33,7 +33,7 @@ sim_time slowest_link(const fabric::topology& t, const config::machine_config& c
   return longest;
 }
 
-/// Of one packet of full length at a rate of bytes per nanosecond.
+/// Time of a packet of full length at a rate in bytes per nanosecond.
 sim_time packet_at(const config::machine_config& c, double gbytes_s) {
   return nanoseconds(static_cast<double>(max_packet_flits(c) * c.noc.flit_bytes) / gbytes_s);
 }

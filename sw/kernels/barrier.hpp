@@ -41,7 +41,7 @@ void fill_barrier_arguments(const argument_context& launch, std::uint32_t index,
 struct barrier_runtime {
   /// Reads the tables and the errata register. Pauses between looks.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments);
-  /// The same on a PE with more to do than to wait.
+  /// For a PE with other work: `idle` runs between two polls.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments, signal_port::between_looks idle);
   barrier_runtime(const barrier_runtime&) = delete;
   barrier_runtime& operator=(const barrier_runtime&) = delete;
