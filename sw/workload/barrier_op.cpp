@@ -343,7 +343,7 @@ void barrier_run::repeat(const op_context& pe, barrier_runtime& b, const team& t
 std::vector<comm::op_field> fields() {
   return {{.name = "algorithm",
            .type = op_field_type::word,
-           .description = "as --algorithm of barriers; auto: the cheapest by the cost model",
+           .description = "barrier algorithm; auto: the fastest by the cost model",
            .choices = {"auto", "centralized_pull", "dissemination", "group_dissemination"},
            .otherwise = std::string("auto")},
           {.name = "ranks",
@@ -359,12 +359,12 @@ std::vector<comm::op_field> fields() {
            .otherwise = std::uint64_t{1}},
           {.name = "team",
            .type = op_field_type::counts,
-           .description = "ranks of the group that make a team of their own for this op, in a slot that "
-                          "firmware finds, and give it back; the others take part in the making only",
+           .description = "ranks of the group that form a team for this op; firmware finds a slot for it and "
+                          "frees it afterwards, with all ranks of the group",
            .most = comm::max_ranks - 1},
           {.name = "quiet",
            .type = op_field_type::flag,
-           .description = "what a member has written through its cache before is in memory when one leaves",
+           .description = "writes through the caches before the barrier are in memory when a member leaves",
            .otherwise = false}};
 }
 

@@ -138,7 +138,7 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
   std::vector<comm::op_field> fields{
       {.name = "algorithm",
        .type = op_field_type::word,
-       .description = "as --algorithm, also auto; the collective's first that runs on the group otherwise"}};
+       .description = "algorithm name or auto; default: the first that runs on the group"}};
   const std::vector<comm::op_field> data{
       {.name = "bytes",
        .type = op_field_type::size,

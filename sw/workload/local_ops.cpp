@@ -47,7 +47,10 @@ op_kind compute_op() {
   k.schema = {
       "compute",
       "Work of the core, in pieces of pe.task_quantum_cycles. Either cycles or ns.",
-      {{.name = "cycles", .type = op_field_type::count, .description = "of noc.clock_ghz", .most = 1e9},
+      {{.name = "cycles",
+        .type = op_field_type::count,
+        .description = "cycles of noc.clock_ghz",
+        .most = 1e9},
        {.name = "ns", .type = op_field_type::real, .description = "nanoseconds", .most = longest_ns}}};
   k.plan = plan_compute;
   return k;

@@ -13,7 +13,7 @@ constexpr double most_tag = 4294967295.0;
 op_field only() {
   return {.name = "only",
           .type = op_field_type::counts,
-          .description = "ranks of the group that run the op; the others pass over it. All without it"};
+          .description = "ranks of the group that run the op; default: all"};
 }
 
 /// Fields that say who the peer is; `any`: it may be anybody.
@@ -26,7 +26,7 @@ std::vector<op_field> peer_fields(bool any) {
   return {peer,
           {.name = "shift",
            .type = op_field_type::count,
-           .description = "instead of peer: messages go so many ranks on, around the group",
+           .description = "instead of peer: distance in ranks to the receiver, around the group",
            .most = comm::max_message_ranks - 1},
           {.name = "toward",
            .type = op_field_type::word,
@@ -53,7 +53,7 @@ op_field tag(bool any) {
 op_field from() {
   return {.name = "from",
           .type = op_field_type::count_or_word,
-          .description = "whom to receive from: rank in the group, or ANY. As the peer says without it",
+          .description = "rank in the group to receive from, or ANY; default: as peer, shift or toward say",
           .most = comm::max_message_ranks - 1,
           .choices = {"ANY"}};
 }
@@ -61,7 +61,7 @@ op_field from() {
 op_field receive_tag() {
   return {.name = "receive_tag",
           .type = op_field_type::count_or_word,
-          .description = "tag of the messages received, or ANY. The tag sent without it",
+          .description = "tag of received messages, or ANY; default: `tag`",
           .most = most_tag,
           .choices = {"ANY"}};
 }
@@ -78,7 +78,7 @@ op_field bytes(const char* what) {
 op_field times() {
   return {.name = "times",
           .type = op_field_type::count,
-          .description = "messages",
+          .description = "number of messages",
           .least = 1,
           .most = comm::max_op_messages,
           .otherwise = comm::op_value{std::uint64_t{1}}};
@@ -116,29 +116,31 @@ std::vector<op_field> join(std::vector<op_field> a, const std::vector<op_field>&
 std::vector<op_kind> message_ops() {
   std::vector<op_kind> kinds{
       make(message_op::kind::isend, "isend", "Begins to send tag-matched messages.",
-           join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
+           join(peer_fields(false), {tag(false), bytes("size of a message"), times(), mode()})),
       make(message_op::kind::irecv, "irecv", "Posts receives of tag-matched messages.",
-           join(peer_fields(true), {tag(true), bytes("of the longest message"), times()})),
+           join(peer_fields(true), {tag(true), bytes("size of the longest message"), times()})),
       make(message_op::kind::wait, "wait", "Completes the messages of ops and verifies what was received.",
            {requests(true, "ids of isend and irecv ops")}),
-      make(message_op::kind::waitall, "waitall", "The same for all that the stream has open.",
-           {requests(false, "ids of isend and irecv ops; all of the stream without it")}),
+      make(message_op::kind::waitall, "waitall",
+           "Completes all messages that the stream has begun and verifies what was received.",
+           {requests(false, "ids of isend and irecv ops; default: all of the stream")}),
       make(message_op::kind::test, "test",
-           "Completes those messages of ops that can be completed now; a wait must follow for the others.",
+           "Completes the messages that can be completed now; a wait must follow for the others.",
            {requests(true, "ids of isend and irecv ops")}),
-      make(message_op::kind::probe, "probe", "Waits until a message has come that no receive has matched.",
+      make(message_op::kind::probe, "probe", "Waits until a message has arrived that no receive has matched.",
            join(peer_fields(true), {tag(true)})),
       make(message_op::kind::mprobe, "mprobe",
-           "Waits for such messages, takes them off the list and receives them.",
-           join(peer_fields(true), {tag(true), bytes("of the longest message"), times()})),
+           "Waits for messages that no receive has matched, takes them off the list and receives them.",
+           join(peer_fields(true), {tag(true), bytes("size of the longest message"), times()})),
       make(message_op::kind::cancel, "cancel",
-           "Takes receives back that nothing has matched; a wait must follow.",
+           "Cancels receives that nothing has matched; a wait must follow.",
            {requests(true, "ids of irecv ops")}),
       make(message_op::kind::sendrecv, "sendrecv",
            "Sends to the peer and receives from it (shift, toward: from the other side; or from whom `from` "
            "says), both at once.",
-           join(peer_fields(false), {tag(false), from(), receive_tag(),
-                                     bytes("of a message, the received one at most"), times(), mode()})),
+           join(peer_fields(false),
+                {tag(false), from(), receive_tag(),
+                 bytes("size of the sent message; largest size of the received one"), times(), mode()})),
   };
   // Rules of all messages together: once for them all.
   kinds.front().check_all = message_op::check_all;
