@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Words that only this project understood do not come back: in names, comments, messages and pages, in any spelling
-(settle, settled, wall_buffers, RingLaps). The glossary has the terms to use. Folders where a rename is still to come are
-listed with their words; the list only becomes shorter."""
+(settle, settled, wall_buffers, RingLaps). The glossary has the terms to use. Folders where a rename is still to come
+are listed with their words; the list only becomes shorter."""
 import pathlib
 import re
 import sys
@@ -39,7 +39,9 @@ INSTEAD = {
     "good_enough": "stop_threshold",
     "wall_(buffers|capacity)": "interface",
 }
+IN_PAGES = {"wakes? up": "is due", "look(s|ed) at": "evaluate, compare, check"}
 PRIVATE = re.compile("(?<![A-Za-z])(" + "|".join(INSTEAD) + ")(?![a-z])", re.IGNORECASE)
+IN_ANY_PAGE = re.compile("(?<![A-Za-z])(" + "|".join([*INSTEAD, *IN_PAGES]) + ")(?![a-z])", re.IGNORECASE)
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPEN = {
     "hw/noc": "settle[sd]? courses? compan(y|ies) motions? surroundings wall_(buffers|capacity)",
@@ -47,7 +49,8 @@ OPEN = {
     "models/comm": "laps? timetables?",
     "models/cost": "laps? timetables? dearer trials?",
     "models/protocol/tag_shadow.hpp": "settle[sd]?",
-    "platforms": "doctors? patients? laborator(y|ies) trials? treatments? remed(y|ies) settle[sd]? reckon(s|ed)? in.vain",
+    "platforms": "doctors? patients? laborator(y|ies) trials? treatments? remed(y|ies) settle[sd]? reckon(s|ed)? "
+                 "in.vain",
     "sw/kernels": "laps? timetables?",
     "sw/mock_machine": "settle[sd]? in.vain",
     "sw/runtime": "settle[sd]? in.vain",
@@ -57,6 +60,7 @@ OPEN = {
     "docs/adr/0058-time-slotted-all-to-all.md": "timetables?",
     "docs/choosing-an-algorithm.md": "dearer",
     "docs/silicon.md": "trials?",
+    "docs/verdicts.md": "look(s|ed).at",
 }
 
 
@@ -68,19 +72,20 @@ def allowed(path):
 
 def found(path, text):
     """(line, word) of the private words in a file; its own name counts as a line 0."""
-    if not PRIVATE.search(CAMEL.sub("_", f"{pathlib.PurePath(path).name}\n{text}")):
+    private = IN_ANY_PAGE if path.endswith(".md") else PRIVATE
+    if not private.search(CAMEL.sub("_", f"{pathlib.PurePath(path).name}\n{text}")):
         return
     may = allowed(path)
     for number, line in enumerate([pathlib.PurePath(path).name, *text.splitlines()]):
-        for match in PRIVATE.finditer(CAMEL.sub("_", line)):
+        for match in private.finditer(CAMEL.sub("_", line)):
             if may is None or not may.fullmatch(match[0]):
                 yield number, match[0]
 
 
 def sources():
     here = pathlib.Path(__file__).resolve()
-    places = [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.is_file()] + [p for p in sorted(ROOT.glob("*.*")) if p.is_file()]
-    return [p for p in places if p.suffix in KINDS and p != here and "__pycache__" not in p.parts]
+    places = [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*"))] + sorted(ROOT.glob("*.*"))
+    return [p for p in places if p.is_file() and p.suffix in KINDS and p != here and "__pycache__" not in p.parts]
 
 
 class PrivateWords(unittest.TestCase):
@@ -91,7 +96,7 @@ class PrivateWords(unittest.TestCase):
         for file in files:
             path = file.relative_to(ROOT).as_posix()
             for line, word in found(path, file.read_text(errors="replace")):
-                instead = next(v for k, v in INSTEAD.items() if re.fullmatch(k, word, re.IGNORECASE))
+                instead = next(v for k, v in {**INSTEAD, **IN_PAGES}.items() if re.fullmatch(k, word, re.IGNORECASE))
                 wrong.append(f"{path}:{line}: {word!r}; say {instead}")
         self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
 
@@ -103,6 +108,7 @@ class PrivateWords(unittest.TestCase):
             "a trailing comment": ("hw/d2d/flit.hpp", "int n{};  ///< what the wall_buffers hold", "wall_buffers"),
             "a message": ("models/config/check.cpp", 'fail("the retries were in vain");', "in vain"),
             "a sentence of a page": ("docs/debugging-a-hang.md", "The doctor asks the patient.\n", "doctor"),
+            "a word of pages": ("docs/noc.md", "A router wakes up and looks at its inputs.\n", "wakes up"),
             "the name of a file": ("hw/base/tell_credits.hpp", "#pragma once", "tell_credits"),
             "a script": ("scripts/sweep", "# Treatment of the points", "Treatment"),
         }
