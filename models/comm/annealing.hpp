@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated annealing (Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220,
-// 1983): the loop that searches for trees share. Fixed numbers of moves and fixed seeds: equal tasks, equal
-// results.
+// 1983): the loop of all tree searches. The numbers of moves and the seeds are fixed, so equal tasks have
+// equal results.
 #pragma once
 
 #include <cmath>

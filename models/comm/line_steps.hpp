@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-to-all on a line, a mesh of lines or a SIP of cubes: in which order everybody meets everybody, so that
-// in no step more flows than must cross a link at once.
+// All-to-all on a line, a mesh of lines or a SIP of cubes: an order of the pairs of ranks in which no step
+// puts more flows on a link than necessary.
 #pragma once
 
 #include <array>

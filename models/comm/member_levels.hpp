@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of a collective level by level, for the algorithms that go up and down the levels of a machine.
+// Members of a collective by level (PEs of a cube, cubes of a SIP, SIPs), for hierarchical algorithms.
 #pragma once
 
 #include <cstdint>

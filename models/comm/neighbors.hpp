@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks one link apart: what algorithms need that hand data from cube to cube instead of leaving its way to
-// the routers, so that every link is used as they mean it.
+// Ranks one link apart, for algorithms that relay data from cube to cube and so choose the links themselves.
 #pragma once
 
 #include <cstdint>

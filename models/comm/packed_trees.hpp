@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two trees below one root, fitted to the machine: half of a vector down each, and no member sends more than
-// the vector (of PEs of several SIPs one may send three halves). Three ways to them: ranks that are alone on
-// their cubes, downwards, on one or two SIPs: fitted_trees.hpp; PEs that share cubes: pe_trees.hpp; all
-// others are grown here, so that no step between neighboring cubes carries more flows than it has lanes.
+// the vector (over PEs of several SIPs one may send three halves). Trees of ranks that are alone on their
+// cubes, downwards, on one or two SIPs: fitted_trees.hpp; trees of PEs that share cubes: pe_trees.hpp; all
+// others are grown here, so that no link between neighboring cubes carries more flows than it has lanes.
 // (Edmonds, "Edge-disjoint branchings", 1973, says when such trees exist; Zhao et al., "ForestColl:
 // Throughput-Optimal Collective Communications on Heterogeneous Network Fabrics", 2024, builds schedules of
 // them.) Shallow ones are found by a search.

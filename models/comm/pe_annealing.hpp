@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two trees over members of which several share a cube: simulated annealing (annealing.hpp) over the links of
-// whole ways.
+// whole routes.
 #pragma once
 
 #include <array>

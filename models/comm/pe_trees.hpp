@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of comm::packed_trees over PEs that share cubes: there links within a cube are as much in the way
+// The trees of comm::packed_trees over PEs that share cubes, where links within a cube limit the rate as much
 // as those between cubes.
 #pragma once
 

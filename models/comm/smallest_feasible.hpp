@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How searches find out how little the busiest link has to carry.
+// The least load of the busiest link for which a search succeeds.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the steps of an all-to-all over the cubes of a SIP begin, so that their flows hardly meet.
+// Start times of the steps of an all-to-all over the cubes of a SIP, so that flows of two steps hardly share
+// links.
 #pragma once
 
 #include <cstdint>

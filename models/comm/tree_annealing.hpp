@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two trees below one root, found by moving members about, with the links of whole routes in view.
+// Two trees below one root, found by simulated annealing over the links of whole routes.
 #pragma once
 
 #include <array>

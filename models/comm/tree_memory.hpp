@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of comm::packed_trees that were searched for last. A run asks for the same trees to wire them,
-// for the arguments of its ranks and to estimate them, and a sweep for each size again; a search takes up to
-// seconds.
+// The latest trees of comm::packed_trees. A run needs the same trees for wiring, arguments and estimates, and
+// a sweep needs them for each size; a search takes up to seconds.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways inside one die, for who asks at every packet and hop: topology::next_hop() from small tables,
-// in a mesh without a call or a division.
+// Routes inside one die for the inner loop of the NoC: topology::next_hop() from small tables, in a mesh
+// without a call or a division.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a machine may look idle although it works: the longest bounded operation between two events
-// that anybody counts. A watchdog must be longer than that.
+// The longest bounded operation between two events that the watchdog counts: its time must be longer than
+// that.
 #pragma once
 
 #include "models/config/machine_config.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory without one of its limits: what the account of lost time is held against, and what a study runs to
-// measure what a limit costs.
+// A memory without one of its limits: tests compare the account of lost time with it, and studies run it to
+// measure the cost of a limit.
 #pragma once
 
 #include <array>
