@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands at the terminal of a block that an override leaves out: nothing. It closes the NoC's sockets
-// and never sends.
+// Closes the NoC's sockets at the terminal of a block that an override leaves out; never sends.
 #pragma once
 
 #include <fmt/format.h>

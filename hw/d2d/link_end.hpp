@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an end of a link does whatever it is joined to: its sending and its receiving half, woken at the
-// instants they ask for, and what observers hear of them. ucie_adapter and sip_port add their sockets.
+// The common part of both kinds of link end: the sending and the receiving half, their alarms, and their
+// reports to observers. ucie_adapter and sip_port add their sockets.
 #pragma once
 
 #include <cstdint>

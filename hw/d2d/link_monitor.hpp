@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one end of a link sees of the packets that pass it. Neither end knows what is wrong; compared, the two
-// ends of a link tell whether it happened between them.
+// Counts checksum and order errors of the packets that pass one end of a link. The difference between the two
+// ends shows whether the link caused them.
 #pragma once
 
 #include <compare>

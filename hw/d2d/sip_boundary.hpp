@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands for the far end of a link whose other SIP another process simulates: messages leave as bytes.
+// Replaces the far end of a link whose other SIP another process simulates: messages leave as bytes.
 #pragma once
 
 #include <cstddef>

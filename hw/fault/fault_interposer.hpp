@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands between two sockets of the fabric and does to packets what the faults of that place say. Credits
-// pass through. It exists only where a fault is configured.
+// Between two sockets of the fabric: applies the faults of that place to packets. Credits pass through. It
+// exists only where a fault is configured.
 #pragma once
 
 #include <cstdint>

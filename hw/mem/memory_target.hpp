@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our memories have in common: the target half of the TLM-2.0 base protocol over a sparse memory.
+// The common part of all memories: the target half of the TLM-2.0 base protocol over a sparse memory.
 //
 // Addresses at the socket are offsets within the memory. Bytes move when a request is accepted, in
 // the order of acceptance, so overlapping accesses never pass each other whatever the timing model

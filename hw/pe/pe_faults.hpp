@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules a PE can be built with instead of the right ones. The right ones are objects, too: nothing asks at
+// Faulty policies that a PE can be built with. The correct policies are objects, too, so nothing checks at
 // run time whether a fault is configured.
 #pragma once
 

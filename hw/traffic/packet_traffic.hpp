@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources and sinks of a network study, those of all nodes in one module: one wake-up per cycle in which
-// something may be sent, whatever the number of nodes.
+// Sources and sinks of all nodes of a network study in one module: one activation per cycle in which
+// something may be sent, for any number of nodes.
 //
 // A packet is made in its cycle and waits in a queue of its node without bound. With virtual cut-through the
 // first in the queue enters the NoC when a VC it may take has room for all of it and the packet before it has

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel needs of a PE's TCM for a launch, and the parts of its vectors that are a member's own.
+// TCM that a kernel needs on a PE for a launch, and a member's own parts of the vectors.
 #pragma once
 
 #include <cstdint>

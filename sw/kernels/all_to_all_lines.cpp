@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-to-all one dimension of comm::member_box after the other: SIPs, rows and columns of cubes, PEs. In each
-// a member swaps with the members of its line alone: what they get are all blocks, from whomever, for whoever
-// has their coordinate. Blocks go as often as there are dimensions, but in messages of many blocks, and to
-// few partners.
+// dimension a member exchanges with the members of its line alone: a partner gets all blocks, from any
+// source, for members with the partner's coordinate. A block is sent once per dimension, but in messages of
+// many blocks and to few partners.
 //
 //   for every dimension:  for every part of what a partner gets, and every partner:
-//                           send; take what came from the one before, each block to where the next dimension
-//                           sends it from
+//                           send; copy what came from the partner before to where the next dimension sends it
+//                           from
 //
 // Where runs of blocks fill slots, every other place in a cube has columns before rows: links along both are
 // busy at once.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-to-all in as many steps as there are ranks; in each, everybody sends to one other rank and hears from
-// one (comm::grid_steps), chosen so that the flows of a step share as few links of the mesh as can be.
+// All-to-all in as many steps as there are ranks; in each step a rank sends to one other rank and receives
+// from one (comm::grid_steps), chosen so that the flows of a step share as few links of the mesh as possible.
 //
 //   for every part of the blocks that fits the slots of a queue pair:
 //     for every step:  send to its target; take what came a few steps ago
 //
-// Tensors in HBM stay there where that can be and pays (comm::moves_out_of_hbm): the DMA reads slots for
-// their messages, and takes what came to where it belongs.
+// Where comm::moves_out_of_hbm holds, tensors stay in HBM: the DMA reads slots for their messages there, and
+// writes received slots to their place.
 //
-// What is taken late covers the way. Ranks that are alone on their cubes begin long steps by the clock
-// (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of another
-// step. Without a schedule, and with blocks of less than a slot, taking is what keeps everybody in step.
+// Receiving some steps late hides the latency. Ranks that are alone on their cubes begin long steps by the
+// clock (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of
+// another step. Without a schedule, and with blocks of less than a slot, the receives keep ranks in step.
 #include <algorithm>
 #include <array>
 #include <cstdint>

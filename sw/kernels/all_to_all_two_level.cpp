@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-to-all on the grid of comm::sip_rows: straight to all members of the own SIP, and all blocks for
-// another SIP to the member in the own column there, who passes them on within it.
+// All-to-all on the grid of comm::sip_rows: directly to all members of the own SIP, and all blocks for
+// another SIP to the member in the own column there, which forwards them within it.
 #include <vector>
 
 #include "models/abi/alignment.hpp"

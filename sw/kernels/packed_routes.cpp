@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks from neighbor to neighbor on ways that load no link more than they must (comm::packed_routes), as
+// Blocks from neighbor to neighbor on routes that load all links alike (comm::packed_routes), as
 // one stream with a lane per neighbor:
 //
 //   for every piece that goes to this neighbor:    when it has come here, send it
