@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/comm/launch_plan.hpp"
 #include "models/timing/interface_buffers.hpp"
 #include "models/types/error.hpp"
 
@@ -19,6 +20,7 @@ terminal_port::terminal_port(sc_core::sc_module_name name, const fabric::topolog
     : sc_module(name),
       topology_(topology),
       self_(self),
+      staged_(config.comm.path == config::transfer_path::staged),
       owner_(owner),
       timing_(timing::noc_timing_of(config)),
       credit_cycles_(config.noc.credit_cycles),
@@ -38,6 +40,10 @@ void terminal_port::send(packet_ptr p) {
 }
 
 void terminal_port::send(packet_ptr p, abi::traffic_class c) {
+  if (stages(p->header)) {
+    p->header.staged = {true, self_, p->header.destination};
+    p->header.destination = comm::io_cpu_node(topology_, sip_id{self_.sip});
+  }
   p->header.source = self_;
   p->flits = abi::flits_of(p->header.payload_bytes, flit_bytes_);
   p->created = now();

@@ -40,6 +40,11 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   [[nodiscard]] fabric_initiator_socket& fabric_out_socket() { return out_.socket; }
   [[nodiscard]] fabric_target_socket& fabric_in_socket() { return in_.socket; }
 
+  /// Whether the packet goes through host memory: data for another SIP, where comm.path is staged.
+  [[nodiscard]] bool stages(const abi::packet_header& h) const {
+    return staged_ && !h.staged.set && !abi::is_tree(h.destination) && h.destination.sip != self_.sip &&
+           abi::is_staged_kind(h);
+  }
   /// Queues a packet; header.source, flits (from header.payload_bytes) and created are set here.
   /// Leaves at the first clock edge, one cycle or more from now, at which the link is free and the NoC
   /// has room for all of it: one flit per cycle, classes served round robin per packet, first in first
@@ -100,6 +105,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
 
   const fabric::topology& topology_;
   abi::node_address self_;
+  bool staged_;
   client& owner_;
   timing::noc_timing timing_;
   std::uint64_t credit_cycles_;

@@ -28,8 +28,9 @@ bool link_monitor::follows(const abi::packet_header& h) {
   if (!tags && h.offset + h.payload_bytes < h.ipcq.message_bytes) {
     after = {here.number, std::uint64_t{h.offset} + h.payload_bytes};
   }
-  const flow of{h.source, h.destination, h.kind, h.ipcq.source,
-                tags ? std::uint16_t{} : h.ipcq.source_direction};
+  // Through host memory they are numbered apart from control, which is not staged.
+  const flow of{abi::origin_of(h), h.staged.set ? h.staged.to : h.destination, h.kind, h.ipcq.source,
+                tags ? std::uint16_t{h.staged.set} : h.ipcq.source_direction};
   place& next = next_[of];
   const bool as_expected = here == next;
   // What came late or twice does not turn the flow back.

@@ -82,6 +82,12 @@ void fixed_part(Archive& a, Message& m) {
   a(h.tag.source.sip.value);
   a(h.tag.source.cube.value);
   a(h.tag.source.pe.value);
+  a(h.staged.set);
+  for (auto* node : {&h.staged.from, &h.staged.to}) {
+    a(node->sip);
+    a(node->cube);
+    a(node->terminal);
+  }
 }
 
 }  // namespace

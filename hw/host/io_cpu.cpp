@@ -13,7 +13,7 @@ io_cpu::io_cpu(sc_core::sc_module_name module_name, const fabric::topology& topo
   host_side.bind(*this);
   if (config.comm.path == config::transfer_path::staged) {
     staging_ = std::make_unique<staging_engine>(
-        "staging", config, sip, pool, [this](packet_ptr p) { send_now(std::move(p)); }, faults);
+        "staging", config, pool, [this](packet_ptr p) { send_now(std::move(p)); }, faults);
   }
 }
 
@@ -37,17 +37,15 @@ std::uint32_t io_cpu::completed(std::uint32_t launch_id) const {
 }
 
 void io_cpu::receive(const packet_ptr& p) {
+  if (staging_ && p->header.staged.set) {
+    p->header.destination = p->header.staged.to;
+    return staging_->stage(*p, sip_id{p->header.destination.sip});
+  }
   switch (p->header.kind) {
     case abi::packet_kind::launch_done: ++completed_[p->header.transaction]; break;
     case abi::packet_kind::write_response: ++acknowledged_; break;
-    case abi::packet_kind::ipcq_data:
-      if (staging_) {
-        p->header.destination = topology().locate(p->header.target);
-        return staging_->stage(*p, sip_id{p->header.destination.sip});
-      }
-      [[fallthrough]];
     default:
-      refuse(*p, staging_ ? "launch_done, write_response or ipcq_data" : "launch_done or write_response");
+      refuse(*p, staging_ ? "launch_done, write_response or staged data" : "launch_done or write_response");
   }
   reported_.notify(sc_core::SC_ZERO_TIME);
 }

@@ -16,7 +16,7 @@ std::uint64_t key_of(work_kind kind, std::uint64_t sip, std::uint64_t sequence) 
 
 }  // namespace
 
-staging_engine::staging_engine(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
+staging_engine::staging_engine(sc_core::sc_module_name name, const config::machine_config& config,
                                packet_pool& pool, std::function<void(packet_ptr)> send, fault_sink& faults)
     : sc_module(name),
       as_bytes_(config.sim.links_as_bytes),
@@ -24,7 +24,6 @@ staging_engine::staging_engine(sc_core::sc_module_name name, const config::machi
       gbytes_s_(config.host.staging_gbytes_s),
       latency_(nanoseconds(config.host.staging_latency_ns)),
       clock_(clock_domain::from_ghz(config.noc.clock_ghz)),
-      sip_(sip),
       pool_(pool),
       send_(std::move(send)),
       faults_(faults) {
@@ -40,7 +39,6 @@ void staging_engine::stage(const packet& p, sip_id to) {
   m.flits = p.flits;
   m.header = p.header;
   m.data = p.data;
-  m.header.transaction = sip_.value;  // for the order of an instant
   write_free_ = std::max(write_free_, now()) + transfer_time(p.flits);
   m.head = m.tail = write_free_ + latency_;
   if (as_bytes_) m = decode_sip_message(encode(m));
@@ -48,7 +46,7 @@ void staging_engine::stage(const packet& p, sip_id to) {
 }
 
 void staging_engine::deliver(const sip_message& m) {
-  steps_.put(m.tail, key_of(work_kind::written, m.header.transaction, arrivals_++), {false, m});
+  steps_.put(m.tail, key_of(work_kind::written, m.header.staged.from.sip, arrivals_++), {false, m});
 }
 
 void staging_engine::act() {
@@ -66,7 +64,6 @@ void staging_engine::serve() {
     }
     packet_ptr p = pool_.make();
     p->header = due.m.header;
-    p->header.transaction = 0;
     p->data = std::move(due.m.data);
     send_(std::move(p));
   }

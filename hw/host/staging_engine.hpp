@@ -18,8 +18,8 @@ namespace diecast::hw {
 class staging_engine : public sc_core::sc_module, private sip_link_if {
  public:
   /// `send` puts a packet that has come from host memory onto the SIP's own NoC.
-  staging_engine(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
-                 packet_pool& pool, std::function<void(packet_ptr)> send, fault_sink& faults);
+  staging_engine(sc_core::sc_module_name name, const config::machine_config& config, packet_pool& pool,
+                 std::function<void(packet_ptr)> send, fault_sink& faults);
 
   /// From the engines of the other SIPs; bind `out` to theirs, in the order of SIPs, this one included.
   sc_core::sc_export<sip_link_if> in{"in"};
@@ -44,7 +44,6 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
   const double gbytes_s_;
   const sim_time latency_;
   const clock_domain clock_;
-  sip_id sip_;
   packet_pool& pool_;
   std::function<void(packet_ptr)> send_;
   fault_sink& faults_;

@@ -161,7 +161,7 @@ memory_ni::transaction& memory_ni::begin(const incoming& from, std::uint64_t byt
 packet_ptr memory_ni::response_to(const packet& request, std::uint64_t taken, std::uint64_t bytes) const {
   const abi::packet_header& h = request.header;
   packet_ptr p = pool_.make();
-  p->header.destination = h.source;
+  p->header.destination = abi::origin_of(h);
   p->header.target = h.target;
   p->header.transaction = h.transaction;
   p->header.offset = h.offset + static_cast<std::uint32_t>(taken);

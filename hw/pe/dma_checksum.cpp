@@ -59,7 +59,7 @@ void dma_engine::leave(packet_ptr p) {
   if (!is_protected(p->header)) return inject(std::move(p));
   // An IPCQ packet has the number of its message; what is read has that of its request.
   if (p->header.kind == abi::packet_kind::tag_message) {
-    p->header.transaction = sealed_messages_[p->header.destination]++;
+    p->header.transaction = sealed_messages_[{p->header.destination, terminal_.stages(p->header)}]++;
   }
   p->header.checksum = checksum::of_packet(pe_.config.comm.checksum, p->header, p->data);
   enter(sealing_, work_kind::sealed, std::move(p), 0);
@@ -81,7 +81,7 @@ void dma_engine::verify(const packet_ptr& p) {
 /// Tag-matched packets of a sender come in the order in which it numbered them, and each once.
 void dma_engine::verify_number(const abi::packet_header& h) {
   if (h.kind != abi::packet_kind::tag_message) return;
-  const std::uint64_t expected = verified_messages_[h.source]++;
+  const std::uint64_t expected = verified_messages_[{abi::origin_of(h), h.staged.set}]++;
   if (h.transaction == expected) return;
   throw protocol_error(
       fmt::format("{}: packet {} of the tag-matched messages from {} came, expected packet {}; it came "
@@ -112,12 +112,8 @@ std::string dma_engine::path_of(const abi::packet_header& h) const {
       add(setup_.topology.links()[hop.link].name);
     }
   };
-  const pe_coord sender = h.ipcq.source;
-  const bool staged =
-      h.kind == abi::packet_kind::ipcq_data && pe_.config.comm.path == config::transfer_path::staged;
-  if (staged && sender.sip != pe_.self.sip) {
-    const auto pe = abi::encode({sender.sip, sender.cube, abi::region::tcm, sender.pe.value, 0});
-    add_links(setup_.topology.locate(pe), comm::io_cpu_node(setup_.topology, sender.sip));
+  if (h.staged.set) {
+    add_links(h.staged.from, comm::io_cpu_node(setup_.topology, sip_id{h.staged.from.sip}));
     add("host memory");
   }
   add_links(h.source, h.destination);

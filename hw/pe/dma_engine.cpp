@@ -212,10 +212,6 @@ void dma_engine::issue(port which) {
 void dma_engine::issue_message(job& j) {
   const std::uint64_t bytes = std::min<std::uint64_t>(pe_.config.noc.max_packet_bytes, j.total - j.next);
   packet_ptr p = make_packet(abi::packet_kind::ipcq_data, j.message.mailbox);
-  const bool staged = pe_.config.comm.path == config::transfer_path::staged;
-  if (staged && p->header.destination.sip != pe_.self.sip.value) {
-    p->header.destination = comm::io_cpu_node(setup_.topology, pe_.self.sip);
-  }
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
@@ -385,7 +381,7 @@ void dma_engine::respond(const pending& done, abi::packet_kind kind) {
   const abi::packet_header& request = done.p->header;
   packet_ptr p = setup_.pool.make();
   p->header.kind = kind;
-  p->header.destination = request.source;
+  p->header.destination = abi::origin_of(request);
   p->header.target = request.target;
   p->header.transaction = request.transaction;
   p->header.offset = request.offset;

@@ -252,8 +252,8 @@ class dma_engine : public sc_core::sc_module,
   std::uint64_t bytes_sent_{};
   std::unique_ptr<publication_rule> publication_;
   checksum_engine sealing_, verifying_;
-  /// Tag-matched packets, by where they go to and where they come from.
-  std::map<abi::node_address, std::uint64_t> sealed_messages_, verified_messages_;
+  /// Tag-matched packets, by where they go to and where they come from, and whether through host memory.
+  std::map<std::pair<abi::node_address, bool>, std::uint64_t> sealed_messages_, verified_messages_;
   std::uint64_t checksums_{};  ///< keys of packets in those engines
   std::uint64_t checksum_bytes_{};
   sim_time checksum_time_;

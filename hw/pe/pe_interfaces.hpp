@@ -25,8 +25,6 @@ struct core_access {
   std::vector<std::byte> data;  ///< data of a write, or operand of an atomic
   std::uint32_t tag{};          ///< returned with the answer
 };
-/// Marks the transactions of these packets.
-inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
 
 /// What the other blocks ask of the DMA engine.
 class dma_if : public virtual sc_core::sc_interface {
@@ -53,6 +51,7 @@ class ipcq_if : public virtual sc_core::sc_interface {
 
 /// Stands for the virtual channel of a packet that never was in the network.
 inline constexpr std::uint8_t no_buffer = UINT8_MAX;
+using abi::core_access_bit;
 using abi::tag_read_bit;
 
 /// What the DMA engine, which owns the PE's network interface, tells the tag-matching unit.

@@ -113,10 +113,10 @@ void tag_engine::end_turn() {
     ++(placed.credit ? statistics_.matched : statistics_.unexpected);
     statistics_.most_slots_taken =
         std::max<std::uint64_t>(statistics_.most_slots_taken, core_.unit().slots_taken());
-    inbound_[t.p->header.source] = {message, placed};
+    inbound_[abi::origin_of(t.p->header)] = {message, placed};
     if (placed.credit) take({*placed.credit, {}, {}});
     write_payload(t.p, t.vc);
-    auto& packets = waiting_[t.p->header.source];
+    auto& packets = waiting_[abi::origin_of(t.p->header)];
     packets.pop_front();
     // Packets that came meanwhile, up to the next message's first.
     while (!packets.empty() && packets.front().p->header.offset != 0) {
@@ -126,7 +126,7 @@ void tag_engine::end_turn() {
     if (!packets.empty()) {
       turns_.push_back({{}, packets.front().p, packets.front().vc, now()});
     } else {
-      waiting_.erase(t.p->header.source);
+      waiting_.erase(abi::origin_of(t.p->header));
     }
   }
   look_for_event();
@@ -159,18 +159,18 @@ void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
   tell_content(p, message.source);
   if (first) ++statistics_.messages_received;
   statistics_.bytes_received += p->header.payload_bytes;
-  const auto waiting = waiting_.find(p->header.source);
+  const auto waiting = waiting_.find(abi::origin_of(p->header));
   if (waiting != waiting_.end()) {
     waiting->second.push_back({p, vc});
     return;
   }
   if (!first) return write_payload(p, vc);
-  waiting_[p->header.source].push_back({p, vc});
+  waiting_[abi::origin_of(p->header)].push_back({p, vc});
   turns_.push_back({{}, p, vc, now()});
 }
 
 void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
-  const auto found = inbound_.find(p->header.source);
+  const auto found = inbound_.find(abi::origin_of(p->header));
   if (found == inbound_.end()) {
     throw protocol_error(fmt::format("{}: bytes at offset {} of a message whose first packet has not come",
                                      name(), p->header.offset));

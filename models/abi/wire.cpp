@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/wire.hpp"
 
+#include "models/abi/tag_message.hpp"
+
 namespace diecast::abi {
 
 const char* to_string(traffic_class c) {
@@ -29,6 +31,16 @@ const char* to_string(packet_kind k) {
     case packet_kind::synthetic: return "synthetic";
   }
   return "unknown";
+}
+
+bool is_staged_kind(const packet_header& h) {
+  switch (h.kind) {
+    case packet_kind::ipcq_data: return true;
+    case packet_kind::tag_message: return !carries_no_bytes(h.tag.op);
+    case packet_kind::read_response:
+    case packet_kind::write_request: return (h.transaction & core_access_bit) == 0;
+    default: return false;
+  }
 }
 
 tree_flow flow_of(const packet_header& h) {

@@ -89,6 +89,14 @@ struct tag_fields {
   bool operator==(const tag_fields&) const = default;
 };
 
+/// Of a packet that goes through host memory (comm.path = staged) the ends of its whole way: source and
+/// destination are those of one of its two parts.
+struct staged_ends {
+  bool set{};
+  node_address from, to;
+  bool operator==(const staged_ends&) const = default;
+};
+
 struct packet_header {
   packet_kind kind{packet_kind::synthetic};
   node_address source;
@@ -101,14 +109,25 @@ struct packet_header {
   ipcq_fields ipcq;
   std::uint64_t checksum{};  ///< under comm.checksum: ipcq_data, tag_message, read_response to the unit
   tag_fields tag;
+  staged_ends staged;
   bool operator==(const packet_header&) const = default;
 };
 
 /// Set in the transaction of a read of the tag-matching unit (bulk of a rendezvous), whose answer goes there.
 inline constexpr std::uint64_t tag_read_bit = std::uint64_t{1} << 61;
+/// Set in that of an access of the core itself.
+inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
 [[nodiscard]] constexpr bool answers_rendezvous(const packet_header& h) {
   return h.kind == packet_kind::read_response && (h.transaction & tag_read_bit) != 0;
 }
+
+/// Who made a packet, whatever it went through.
+[[nodiscard]] constexpr const node_address& origin_of(const packet_header& h) {
+  return h.staged.set ? h.staged.from : h.source;
+}
+/// Data of messages, puts and reads, which comm.path stages; not control, and not what a core's own accesses
+/// to flags carry.
+[[nodiscard]] bool is_staged_kind(const packet_header& h);
 
 /// Precondition: is_tree(h.destination).
 [[nodiscard]] tree_flow flow_of(const packet_header& h);

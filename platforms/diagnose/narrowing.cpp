@@ -57,8 +57,6 @@ void narrowing::other_ways() {
   if (!t_.in_part()) other_algorithm();
   // Where the result is right (a link is slow, say), it is right by other ways, too, which says nothing.
   if (right(t_.base())) return;
-  if (uses_tags())
-    return t_.answer("staging removes it", "not applicable: tag-matched messages are not staged");
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
   const std::string removed = t_.ask_removed("staging", staged);

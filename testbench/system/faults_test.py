@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every shipped fault: the exit code it leads to, which check sees it, which workaround removes it."""
+import csv
 import json
 import re
 
@@ -226,6 +227,29 @@ class Kinds(harness.Case):
         self.assertIn("table runtime_calls, index 0, value 0x4000ffffffff", done.stderr)
         self.assertIn("sip0.cube1.pe2", done.stderr)
         self.one(*self.config("dispatch_corruption"), *sets("comm.mr_cache_monitor=disabled"))
+
+    def test_all_data_between_sips_is_staged(self):
+        """Eager messages and what a rendezvous reads go another way, and come right; requests and FIN stay on the links."""
+        for size in (1024, 16384):
+            path = self.file("across.json", json.dumps({
+                "groups": {"all": {"ranks": "pe"}},
+                "streams": [{"name": "s", "on": "all", "ops": [{"op": "sendrecv", "shift": 8, "bytes": size}]}]}))
+            def run(*keys):
+                row = self.one(*harness.SMALL, "--workload", path, "--out", "out", *sets(*keys))
+                with open(self.folder / "out" / "links.csv", encoding="utf-8", newline="") as file:
+                    links = list(csv.DictReader(file))
+                return row["time_ns"], sum(int(r["flits"]) for r in links if r["kind"] == "sip")
+            (direct, flits), (staged, left), (defensive, _) = run(), run("comm.path=staged"), run("comm.profile=defensive")
+            self.assertGreater(flits, 16 * size // 64)
+            self.assertLess(left, flits // 4)
+            self.assertGreater(staged, direct)
+            self.assertGreaterEqual(defensive, staged)
+            run("comm.path=staged", "sim.links_as_bytes=true")
+            run("comm.path=staged", "comm.checksum=end_to_end")
+        # A fault of the link meets no data that is staged.
+        fault = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.sip_port_e", "count": 0}])
+        self.run_pod(*harness.SMALL, "--workload", path, *sets(f"faults={fault}"), expect=1)
+        self.one(*harness.SMALL, "--workload", path, *sets(f"faults={fault}", "comm.path=staged"))
 
     def signals_of(self, name):
         """What is said of waits for signals, and deadlock.json's list of them."""
