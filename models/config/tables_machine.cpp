@@ -267,6 +267,9 @@ block_table ccl_table() {
              assumption)
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
              "Radix of group_dissemination: each round signals one less than that many ranks.", assumption)
+      .count(&b::barrier_pollers, "barrier_pollers", "", 1, 64,
+             "Parallelism of centralized_pull: as many cores of a rank at most share its flags to look at.",
+             "assumption: as the default of shmem libraries for NPUs")
       .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,
              "Counter and flags of a new team; counters run modulo 2^32.", assumption)
       .count(&b::barrier_skew_ns, "barrier_skew_ns", "ns", 0, 1'000'000'000,

@@ -43,6 +43,10 @@ class machine {
   /// Of the rank that has fewest: the slowest at what cores share.
   [[nodiscard]] std::uint32_t cores() const { return fewest_; }
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(firsts_.size()); }
+  /// Cores of a rank that share its flags in a pull.
+  [[nodiscard]] std::uint32_t pollers() const {
+    return std::min({static_cast<std::uint32_t>(config_.ccl.barrier_pollers), ranks(), cores()});
+  }
 
   /// A line read from the home region of `at`, request to answer.
   double read(pe_coord from, pe_coord at) {
@@ -114,7 +118,7 @@ double worst_over_ranks(machine& m, const std::function<double(std::uint32_t)>& 
 
 /// Own flag raised, then the reads of the core that has most of them; the first may have to wait.
 double centralized_pull(machine& m) {
-  const std::uint32_t n = m.ranks(), pollers = std::min({8U, n, m.cores()});
+  const std::uint32_t n = m.ranks(), pollers = m.pollers();
   return worst_over_ranks(m, [&](std::uint32_t me) {
     double slowest = 0;
     for (std::uint32_t core = 0; core < pollers; ++core) {

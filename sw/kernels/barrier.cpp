@@ -75,7 +75,8 @@ barrier_runtime::barrier_runtime(abi::hal& hal, const abi::kernel_arguments& a,
             {peers.begin(), peers.begin() + static_cast<std::ptrdiff_t>(extra(a, barrier_cores))},
             static_cast<std::uint32_t>(extra(a, barrier_core)), a.scratch + barrier_counter_word),
       barriers(hal, signals, cores,
-               {static_cast<std::uint32_t>(extra(a, barrier_radix)), signals.errata(),
+               {static_cast<std::uint32_t>(extra(a, barrier_radix)),
+                static_cast<std::uint32_t>(extra(a, barrier_pollers)), signals.errata(),
                 extra(a, barrier_alike) != 0}),
       world{{peers.begin() + static_cast<std::ptrdiff_t>(extra(a, barrier_cores)), peers.end()},
             static_cast<std::uint32_t>(extra(a, barrier_rank)),
@@ -98,6 +99,7 @@ void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi:
   a.extra[barrier_alike] = cores.alike() ? 1 : 0;
   a.extra[barrier_slot] = 0;
   a.extra[barrier_radix] = static_cast<std::int64_t>(c.config.ccl.barrier_radix);
+  a.extra[barrier_pollers] = static_cast<std::int64_t>(c.config.ccl.barrier_pollers);
   a.extra[barrier_poll_cycles] = static_cast<std::int64_t>(c.config.ccl.signal_poll_cycles);
   a.extra[barrier_repeats] = static_cast<std::int64_t>(c.config.ccl.barrier_repeats);
   const double skew = static_cast<double>(c.config.ccl.barrier_skew_ns) * c.config.noc.clock_ghz;

@@ -19,6 +19,7 @@ enum barrier_argument : std::size_t {
   barrier_rank,  ///< rank of this PE within the team
   barrier_slot,  ///< slot of the team
   barrier_radix,
+  barrier_pollers,
   barrier_poll_cycles,
   barrier_repeats,  ///< barriers in one launch
   barrier_skew,     ///< most cycles of work before a barrier

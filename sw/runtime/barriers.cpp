@@ -149,7 +149,7 @@ void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t in
 /// looking. The own flag goes first, so that nobody waits for a rank that waits.
 void rank_barriers::centralized_pull(const team& t, std::uint32_t count) {
   constexpr std::uint32_t own_line = 0;
-  const std::uint32_t pollers = std::min({8U, t.size(), cores_.size()});
+  const std::uint32_t pollers = std::min({options_.pollers, t.size(), cores_.size()});
   if (cores_.me() >= pollers) return;
   if (t.me % pollers == cores_.me()) signal(t, t.me, own_line, count);
   for (std::uint32_t rank = cores_.me(); rank < t.size(); rank += pollers) {

@@ -18,7 +18,8 @@
 namespace diecast::sw {
 
 struct barrier_options {
-  std::uint32_t radix{8};  ///< of group_dissemination, at least 2
+  std::uint32_t radix{8};    ///< of group_dissemination, at least 2
+  std::uint32_t pollers{8};  ///< of centralized_pull
   abi::errata_word errata;
   bool alike{true};  ///< the cores of every rank lie as far from its first as here
 };

@@ -48,6 +48,14 @@ class Barriers(harness.Case):
             self.assertEqual(stats["core_signals_set_per_barrier"], n * 4 * 2 * (2 + between))
             self.assert_remote_is_the_algorithms(row, n, radix=4)
 
+    def test_fewer_cores_of_a_pull_look_at_more_flags_each(self):
+        pull = ("--algorithm", "centralized_pull", "--team", "0:1:12")
+        times = [self.barrier(*pull, *sets(f"ccl.barrier_pollers={k}"))[0]["time_ns"] for k in (1, 2, 4, 8)]
+        self.assertEqual(times, sorted(times, reverse=True))
+        self.assertGreater(times[0], 1.5 * times[2])
+        self.assertEqual(times[2], times[3])  # a rank has four cores
+        self.assertEqual(self.barrier(*pull)[0]["time_ns"], times[3])
+
     def assert_remote_is_the_algorithms(self, row, n, radix):
         """Of ranks that are cubes: what each algorithm does in memories of other cubes."""
         stats, where = row["stats"], f"{row['algorithm']} of {n} ranks"
