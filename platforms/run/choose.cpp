@@ -32,12 +32,14 @@ run_point point_for(const config::machine_config& config, run_point point, const
   return point;
 }
 
+const sw::kernel_entry& kernel_of(const app::registries& tables, const run_point& point) {
+  return *std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
+    return k.collective == point.collective && k.name == point.algorithm;
+  });
+}
+
 comm::group members_of(const machine_model& machine, const app::registries& tables, const run_point& point) {
-  const auto kernel =
-      std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
-        return k.collective == point.collective && k.name == point.algorithm;
-      });
-  return members_for(tables, machine.config, *kernel, point);
+  return members_for(tables, machine.config, kernel_of(tables, point), point);
 }
 
 /// The first rule for the point on the ranks that its algorithm has.
@@ -88,7 +90,7 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
     try {
       const run_point own = point_for(machine.config, point, name, shared);
       const comm::group members = members_of(machine, tables, own);
-      if (sharded_layout(machine.config, own, members.set)) continue;
+      if (sharded_layout(machine.config, own, kernel_of(tables, own), members.set)) continue;
       if (members.set != shared || members.members.size() != ranks) continue;
       const auto expected =
           cost::estimate_of(machine.topology, machine.config, {what, members, point.bytes, root}, name);
