@@ -71,6 +71,7 @@ void fixed_part(Archive& a, Message& m) {
   a(h.ipcq.source.cube.value);
   a(h.ipcq.source.pe.value);
   a(h.ipcq.source_direction);
+  a(h.ipcq.check);
   a(h.checksum);
   a(h.tag.op);
   a(h.tag.app_ctx);
@@ -82,6 +83,7 @@ void fixed_part(Archive& a, Message& m) {
   a(h.tag.source.sip.value);
   a(h.tag.source.cube.value);
   a(h.tag.source.pe.value);
+  a(h.tag.check);
   a(h.staged.set);
   for (auto* node : {&h.staged.from, &h.staged.to}) {
     a(node->sip);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/mem/tcm.hpp"
 
+#include <cstring>
 #include <fmt/format.h>
+#include <span>
 
 #include "models/types/error.hpp"
 
@@ -84,7 +86,19 @@ void tcm::debug_read(std::uint64_t offset, std::span<std::byte> out) { memory_.p
 void tcm::debug_write(std::uint64_t offset, std::span<const std::byte> in) { memory_.write(offset, in); }
 
 unsigned tcm::on_debug(tlm::tlm_generic_payload& a) {
-  return debug_transport(memory_, local_offset(a.get_address(), abi::region::tcm, unit_, name()), a);
+  const std::uint64_t offset = local_offset(a.get_address(), abi::region::tcm, unit_, name());
+  if (offset < memory_.size()) return debug_transport(memory_, offset, a);
+  const auto table = std::as_writable_bytes(std::span{dispatch_});
+  const std::uint64_t at = offset - memory_.size();
+  if (at >= table.size() || a.get_data_length() > table.size() - at) return 0;
+  const auto bytes = table.subspan(at, a.get_data_length());
+  if (a.is_write()) {
+    std::memcpy(bytes.data(), a.get_data_ptr(), bytes.size());
+  } else {
+    std::memcpy(a.get_data_ptr(), bytes.data(), bytes.size());
+  }
+  a.set_response_status(tlm::TLM_OK_RESPONSE);
+  return a.get_data_length();
 }
 
 }  // namespace diecast::hw

@@ -13,6 +13,7 @@
 #include "hw/mem/debug_port.hpp"
 #include "hw/mem/sparse_memory.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "models/abi/dispatch_table.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/timing/servers.hpp"
 #include "models/types/time.hpp"
@@ -40,10 +41,13 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] std::uint64_t busy_bank_cycles() const { return banks_.busy_bank_cycles(); }
   [[nodiscard]] const sparse_memory& memory() const { return memory_; }
+  /// Behind memory(): only the core's calls and debug transport get there.
+  [[nodiscard]] const abi::dispatch_image& dispatch_table() const { return dispatch_; }
 
  private:
   void request(const tcm_request& r, sim_time at) override;
   void read_operand(std::uint64_t offset, std::span<std::byte> out) override;
+  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) const override { return dispatch_.at(index); }
   void debug_read(std::uint64_t offset, std::span<std::byte> out) override;
   void debug_write(std::uint64_t offset, std::span<const std::byte> in) override;
   unsigned on_debug(tlm::tlm_generic_payload& access) override;
@@ -56,6 +60,7 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
   std::uint64_t read_cycles_;
   timing::bank_array banks_;
   sparse_memory memory_;
+  abi::dispatch_image dispatch_{abi::loaded_table()};
   calendar calendar_{*this, [this] { arbitrate(); }};
   debug_port debug_;
   std::vector<tcm_request> posted_;

@@ -42,6 +42,8 @@ class tcm_if : public virtual sc_core::sc_interface {
   /// written where the memory is strict.
   virtual void read_operand(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Debug transport: no time, no arbitration.
+  /// A word of the firmware's dispatch table.
+  [[nodiscard]] virtual std::uint64_t dispatch_word(unsigned index) const = 0;
   virtual void debug_read(std::uint64_t offset, std::span<std::byte> out) = 0;
   virtual void debug_write(std::uint64_t offset, std::span<const std::byte> in) = 0;
 };

@@ -77,6 +77,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
   std::uint64_t errata() const override { return errata_; }
+  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) override { return tcm->dispatch_word(index); }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;

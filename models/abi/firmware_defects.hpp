@@ -8,10 +8,9 @@
 
 namespace diecast::abi::defect {
 
-/// The one-call send-receive picks its staging buffer by the history of earlier sends, and it aliases.
+/// The one-call send-receive stages both halves in one page, picked by the number of earlier sends, and
+/// orders nothing.
 inline constexpr std::uint64_t sendrecv_alias = 1U << 16;
-/// The registration-cache monitor patches an entry of the dispatch table with a bad target.
-inline constexpr std::uint64_t dispatch_corruption = 1U << 17;
 
 inline constexpr unsigned after_shift = 32;
 /// Operations that go right first.

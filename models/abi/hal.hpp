@@ -157,6 +157,10 @@ class hal {
   virtual void load(std::uint64_t tcm_offset, std::span<std::byte> out) = 0;
   virtual void store(std::uint64_t tcm_offset, std::span<const std::byte> in) = 0;
 
+  /// Where an entry of the dispatch table leads (models/abi/dispatch_table.hpp), or what the monitor's stub
+  /// goes on to. An indirect call reads it: its time is part of the call.
+  [[nodiscard]] virtual std::uint64_t dispatch_word(unsigned index) = 0;
+
   /// Runs on the vector unit; returns when the result is in TCM.
   virtual void vector(const vector_command& command) = 0;
 

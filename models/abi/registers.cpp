@@ -72,6 +72,10 @@ constexpr std::array register_table{
         qp(qp_arm), "QP_ARM", access::read_write, 0,
         "One-shot event requests: bit 0 receive, bit 1 send space, bit 2 source read. Writing adds requests, "
         "writing 0 withdraws all. Reads as the requests still pending: the waiters of a pointer dump."},
+    register_description{qp(qp_tx_check), "QP_TX_CHECK", access::read_write, 0,
+                         "32 bits that travel with the next message and are 0 for the one after it."},
+    register_description{qp(qp_rx_check), "QP_RX_CHECK", access::read_only, 0,
+                         "Those of the oldest message."},
 };
 
 }  // namespace

@@ -60,6 +60,8 @@ inline constexpr register_offset qp_tx_doorbell = 0x60;
 inline constexpr register_offset qp_tx_status = 0x68;
 inline constexpr register_offset qp_rx_status = 0x70;
 inline constexpr register_offset qp_arm = 0x78;
+inline constexpr register_offset qp_tx_check = 0x80;
+inline constexpr register_offset qp_rx_check = 0x88;
 
 inline constexpr std::uint64_t qp_control_tx_enable = 1;
 inline constexpr std::uint64_t qp_control_rx_enable = 2;

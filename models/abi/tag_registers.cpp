@@ -51,6 +51,8 @@ constexpr std::array tag_register_table{
                          "Where its bytes go, in this PE's TCM."},
     register_description{tm_read, "TM_READ", access::write_only, 0,
                          "{id[15:0]; bytes[63:32]}. Starts the read."},
+    register_description{tm_check, "TM_CHECK", access::read_write, 0,
+                         "32 bits that travel with messages until it is written again."},
     register_description{
         tm_done, "TM_DONE", access::read_pops, 0,
         "Next completion of a command, message or read {kind[7:0]: 0 none, 1 APPEND, 2 REMOVE, 3 SENT, 4 "
@@ -70,6 +72,8 @@ constexpr std::array tag_register_table{
                          "rndv: physical address of the message at its sender."},
     register_description{tm_arrival_rndv, "TM_ARRIVAL_RNDV", access::read_only, 0,
                          "{rkey[31:0], bytes that came with the header[63:32]}."},
+    register_description{tm_arrival_check, "TM_ARRIVAL_CHECK", access::read_only, 0,
+                         "TM_CHECK of the sender."},
     register_description{tm_arm, "TM_ARM", access::write_only, 0,
                          "Asks for one event in IPCQ_EVENT when (or as soon as) a completion can be popped."},
 };

@@ -35,6 +35,7 @@ inline constexpr register_offset tm_send = 0x488;
 inline constexpr register_offset tm_read_from = 0x490;
 inline constexpr register_offset tm_read_to = 0x498;
 inline constexpr register_offset tm_read = 0x4a0;
+inline constexpr register_offset tm_check = 0x4a8;
 
 inline constexpr register_offset tm_done = 0x4b0;
 inline constexpr register_offset tm_arrival = 0x4b8;
@@ -43,6 +44,7 @@ inline constexpr register_offset tm_arrival_source = 0x4c8;
 inline constexpr register_offset tm_arrival_length = 0x4d0;
 inline constexpr register_offset tm_arrival_va = 0x4d8;
 inline constexpr register_offset tm_arrival_rndv = 0x4e0;
+inline constexpr register_offset tm_arrival_check = 0x4e8;
 inline constexpr register_offset tm_arm = 0x4f0;
 
 /// tm_command: {kind[7:0], index[31:16], seen[47:32]}.

@@ -63,6 +63,7 @@ struct ipcq_fields {
   std::uint32_t message_bytes{};  ///< data: bytes of the whole message
   pe_coord source{};
   std::uint16_t source_direction{};
+  std::uint32_t check{};  ///< data: what the sender's firmware wrote to QP_TX_CHECK
   bool operator==(const ipcq_fields&) const = default;
 };
 
@@ -86,6 +87,7 @@ struct tag_fields {
   std::uint64_t length{};         ///< bytes of the whole message
   std::uint32_t payload_bytes{};  ///< payload bytes that travel with the header
   pe_coord source{};
+  std::uint32_t check{};  ///< what the sender's firmware wrote to TM_CHECK
   bool operator==(const tag_fields&) const = default;
 };
 

@@ -62,7 +62,8 @@ std::uint64_t of_bytes(config::packet_checksum kind, std::span<const std::byte> 
   switch (kind) {
     case config::packet_checksum::none: return 0;
     case config::packet_checksum::xor64: return xor_of(bytes) ^ xor_of(std::as_bytes(words));
-    case config::packet_checksum::crc32c: return crc32c_of(bytes, std::as_bytes(words));
+    case config::packet_checksum::crc32c:
+    case config::packet_checksum::end_to_end: return crc32c_of(bytes, std::as_bytes(words));
   }
   return 0;
 }
@@ -95,7 +96,8 @@ const char* to_string(config::packet_checksum kind) {
   switch (kind) {
     case config::packet_checksum::none: return "none";
     case config::packet_checksum::xor64: return "xor64";
-    case config::packet_checksum::crc32c: return "crc32c";
+    case config::packet_checksum::crc32c:
+    case config::packet_checksum::end_to_end: return "crc32c";
   }
   return "unknown";
 }

@@ -20,12 +20,16 @@
 
 namespace diecast::config {
 
-enum class packet_checksum : std::uint8_t { none, xor64, crc32c };
+/// end_to_end: crc32c, and firmware makes and compares one more over the buffers of its callers.
+enum class packet_checksum : std::uint8_t { none, xor64, crc32c, end_to_end };
 enum class transfer_path : std::uint8_t { direct, staged };
 /// Sets path, checksum and deterministic_reduction together, below every value that is written out.
 enum class comm_profile : std::uint8_t { none, trusted, defensive };
 enum class mr_cache_monitor : std::uint8_t { enabled, disabled };
 enum class sendrecv_form : std::uint8_t { one_call, split };
+/// Where the one-call form keeps what it sends and receives meanwhile: where callers have it, or in pages of
+/// its own.
+enum class sendrecv_buffers : std::uint8_t { callers, pages };
 
 struct comm_block {
   comm_profile profile{comm_profile::none};
@@ -35,7 +39,9 @@ struct comm_block {
   transfer_path path{transfer_path::DIECAST_DEFAULT_PATH};
   double direct_efficiency{1.0};  ///< share of a SIP link's rate for direct transfers
   sendrecv_form sendrecv{sendrecv_form::one_call};
+  sendrecv_buffers staging{sendrecv_buffers::callers};  ///< key sendrecv_staging
   mr_cache_monitor monitor{mr_cache_monitor::enabled};  ///< key mr_cache_monitor
+  std::uint64_t registration_cycles{400};               ///< per message, without the monitor
 };
 
 /// What can be made to go wrong. The table of fault_kinds() says where, by which mechanism, and which keys
@@ -72,7 +78,7 @@ struct fault_setting {
   double probability{1.0};    ///< chance of a hit for each packet or operation that could be one
   double delay_ns{10'000.0};  ///< late_credit, reorder, token_before_data, premature_barrier
   double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
-  std::string variant;        ///< wrong_install: swap | overlap | first_match
+  std::string variant;        ///< key how: of wrong_install and dispatch_corruption
   std::uint64_t seed{1};      ///< seed of the draws: which bit, whether at all
   bool operator==(const fault_setting&) const = default;
 };

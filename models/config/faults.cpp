@@ -167,12 +167,13 @@ std::span<const fault_kind_entry> fault_kinds() {
       fault_kind_entry{
           k::dispatch_corruption,
           "dispatch_corruption",
-          errata,
+          policy,
           a_pe,
           false,
           true,
-          {},
-          "the registration-cache monitor writes a wrong entry into the firmware's dispatch table"},
+          {"how"},
+          "the registration-cache monitor writes a wrong target into the firmware's dispatch table, where no "
+          "routine begins (trap) or where one for a core without work does"},
       fault_kind_entry{k::stale_cache_line,
                        "stale_cache_line",
                        errata,
@@ -274,9 +275,11 @@ std::span<const fault_key> fault_keys() {
       real<&f::probability>("probability", "", 0, 1, "Chance that a packet or operation is hit."),
       real<&f::delay_ns>("delay_ns", "ns", 1, most_ns, "Time by which something is delayed."),
       real<&f::factor>("factor", "", 1, 1e6, "How many times slower; a whole number for slow_pe."),
-      text<&f::variant>("how", "swap|overlap|first_match",
-                        "wrong_install: two directions swapped (default), rings that overlap, or directions "
-                        "paired by first match. `variant` is read as well."),
+      text<&f::variant>(
+          "how", "swap|overlap|first_match|trap|wrong_routine",
+          "wrong_install: two directions swapped (default), rings that overlap, or directions "
+          "paired by first match. dispatch_corruption: entries at which the core traps (default), "
+          "or that lead to its sleep. `variant` is read as well."),
       count<&f::seed>("seed", std::numeric_limits<std::uint64_t>::max(),
                       "Seed of the draws: which bit, and whether the fault acts."),
   };
@@ -311,7 +314,6 @@ std::uint64_t errata_of(const machine_config& config, pe_coord pe) {
       case fault_kind::sendrecv_alias:
         bits |= abi::defect::sendrecv_alias | f.after << abi::defect::after_shift;
         break;
-      case fault_kind::dispatch_corruption: bits |= abi::defect::dispatch_corruption; break;
       case fault_kind::stale_cache_line: bits |= defect_of_barriers(abi::erratum::wait_without_dcci); break;
       case fault_kind::signal_without_flush:
         bits |= defect_of_barriers(abi::erratum::set_without_dcci);

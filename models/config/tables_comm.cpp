@@ -11,10 +11,13 @@ block_table comm_table() {
               "Sets path, checksum and deterministic_reduction together, below values written out: trusted "
               "is direct, none, false; defensive is staged, crc32c, true.",
               assumption)
-      .choice(&b::checksum, "checksum", {"none", "xor64", "crc32c"},
-              "Checksum of every IPCQ packet over payload, sequence number, slot address and offset: made by "
-              "the sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors.",
-              assumption)
+      .choice(
+          &b::checksum, "checksum", {"none", "xor64", "crc32c", "end_to_end"},
+          "Checksum of every IPCQ packet over payload, sequence number, slot address and offset: made by the "
+          "sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors. "
+          "end_to_end is crc32c, and one more per message that firmware makes over the sender's buffer and "
+          "compares over the receiver's: it covers copies within a PE, too.",
+          assumption)
       .real(&b::checksum_gbytes_s, "checksum_gbytes_s", "GB/s", 0.001, 1e6,
             "Rate of the checksum engine at each end; packets pass through it.", assumption)
       .boolean(&b::deterministic_reduction, "deterministic_reduction",
@@ -28,11 +31,22 @@ block_table comm_table() {
               "costs two "
               "calls more. The fault sendrecv_alias is one of the one call.",
               assumption)
-      .choice(&b::monitor, "mr_cache_monitor", {"enabled", "disabled"},
-              "Whether the monitor of the registration cache patches the firmware's dispatch table at "
-              "start-up. The "
-              "fault dispatch_corruption is one of the monitor; else the key changes nothing.",
-              assumption)
+      .choice(
+          &b::staging, "sendrecv_staging", {"none", "pages"},
+          "Whether the one-call form copies what it sends and receives through pages of its own in TCM (a "
+          "slot of ipcq.slot_bytes each way; of tag-matched messages, room in the heap). With "
+          "comm.path=staged host memory takes their place.",
+          assumption)
+      .choice(
+          &b::monitor, "mr_cache_monitor", {"enabled", "disabled"},
+          "Whether registered memory is cached: the cache's monitor then leads the entries of each PE's "
+          "dispatch table over stubs of its own, which the fault dispatch_corruption spoils. Without it the "
+          "memory of every message is registered anew.",
+          assumption)
+      .count(&b::registration_cycles, "registration_cycles", "cycles", 0, 1'000'000,
+             "comm.mr_cache_monitor disabled: firmware's time to register the memory of a message, for every "
+             "send of a queue pair and every tag-matched send and receive.",
+             assumption)
       .table();
 }
 

@@ -53,6 +53,8 @@ std::optional<std::uint64_t> get_field(const queue_pair_state& s, register_offse
       return abi::status_halves{held, oldest}.pack();
     }
     case abi::qp_arm: return s.armed;
+    case abi::qp_tx_check: return s.tx_check;
+    case abi::qp_rx_check: return s.available() == 0 ? 0 : s.slot_checks[s.space.slot(s.my_tail)];
     default: return std::nullopt;
   }
 }
@@ -71,6 +73,7 @@ bool settable(register_offset field) {
     case abi::qp_peer_ipcq:
     case abi::qp_peer_coord:
     case abi::qp_tx_source:
+    case abi::qp_tx_check:
     case abi::qp_arm: return true;
     default: return false;
   }
@@ -206,12 +209,14 @@ void ipcq_core::set_field(std::uint16_t qp, register_offset field, std::uint64_t
       s.n_slots = static_cast<std::uint32_t>(within(self_, reg, value, max_slots));
       s.space = s.n_slots == 0 ? sequence_space{} : sequence_space{s.n_slots};
       s.slot_message_bytes.assign(s.n_slots, 0);
+      s.slot_checks.assign(s.n_slots, 0);
       break;
     case abi::qp_slot_bytes: s.slot_bytes = word(self_, reg, value); break;
     case abi::qp_peer_rx_base: s.peer_rx_base = value; break;
     case abi::qp_peer_ipcq: s.peer_ipcq = value; break;
     case abi::qp_peer_coord: s.peer = abi::unpack_peer(within(self_, reg, value, 0xffff'ffff'ffff)); break;
     case abi::qp_tx_source: s.tx_source = value; return;
+    case abi::qp_tx_check: s.tx_check = word(self_, reg, value); return;
     case abi::qp_arm:
       s.armed = within(self_, reg, value, all_arms);
       s.source_read_target = s.sends;
@@ -269,7 +274,10 @@ ipcq_core::effects ipcq_core::ring_doorbell(std::uint16_t qp, std::uint64_t byte
     return {};
   }
   send_request out{
-      qp, s.tx_source, s.peer_ipcq, {s.tx_slot(), s.my_head, static_cast<std::uint32_t>(bytes), self_, qp}};
+      qp,
+      s.tx_source,
+      s.peer_ipcq,
+      {s.tx_slot(), s.my_head, static_cast<std::uint32_t>(bytes), self_, qp, std::exchange(s.tx_check, 0)}};
   s.my_head = s.space.next(s.my_head);
   ++s.sends;
   return {out, std::nullopt};
@@ -344,6 +352,7 @@ std::uint16_t ipcq_core::token_arrived(const abi::ipcq_fields& token) {
     advance = ahead <= s.n_slots - s.available() ? ahead : 0;
   }
   s.slot_message_bytes[s.space.slot(token.sequence)] = token.message_bytes;
+  s.slot_checks[s.space.slot(token.sequence)] = token.check;
   s.last_token = token.sequence;
   s.peer_head_cache = s.space.advance(s.peer_head_cache, advance);
   check_arms(*qp);

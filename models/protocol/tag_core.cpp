@@ -22,7 +22,7 @@ constexpr std::uint64_t firmware_read = std::uint64_t{1} << 32;
 
 tag_message message_of(const abi::tag_fields& f) {
   return {static_cast<tag_op>(f.op), f.app_ctx, f.tag, f.payload_bytes, f.va, f.id, f.length,
-          abi::pack_peer(f.source)};
+          abi::pack_peer(f.source),  f.check};
 }
 
 }  // namespace
@@ -48,6 +48,7 @@ std::uint64_t* tag_core::stored(abi::register_offset reg) {
     case abi::tm_send_length: return &send_length_;
     case abi::tm_read_from: return &read_from_;
     case abi::tm_read_to: return &read_to_;
+    case abi::tm_check: return &check_;
     default: return nullptr;
   }
 }
@@ -90,6 +91,7 @@ std::uint64_t tag_core::debug_read(abi::register_offset reg) const {
     case abi::tm_arrival_source: return last_.source;
     case abi::tm_arrival_length: return last_.length;
     case abi::tm_arrival_va: return last_.va;
+    case abi::tm_arrival_check: return last_.check;
     case abi::tm_arrival_rndv: return std::uint64_t{last_.payload_bytes} << 32 | last_.rkey;
     default: break;
   }
@@ -123,10 +125,11 @@ tag_effects tag_core::send(std::uint64_t word) const {
     throw std::out_of_range(fmt::format("TM_SEND: op {}; expected 0 to 3", w.op));
   }
   tag_effects effects;
-  effects.send = tag_send_request{send_to_,
-                                  {static_cast<abi::tag_message_op>(w.op), w.app_ctx, w.id, tag_,
-                                   send_source_, send_length_, w.payload, self_},
-                                  send_source_};
+  effects.send =
+      tag_send_request{send_to_,
+                       {static_cast<abi::tag_message_op>(w.op), w.app_ctx, w.id, tag_, send_source_,
+                        send_length_, w.payload, self_, static_cast<std::uint32_t>(check_)},
+                       send_source_};
   return effects;
 }
 

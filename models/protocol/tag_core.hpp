@@ -111,7 +111,7 @@ class tag_core {
   tag_unit unit_;
   std::uint64_t ring_base_{}, slot_bytes_{}, slots_{}, peer_credits_{}, heap_base_{}, heap_bytes_{};
   std::uint64_t tag_{}, mask_{}, buffer_{}, room_{};
-  std::uint64_t send_to_{}, send_source_{}, send_length_{}, read_from_{}, read_to_{};
+  std::uint64_t send_to_{}, send_source_{}, send_length_{}, read_from_{}, read_to_{}, check_{};
   bool armed_{};
   tag_message last_;  ///< popped last from the arrivals
   std::deque<abi::tm_done_word> done_;

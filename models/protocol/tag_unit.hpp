@@ -41,6 +41,7 @@ struct tag_message {
   std::uint32_t rkey{};           ///< rndv: the sender's name for the transfer, returned in fin
   std::uint64_t length{};         ///< bytes of the whole message; eager: payload_bytes
   std::uint64_t source{};         ///< abi::pack_peer of the PE that sent it
+  std::uint32_t check{};          ///< the sender's TM_CHECK
   auto operator<=>(const tag_message&) const = default;
 };
 

@@ -233,6 +233,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
     p.progress = o.progress;
     p.jitter_runs = o.jitter_runs;
     p.jitter_ns = o.jitter_ns.value_or(config.ccl.jitter_ns);
+    p.inspect = o.inspect;
     p.record = o.double_run || !o.record.empty() || !o.verify.empty();
   }
   return points;

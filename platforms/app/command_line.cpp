@@ -19,7 +19,7 @@ namespace {
 namespace po = boost::program_options;
 
 /// Flags that some binaries have and others lack.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 44> flags_of_binaries{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 45> flags_of_binaries{
     {{"pattern", "diecast-hbm"},
      {"read-fraction", "diecast-hbm"},
      {"requests", "diecast-hbm"},
@@ -56,6 +56,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 44> flags_of
      {"diagnose", "diecast-pod"},
      {"ccl-trace", "diecast-pod"},
      {"explain", "diecast-pod"},
+     {"inspect", "diecast-pod"},
      {"estimate", "diecast-pod"},
      {"processes", "diecast-pod"},
      {"partition", "diecast-pod"},

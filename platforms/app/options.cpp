@@ -85,6 +85,8 @@ po::options_description correctness_options() {
       "find the fault of a machine by experiments; writes into --out, by default the folder diagnosis")(
       "hide-faults",
       "do not report which faults of the config acted; --diagnose sets it for its experiments")(
+      "inspect", argument("dispatch"),
+      "say where the entries of each PE's dispatch table were loaded to lead, and lead at the end")(
       "ccl-trace", "print each send, receive and credit on stderr; also with DIECAST_CCL_TRACE=1");
   return d;
 }
@@ -158,6 +160,8 @@ void read_run(flag_reader& r, options& o) {
   o.double_run = r.flag("double-run");
   o.diagnose = r.flag("diagnose");
   o.hide_faults = r.flag("hide-faults");
+  r.with("inspect",
+         [&](const string& f, const string& v) { o.inspect = !one_of(f, v, {"dispatch"}).empty(); });
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");
@@ -173,7 +177,7 @@ void read_run(flag_reader& r, options& o) {
   }
   o.estimate = r.flag("estimate");
   for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
-                            "dump-install", "out", "vcd", "timeline", "isolate", "explain"}) {
+                            "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"}) {
     if (o.estimate && r.flag(other))
       r.add({"--estimate", fmt::format("nothing is run that --{} could apply to", other), "",
              "one of the two flags"});
@@ -202,7 +206,7 @@ void read_processes(flag_reader& r, options& o) {
   }
   if (o.parallel.processes == 1) return;
   for (const char* name : {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate",
-                           "jitter", "explain", "diagnose"}) {
+                           "jitter", "explain", "diagnose", "inspect"}) {
     if (r.flag(name))
       r.add(
           {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});

@@ -40,6 +40,7 @@ struct options : common_options {
   std::vector<std::string> run_flags;      ///< "--bytes" and the like: those that were given of what to run
   platforms::process_options parallel;     ///< --processes, --partition and --launcher
   bool double_run{};
+  bool inspect{};  ///< the dispatch tables
   bool diagnose{};
   bool explain{};
   bool estimate{};

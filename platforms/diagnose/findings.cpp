@@ -330,6 +330,12 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
   if (text_of(o.deadlock, "text").find(pe + " polls") != std::string::npos) {
     return found.push_back(make("infinite_poll", pe, fmt::format("{} polls ({})", pe, where_it_is)));
   }
+  if (state == "asleep" && step.starts_with("sleep, entered as ")) {
+    finding f = make("dispatch_corruption", pe,
+                     fmt::format("{} runs a routine that nobody called ({})", pe, where_it_is));
+    f.workaround = "comm.mr_cache_monitor=disabled";
+    return found.push_back(std::move(f));
+  }
   // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.
   if (state == "asleep") {
     return found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, where_it_is)));

@@ -74,6 +74,11 @@ fault_setting read_fault(const std::string& path, const json_node& node, const p
   if (member(*members, "where") == nullptr) {
     report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));
   }
+  const bool of_install = fault.variant != "trap" && fault.variant != "wrong_routine";
+  if (!fault.variant.empty() && of_install != (fault.kind == config::fault_kind::wrong_install)) {
+    report(path + ".how", fmt::format("does not apply to a fault of kind {}", kind->name),
+           '"' + fault.variant + '"', of_install ? "trap or wrong_routine" : "swap, overlap or first_match");
+  }
   if (fault.kind == config::fault_kind::slow_pe && std::floor(fault.factor) != fault.factor) {
     report(path + ".factor", "a core's clock is divided by a whole number", fmt::format("{}", fault.factor),
            "a whole number");

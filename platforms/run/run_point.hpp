@@ -40,6 +40,7 @@ struct run_point {
   std::string vcd;                      ///< waveform file; empty for none
   std::string flight_file;              ///< where a signal has the flight recorder written
   bool tell_faults{true};               ///< say which faults were met
+  bool inspect{};                       ///< say where dispatch tables lead
   bool record{};                        ///< keep what every rank did in every step
   std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path

@@ -16,6 +16,7 @@
 #include "platforms/run/bandwidth.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/errata.hpp"
+#include "sw/host/registration.hpp"
 
 namespace diecast::platforms {
 
@@ -44,6 +45,7 @@ void session::host_program(abi::host_hal& host) {
   install_ns_ = std::max(install_ns_, host.now().ns());
   sw::load_images(host, run_.kernel, *run_.launch, arguments_);
   if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_);
+  sw::register_memory(host, run_.machine.config, run_.members.members);
   sw::set_errata(host, run_.machine.config, run_.members.members,
                  run_.barrier ? run_.barrier->errata : abi::errata_word{});
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;

@@ -18,6 +18,7 @@
 #include "platforms/run/fault_rows.hpp"
 #include "platforms/run/health.hpp"
 #include "platforms/run/how_far.hpp"
+#include "platforms/run/inspect.hpp"
 #include "platforms/run/jitter.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
@@ -224,6 +225,9 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   report_totals(run, totals, *hosts, watching.hops(), o);
   rate_against_bound(run, o);
   watching.barriers().report(*hosts, pod, o);
+  if (run.point.inspect) {
+    for (std::string& line : dispatch_lines(run, pod)) o.notes.push_back(std::move(line));
+  }
   o.health = health_rows(run, pod, own.group);
   o.faults = fault_rows(run, pod, own.group);
   if (own.group == nullptr) watching.report(end, pod, o);

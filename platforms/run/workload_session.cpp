@@ -10,6 +10,7 @@
 #include "platforms/run/shards.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/errata.hpp"
+#include "sw/host/registration.hpp"
 
 namespace diecast::platforms {
 
@@ -33,6 +34,7 @@ std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time s
 void workload_session::host_program(abi::host_hal& host) {
   hosts_[host.self()] = &host;
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
+  sw::register_memory(host, run_.machine.config, run_.members.members);
   sw::set_errata(host, run_.machine.config, run_.members.members,
                  *abi::parse_errata(run_.machine.config.ccl.errata));
   install_ns_ = std::max(install_ns_, host.now().ns());

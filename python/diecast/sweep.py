@@ -28,7 +28,8 @@ PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.
 JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "jitter", "data",
-             "no-data", "team", "diagnose", "hide-faults", "double-run", "record", "verify", "workload", "isolate", "explain", "estimate",
+             "no-data", "team", "diagnose", "hide-faults", "inspect", "double-run", "record", "verify", "workload", "isolate",
+             "explain", "estimate",
              "processes", "partition", "launcher")
 PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # exit codes of points, the worst first
 MOST_POINTS = 1 << 20

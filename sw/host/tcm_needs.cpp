@@ -61,7 +61,8 @@ std::uint64_t wide_part(const kernel_entry& kernel, const argument_context& laun
 }
 
 std::uint64_t scratch_room(const kernel_entry& kernel, const argument_context& launch) {
-  return aligned(kernel_scratch(kernel, launch)) + aligned(staging_bytes(launch.config));
+  return aligned(kernel_scratch(kernel, launch)) + aligned(staging_bytes(launch.config)) +
+         page_bytes(launch.config);
 }
 
 std::uint64_t input_part(const kernel_entry& kernel, const argument_context& launch, std::uint32_t rank) {

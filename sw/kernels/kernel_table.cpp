@@ -85,6 +85,8 @@ comm::tree_arithmetic tree_arithmetic_of(const kernel_entry& kernel, const argum
 }
 
 void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode) {
+  const bool barrier = kernel.collective == comm::to_string(comm::collective::barrier);
+  pe.enter(barrier ? abi::entry_point::barrier : abi::entry_point::collective);
   if (!accumulates_wide(kernel, mode, pe.args().type)) return kernel.run(pe);
   pe.widen();
   kernel.run(pe);

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
 #include "models/analysis/stale_lines.hpp"
 #include "models/protocol/data_cache.hpp"
@@ -79,6 +80,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
   [[nodiscard]] std::uint64_t errata() const override { return errata_; }
+  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) override { return abi::loaded_table().at(index); }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;

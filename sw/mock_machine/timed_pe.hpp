@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 
+#include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/protocol/copy_port.hpp"
@@ -70,6 +71,7 @@ class timed_pe final : public abi::hal {
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
   [[nodiscard]] std::uint64_t errata() const override { return 0; }
+  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) override { return abi::loaded_table().at(index); }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;

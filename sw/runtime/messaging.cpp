@@ -42,7 +42,7 @@ protocol::offload_policy policy_of(const config::tag_match_block& b, std::uint64
 
 messaging::messaging(pe_runtime& runtime)
     : runtime_(runtime),
-      driver_(runtime.hal()),
+      driver_(runtime.hal(), runtime.options().end_to_end),
       installed_(driver_.read_installation()),
       block_(runtime.options().tag_match),
       shadow_(policy_of(block_, installed_.entries), installed_.unexpected),
@@ -83,7 +83,14 @@ messaging::operation& messaging::find(message_request r) {
 
 message_request messaging::isend(const communicator& c, std::uint32_t to, std::uint32_t tag,
                                  const message_buffer& from, send_mode mode) {
+  return post_send(c, to, tag, from, mode, check_of(from));
+}
+
+message_request messaging::post_send(const communicator& c, std::uint32_t to, std::uint32_t tag,
+                                     const message_buffer& from, send_mode mode, std::uint32_t check) {
+  runtime_.enter(abi::entry_point::message);
   runtime_.charge_call();
+  runtime_.charge_registration();
   const pe_coord self = runtime_.hal().self();
   check_rank(self, c, to);
   operation o;
@@ -95,6 +102,7 @@ message_request messaging::isend(const communicator& c, std::uint32_t to, std::u
   o.group = c.id;
   o.tag = tag_of(c, rank_in(c, self), tag);
   o.status = {to, tag, from.bytes};
+  o.check = check;
   o.name = fmt::format("send to rank {} of communicator {}, tag {}", to, c.id, tag);
   const std::uint32_t id = add(std::move(o));
   note(id, abi::operation_phase::posted);
@@ -119,7 +127,9 @@ protocol::tag_pattern messaging::pattern(const communicator& c, std::uint32_t fr
 
 message_request messaging::irecv(const communicator& c, std::uint32_t from, std::uint64_t tag,
                                  const message_buffer& to) {
+  runtime_.enter(abi::entry_point::message);
   runtime_.charge_call();
+  runtime_.charge_registration();
   operation o;
   o.what = kind::receive;
   o.buffer = to;
@@ -153,6 +163,7 @@ message_status messaging::conclude(message_request r, on_truncation how) {
   const message_status status = o.status;
   const std::string name = o.name;
   const std::uint64_t room = o.buffer.bytes;
+  compare_check(o);
   operations_.erase(r.id);
   if (status.truncated && how == on_truncation::trap) {
     throw firmware_trap(runtime_.hal().self(),
@@ -196,15 +207,6 @@ std::optional<message_status> messaging::test(message_request r, on_truncation h
   if (!find(r).done) progress();
   if (!find(r).done) return std::nullopt;
   return conclude(r, how);
-}
-
-message_status messaging::sendrecv(const communicator& c, std::uint32_t to, std::uint32_t send_tag,
-                                   const message_buffer& source, std::uint32_t from, std::uint64_t tag,
-                                   const message_buffer& destination) {
-  const message_request receive = irecv(c, from, tag, destination);
-  const message_request send = isend(c, to, send_tag, source);
-  (void)wait(send);
-  return wait(receive);
 }
 
 void messaging::cancel(message_request r) {

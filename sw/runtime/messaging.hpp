@@ -5,6 +5,7 @@
 // list element.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -109,10 +110,13 @@ class messaging {
   /// The status, once the operation is complete.
   [[nodiscard]] std::optional<message_status> test(message_request r,
                                                    on_truncation how = on_truncation::trap);
-  /// Both at once; returns the receive's status.
+  /// Both at once; returns the receive's status. Through pages of the heap where the firmware has them for
+  /// its one-call send-receive (comm.sendrecv_staging) and the heap has room.
   message_status sendrecv(const communicator& c, std::uint32_t to, std::uint32_t send_tag,
                           const message_buffer& source, std::uint32_t from, std::uint64_t tag,
-                          const message_buffer& destination);
+                          const message_buffer& destination, send_mode mode = send_mode::standard);
+  /// Whether sendrecv has pages of its own.
+  [[nodiscard]] bool has_pages() const;
   /// Asks for a receive back. Its wait says whether it was cancelled or had been matched.
   void cancel(message_request r);
 
@@ -144,6 +148,7 @@ class messaging {
     bool done{};
     message_status status;
     message_buffer buffer;
+    std::uint32_t check{};                    ///< of the buffer, of who sends; 0: none
     std::string name;                         ///< for reports
     pe_coord peer;                            ///< of a receive, once a message has matched
     bool peer_known{};                        ///< a receive may take any
@@ -172,16 +177,29 @@ class messaging {
   };
 
   // messaging.cpp
+  [[nodiscard]] message_request post_send(const communicator& c, std::uint32_t to, std::uint32_t tag,
+                                          const message_buffer& from, send_mode mode, std::uint32_t check);
   void charge_search(std::uint32_t elements);
   [[nodiscard]] operation& find(message_request r);
   [[nodiscard]] protocol::tag_pattern pattern(const communicator& c, std::uint32_t from,
                                               std::uint64_t tag) const;
   [[nodiscard]] message_status status_of(const protocol::tag_message& m, std::uint64_t arrival) const;
   message_status conclude(message_request r, on_truncation how);
+  void compare_check(const operation& o);
+  [[nodiscard]] std::uint32_t check_of(const message_buffer& b);
   [[nodiscard]] std::uint32_t add(operation o);
   void reuse_room();
   using awaited_notes = std::function<std::vector<abi::operation_note>()>;
   class open_wait;
+
+  // messaging_pages.cpp
+  /// Pages of one sendrecv: for what goes out and what comes in.
+  struct page_pair {
+    std::uint64_t out{}, in{};
+    bool alias{};  ///< one page for both, and nothing orders what is done with it
+  };
+  [[nodiscard]] std::optional<page_pair> take_pages(std::uint64_t bytes);
+  [[nodiscard]] std::optional<std::uint64_t> kept_page(std::uint64_t bytes);
 
   // messaging_reports.cpp
   /// Shows what it waits for as the PE's step, and again when the core idles and `detail` or the heap's state
@@ -235,6 +253,8 @@ class messaging {
   tcm_heap heap_;
   std::uint32_t next_id_{};
   std::map<std::uint32_t, operation> operations_;
+  /// Pages that the defect sendrecv_alias keeps, and their bytes.
+  std::array<std::pair<std::uint64_t, std::uint64_t>, 2> kept_pages_{};
   std::uint32_t next_message_{};
   std::map<std::uint32_t, stored> messages_;
   std::uint64_t arrivals_{};

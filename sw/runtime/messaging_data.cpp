@@ -17,6 +17,7 @@ void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
   messages_.erase(message);
   operation& o = operations_.at(receive);
   o.status = status_of(m.header, m.arrival);
+  o.check = m.header.check;
   o.status.truncated = m.header.length > o.buffer.bytes;
   matched(receive, abi::unpack_peer(m.header.source));
   o.rkey = static_cast<std::uint16_t>(m.header.rkey);

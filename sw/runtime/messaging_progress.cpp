@@ -94,6 +94,7 @@ void messaging::on_arrival(const abi::tm_arrival_word& word) {
       const std::uint64_t arrival = at_once ? ++arrivals_ : consumed_arrival_.at(word.index);
       const auto d = shadow_.arrived(c, 0);
       operations_.at(d.receive).status = status_of(c.message, arrival);
+      operations_.at(d.receive).check = c.message.check;
       return land_in_place(c.message, d.receive);
     }
     case tag_completion::kind::unexpected: {
@@ -190,6 +191,7 @@ bool messaging::start_send(operation& o, std::uint32_t id) {
   if ((software || strided) && !stage(o, software)) return false;
   o.staging_until_fin = !eager && !software;
   const std::uint16_t name = send_id_for(id);
+  if (runtime_.options().end_to_end) driver_.check(o.check);
   const abi::address source = runtime_.options().tcm_base + o.staging.value_or(b.offset);
   o.awaits_fin = !eager;
   if (eager) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/runtime/options.hpp"
 
+#include <algorithm>
+
 #include "models/abi/address.hpp"
 #include "models/config/start_delays.hpp"
 
@@ -20,7 +22,12 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.tag_match = c.tag_match;
   o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
   o.split_sendrecv = c.comm.sendrecv == config::sendrecv_form::split;
-  o.cache_monitor = c.comm.monitor == config::mr_cache_monitor::enabled;
+  if (c.comm.monitor == config::mr_cache_monitor::disabled)
+    o.registration_cycles = c.comm.registration_cycles;
+  o.sendrecv_pages = c.comm.staging == config::sendrecv_buffers::pages;
+  o.through_host = c.comm.path == config::transfer_path::staged;
+  o.staging_bytes = staging_bytes(c);
+  o.end_to_end = c.comm.checksum == config::packet_checksum::end_to_end;
   return o;
 }
 
@@ -37,6 +44,14 @@ std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count, n
 
 std::uint64_t staging_bytes(const config::machine_config& c) {
   return c.ipcq.rings == config::buffer_kind::tcm ? 0 : c.ipcq.slot_bytes;
+}
+
+std::uint64_t page_bytes(const config::machine_config& c) {
+  const bool defective = std::any_of(c.faults.begin(), c.faults.end(), [](const config::fault_setting& f) {
+    return f.kind == config::fault_kind::sendrecv_alias;
+  });
+  const bool pages = defective || c.comm.staging == config::sendrecv_buffers::pages;
+  return pages ? 2 * abi::aligned(c.ipcq.slot_bytes) : 0;
 }
 
 }  // namespace diecast::sw

@@ -22,9 +22,13 @@ struct runtime_options {
   std::uint64_t task_stack_bytes{65536};
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
   config::accumulation accumulate{config::accumulation::elem};
-  std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
-  bool split_sendrecv{};       ///< comm.sendrecv: exchange as isend, irecv and waitall
-  bool cache_monitor{true};    ///< comm.mr_cache_monitor
+  std::uint64_t slot_bytes{};           ///< ipcq.slot_bytes, of the outboxes of f32_acc
+  bool split_sendrecv{};                ///< comm.sendrecv: exchange as isend, irecv and waitall
+  std::uint64_t registration_cycles{};  ///< comm.registration_cycles, without the monitor; else 0
+  bool sendrecv_pages{};                ///< comm.sendrecv_staging, where the one-call form has use for it
+  bool through_host{};                  ///< comm.path is staged: the one-call form needs no pages
+  std::uint64_t staging_bytes{};        ///< of a kernel's scratch, its end
+  bool end_to_end{};                    ///< comm.checksum: of buffers, too
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
@@ -40,6 +44,8 @@ struct runtime_options {
 /// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
 /// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
 [[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
+/// In front of that: two slots, out and in, where some PE's one-call send-receive goes through pages.
+[[nodiscard]] std::uint64_t page_bytes(const config::machine_config& c);
 
 /// f16 and bf16 are summed in f32 in this mode.
 [[nodiscard]] bool widens(config::accumulation mode, numeric::dtype type);

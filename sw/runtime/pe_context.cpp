@@ -45,6 +45,7 @@ queue_state& pe_context::impl::rx(comm::direction dir) {
 
 const abi::kernel_arguments& pe_context::args() const { return impl_->args; }
 abi::hal& pe_context::hal() { return impl_->hal; }
+void pe_context::enter(abi::entry_point e) { impl_->runtime.enter(e); }
 std::uint32_t pe_context::slot_bytes(comm::direction dir) { return impl_->queue(dir).slot_bytes; }
 std::uint32_t pe_context::n_slots(comm::direction dir) { return impl_->queue(dir).n_slots; }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
@@ -72,6 +73,8 @@ class pe_context {
 
   [[nodiscard]] const abi::kernel_arguments& args() const;
   [[nodiscard]] abi::hal& hal();
+  /// See pe_runtime.
+  void enter(abi::entry_point e);
   [[nodiscard]] std::uint32_t slot_bytes(comm::direction dir);  ///< read once per direction, cached
   [[nodiscard]] std::uint32_t n_slots(comm::direction dir);
 

@@ -25,7 +25,8 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
       // Both ends of a swap in place keep what they sent, or they would end with other sums.
-      impl_->put(out, impl_->exchange_source(send_offset + sending.done), sending.piece(), same_region);
+      impl_->charge();
+      impl_->put_exchanged(out, send_offset + sending.done, sending.piece(), same_region);
       sending.done += sending.piece();
       moved = true;
     }

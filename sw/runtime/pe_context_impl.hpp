@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "sw/runtime/dispatch_table.hpp"
 #include "sw/runtime/kernel_tail.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
@@ -45,8 +44,7 @@ struct pe_context::impl {
         tasks(shared.tasks()),
         driver(shared.driver()),
         map(std::move(queue_pairs)),
-        errata(hal.errata()),
-        calls(hal, errata, options.cache_monitor) {}
+        errata(hal.errata()) {}
   impl(std::unique_ptr<pe_runtime> own, const abi::kernel_arguments& arguments) : impl(*own, arguments, {}) {
     own_runtime = std::move(own);
   }
@@ -69,7 +67,17 @@ struct pe_context::impl {
 
   // pe_context_slots.cpp: what is not charged is part of a larger runtime call
   [[nodiscard]] slot_cut cut(const queue_state& q, std::uint64_t bytes) const;
-  std::uint64_t exchange_source(std::uint64_t offset);
+  /// A piece of an exchange: from where it lies, or through a page.
+  void put_exchanged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
+  [[nodiscard]] bool uses_pages() const;
+  /// A page for what goes out (0) or comes in (1). With the defect sendrecv_alias both halves get the same
+  /// one.
+  [[nodiscard]] std::uint64_t page(unsigned half) const;
+  void fetch_through_page(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  /// Of bytes about to be sent; 0 without comm.checksum = end_to_end.
+  [[nodiscard]] std::uint32_t check_of(std::uint64_t offset, std::uint64_t bytes);
+  /// Of bytes that the oldest message has brought.
+  void compare_check(const queue_state& q, std::uint64_t offset, std::uint64_t bytes);
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void put_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void check_length(const queue_state& q, std::uint32_t bytes);
@@ -131,9 +139,7 @@ struct pe_context::impl {
   const kernel_tail* before{};  ///< of kernels that follow each other: of the one before, if there is one
   kernel_tail* tail{};          ///< and of this one; else null
   std::uint64_t errata;         ///< known defects of this firmware, models/abi/firmware_defects.hpp
-  dispatch_table calls;
-  std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
-  std::uint64_t last_source{};
+  bool pages_alias{};           ///< the last one-call send was one that the defect sendrecv_alias met
   bool staging_busy{};
   abi::kernel_arguments narrow_args;  ///< as they were before widen()
   std::optional<numeric::dtype> wire_type;

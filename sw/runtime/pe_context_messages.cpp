@@ -42,10 +42,10 @@ queue_state& pe_context::impl::receiver(comm::direction dir) {
 }
 
 std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
-  calls.call(entry_point::receive);
   driver.wait_message(q);
   const std::uint32_t bytes = driver.message_bytes(q);
   fetch(q.rx_slot(), offset, bytes);
+  compare_check(q, offset, bytes);
   driver.release(q);
   return bytes;
 }
@@ -83,10 +83,10 @@ void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32
 
 ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   impl_->charge();
-  impl_->calls.call(entry_point::send);
+  impl_->runtime.charge_registration();
   queue_state& q = impl_->tx(dir);
   impl_->driver.wait_space(q);
-  return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
+  return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes, impl_->check_of(tcm_offset, bytes))};
 }
 
 std::uint32_t pe_context::wait(const ticket& t) {

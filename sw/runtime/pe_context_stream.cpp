@@ -17,7 +17,7 @@ void pe_context::lane::pass(const stage& s) {
 }
 
 bool pe_context::impl::may_hold(const pe_context::lane& l) {
-  if (!l.overlaps || l.recv.size() != 1 || wire() != args.type) return false;
+  if (!l.overlaps || l.recv.size() != 1 || wire() != args.type || options.end_to_end) return false;
   const auto copies = [](const stage& s) { return s.how == arrival::copy && s.after.stage < 0; };
   return std::all_of(l.received.begin(), l.received.end(), copies) &&
          is_local(driver.rx(queue_pair(l.recv[0])).rx_base);
@@ -25,7 +25,6 @@ bool pe_context::impl::may_hold(const pe_context::lane& l) {
 
 std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queue_state& q,
                                                           std::uint64_t offset, std::uint32_t bytes) {
-  calls.call(entry_point::receive);
   const abi::address slot = held.next_slot(q);
   const abi::address to = options.address_of(offset);
   // The vector unit has no way to other memories.
@@ -39,7 +38,6 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queu
 
 void pe_context::impl::copy_beside(held_slots& held, std::uint64_t destination, std::uint64_t source,
                                    std::uint64_t bytes) {
-  calls.call(entry_point::copy);
   charge();
   driver.wait_sources_in(destination, bytes);
   held.copy(options.address_of(source), options.address_of(destination), bytes);
@@ -84,9 +82,7 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
   const bool leaves = is_last && tail != nullptr && std::all_of(running.begin(), running.end(), comes_to_tcm);
   if (leaves) begin_tail(running);
   run_lanes({driver, tasks,
-             [this](queue_state& q, const send_cursor& at) {
-               put_uncharged(q, exchange_source(at.at()), at.piece());
-             },
+             [this](queue_state& q, const send_cursor& at) { put_exchanged(q, at.at(), at.piece()); },
              [this, &pe](queue_state& q, const stage_cursor& at) {
                charge();
                const bool completes = at.range().how == arrival::complete;
@@ -95,7 +91,7 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
              },
              [this] { charge(); }, held,
              [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
-               put_uncharged(q, exchange_source(slot - options.tcm_base), bytes);
+               put_exchanged(q, slot - options.tcm_base, bytes);
              },
              [this](const queue_state& q, const stage_cursor& at) { check_length(q, at.piece()); },
              [this, &held](queue_state& q, const stage_cursor& at) {

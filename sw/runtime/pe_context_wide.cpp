@@ -10,7 +10,7 @@ void pe_context::impl::put_rounded(queue_state& q, std::uint64_t offset, std::ui
   driver.wait_sources_in(box, on_wire(bytes));
   hal.vector({abi::vector_op::copy, wire(), box, offset, offset, count, 1, args.type});
   if (keep) hal.vector({abi::vector_op::copy, args.type, offset, box, box, count, 1, wire()});
-  driver.ring_doorbell(q, box, on_wire(bytes));
+  driver.ring_doorbell(q, box, on_wire(bytes), check_of(box, on_wire(bytes)));
 }
 
 void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, std::uint32_t bytes,
@@ -18,6 +18,7 @@ void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, st
   const auto from = [&](std::uint64_t source) {
     const abi::vector_op op = how == arrival::copy ? abi::vector_op::copy : abi::vector_op_of(args.op);
     driver.wait_sources_in(offset, bytes);
+    compare_check(q, source, on_wire(bytes));
     hal.vector({op, args.type, offset, how == arrival::copy ? source : offset, source, bytes / element(), 1,
                 wire()});
   };

@@ -14,7 +14,6 @@ bool pe_context::impl::is_local(abi::address at) const {
 }
 
 void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
-  calls.call(entry_point::copy);
   driver.wait_sources_in(destination, bytes);
   const std::uint64_t count = bytes / element();
   if (count > 0) hal.vector({abi::vector_op::copy, args.type, destination, source, source, count});
@@ -26,7 +25,6 @@ void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t sour
 }
 
 void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
-  calls.call(entry_point::reduce);
   driver.wait_sources_in(destination, bytes);
   if (bytes == 0) return;
   hal.vector({abi::vector_op_of(args.op), args.type, destination, destination, source, bytes / element()});
@@ -58,7 +56,10 @@ void pe_context::impl::in_staging(const queue_state& q, std::uint32_t message_by
 
 void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t destination,
                                         std::uint32_t bytes) {
-  in_staging(q, bytes, [&](std::uint64_t staging) { vector_reduce(destination, staging, bytes); });
+  in_staging(q, bytes, [&](std::uint64_t staging) {
+    compare_check(q, staging, bytes);
+    vector_reduce(destination, staging, bytes);
+  });
 }
 
 // --- calls of kernels -----------------------------------------------------------------------------

@@ -2,8 +2,12 @@
 #include "sw/runtime/pe_runtime.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
+
+#include "models/abi/step_text.hpp"
+#include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {
 
@@ -21,6 +25,27 @@ void pe_runtime::begin() {
   if (options_.start_delay == sim_time{}) return;
   hal_.mark_step({"start delay"});
   sleep_until(hal_.now() + options_.start_delay);
+}
+
+void pe_runtime::enter(abi::entry_point e) {
+  const auto index = static_cast<unsigned>(e);
+  const std::uint64_t entry = hal_.dispatch_word(index);
+  const std::uint64_t target =
+      entry == abi::stub_of(e) ? hal_.dispatch_word(abi::entry_points + index) : entry;
+  if (target == abi::routine_of(e)) return;
+  hal_.count(abi::firmware_count::corrupted_calls, 1);
+  if (target != abi::sleep_routine) {
+    throw firmware_trap(
+        hal_.self(), fmt::format("call through a bad entry: table runtime_calls, index {} ({}), value {:#x}; "
+                                 "expected {:#x} or the monitor's stub at {:#x}",
+                                 index, abi::to_string(e), target, abi::routine_of(e), abi::stub_of(e)));
+  }
+  const std::string step = fmt::format("sleep, entered as {}", abi::to_string(e));
+  hal_.mark_step({step, abi::no_step_index});
+  for (;;) {  // as a core does that has nothing to do
+    hal_.wait_for_event();
+    driver_.drain();
+  }
 }
 
 void pe_runtime::before_idle(std::function<void()> tell) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <typeindex>
 
+#include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
 #include "sw/runtime/options.hpp"
 #include "sw/runtime/queue_driver.hpp"
@@ -29,9 +30,21 @@ class pe_runtime {
   [[nodiscard]] task_scheduler& tasks() { return tasks_; }
   [[nodiscard]] queue_driver& driver() { return driver_; }
 
+  /// Enters a kernel through the dispatch table. Throws firmware_trap when its entry leads nowhere; never
+  /// returns when it leads to another routine.
+  void enter(abi::entry_point e);
+
   /// What a call of the runtime costs (runtime_options::call_cycles).
   void charge_call() {
     if (options_.call_cycles > 0) hal_.compute(options_.call_cycles);
+  }
+
+  /// One-call send-receives of this PE so far: the history by which a defective one picks its pages.
+  [[nodiscard]] std::uint64_t& one_call_sends() { return one_call_sends_; }
+
+  /// What it costs to register the memory of a message anew: comm.mr_cache_monitor = disabled.
+  void charge_registration() {
+    if (options_.registration_cycles > 0) hal_.compute(options_.registration_cycles);
   }
 
   /// First thing of a launch: a straggler waits for its start delay.
@@ -69,6 +82,7 @@ class pe_runtime {
   runtime_options options_;
   task_scheduler tasks_;
   queue_driver driver_;
+  std::uint64_t one_call_sends_{};
   std::function<void()> before_idle_;
   std::map<std::type_index, std::shared_ptr<void>> services_;
 };

@@ -103,7 +103,9 @@ void queue_driver::wait_space(queue_state& q) {
   }
 }
 
-std::uint32_t queue_driver::ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes) {
+std::uint32_t queue_driver::ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes,
+                                          std::uint32_t check) {
+  if (check != 0) write(q, abi::qp_tx_check, check);
   write(q, abi::qp_tx_source, options_.address_of(place));
   write(q, abi::qp_tx_doorbell, bytes);
   --q.free;

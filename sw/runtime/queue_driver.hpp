@@ -69,7 +69,9 @@ class queue_driver {
   [[nodiscard]] bool has_space(queue_state& q);
   void wait_space(queue_state& q);
   /// Precondition: a free slot. Returns the number of the send, for wait_source.
-  std::uint32_t ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes);
+  /// `check` travels with the message, unless it is 0.
+  std::uint32_t ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes,
+                              std::uint32_t check = 0);
   void wait_source(queue_state& q, std::uint32_t sequence);
   /// Reads how many sources have been read.
   void look_at_sources(queue_state& q) { refresh_tx(q); }
@@ -83,6 +85,10 @@ class queue_driver {
   void look_for_messages(queue_state& q) { refresh_rx(q); }
   /// Bytes of the oldest message. Precondition: has_message.
   std::uint32_t message_bytes(queue_state& q);
+  /// What its sender gave as `check`.
+  std::uint32_t message_check(const queue_state& q) {
+    return static_cast<std::uint32_t>(read(q, abi::qp_rx_check));
+  }
   void release(queue_state& q);
 
   // --- waiting for one of several ---

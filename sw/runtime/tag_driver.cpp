@@ -62,6 +62,7 @@ protocol::tag_message tag_driver::last_message(const abi::tm_arrival_word& word)
   const auto kind = static_cast<tag_completion::kind>(word.kind - 1);
   const bool waits = kind == tag_completion::kind::unexpected || kind == tag_completion::kind::no_tag;
   m.payload_bytes = static_cast<std::uint32_t>(m.length);
+  if (checks_) m.check = static_cast<std::uint32_t>(hal_.read_register(abi::tm_arrival_check));
   if (m.op != tag_op::rndv && m.app_ctx == 0) return m;
   const std::uint64_t rndv = hal_.read_register(abi::tm_arrival_rndv);
   m.rkey = static_cast<std::uint32_t>(rndv);

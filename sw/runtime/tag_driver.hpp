@@ -13,7 +13,8 @@ namespace diecast::sw {
 
 class tag_driver {
  public:
-  explicit tag_driver(abi::hal& hal) : hal_(hal) {}
+  /// `checks`: messages carry them.
+  tag_driver(abi::hal& hal, bool checks) : hal_(hal), checks_(checks) {}
 
   /// What the host has installed, and what the unit has.
   struct installation {
@@ -24,6 +25,8 @@ class tag_driver {
 
   void command(const protocol::tag_command& c);
   void release(std::uint16_t slot) { hal_.write_register(abi::tm_release, slot); }
+  /// Travels with every message from here on.
+  void check(std::uint32_t value) { hal_.write_register(abi::tm_check, value); }
   /// Bytes beyond `payload` of `length` stay at `source`, for the receiver to read.
   void send(pe_coord to, abi::tag_message_op op, std::uint8_t app_ctx, std::uint16_t id, std::uint64_t tag,
             abi::address source, std::uint64_t length, std::uint32_t payload);
@@ -41,6 +44,7 @@ class tag_driver {
 
  private:
   abi::hal& hal_;
+  bool checks_;
 };
 
 }  // namespace diecast::sw

@@ -312,6 +312,7 @@ barrier_runtime& barrier_run::runtime_on(const op_context& pe) const {
 }
 
 void barrier_run::run(const op_context& pe) const {
+  pe.runtime.enter(abi::entry_point::barrier);
   barrier_runtime& b = runtime_on(pe);
   if (own_.empty()) return repeat(pe, b, b.world);
   run_own_team(pe, b);

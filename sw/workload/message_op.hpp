@@ -109,6 +109,7 @@ class message_op final : public planned_op {
   void post_sends(const op_context& pe) const;
   void post_receives(const op_context& pe) const;
   void finish_requests(const op_context& pe, bool block) const;
+  void send_and_receive(const op_context& pe) const;
   void cancel_requests(const op_context& pe) const;
   void record(pe_coord pe, std::uint64_t iteration, std::uint64_t place, const message_status& s) const;
   [[nodiscard]] std::optional<std::uint64_t> check_received(const op_host& h, pe_coord pe);

@@ -83,6 +83,17 @@ void message_op::finish_requests(const op_context& pe, bool block) const {
   }
 }
 
+/// One after the other: each call has the firmware's pages to itself.
+void message_op::send_and_receive(const op_context& pe) const {
+  const std::uint32_t to = peer_.of(pe.rank, members_.members.size(), false), from = source_of(pe.rank);
+  for (std::uint64_t i = 0; i < times_; ++i) {
+    record(pe.hal().self(), pe.iteration, i,
+           messaging_of(pe.runtime)
+               .sendrecv(world_, to, static_cast<std::uint32_t>(tag_), {send_area() + i * slot(), bytes_},
+                         from, receive_tag(), {receive_area() + i * slot(), bytes_}, mode_));
+  }
+}
+
 void message_op::cancel_requests(const op_context& pe) const {
   for (const auto& e : requests_of(pe.runtime).open) {
     if (concerns(e.op) && e.iteration == pe.iteration) messaging_of(pe.runtime).cancel(e.request);
@@ -107,6 +118,7 @@ void message_op::run(const op_context& pe) const {
       }
       return;
     case kind::sendrecv:
+      if (m.has_pages()) return send_and_receive(pe);
       post_receives(pe);
       post_sends(pe);
       return finish_requests(pe, true);

@@ -11,7 +11,7 @@ FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
 
 # Configs whose name is not the class: what hides the fault, or what the class is.
-CLASS = {"bit_flip_ucie": "bit_flip", "bit_flip_chance": "bit_flip", "lost_credit_one": "lost_credit",
+CLASS = {"dispatch_wrong_routine": "dispatch_corruption", "bit_flip_ucie": "bit_flip", "bit_flip_chance": "bit_flip", "lost_credit_one": "lost_credit",
          "wrong_install_first_match": "wrong_install", "wrong_install_overlap": "wrong_install",
          "premature_barrier_link": "premature_barrier"}
 HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "slow_pe"}
@@ -608,7 +608,7 @@ def add_class(name):
 for config in ("bit_flip", "bit_flip_chance", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
                "late_credit", "link_down", "link_degraded", "token_before_data", "slow_pe", "dead_pe",
                "wrong_install", "wrong_install_first_match", "wrong_install_overlap", "sendrecv_alias",
-               "dispatch_corruption", "tag_list_race",
+               "dispatch_corruption", "dispatch_wrong_routine", "tag_list_race",
                "stale_cache_line", "signal_without_flush", "infinite_poll", "premature_barrier", "premature_barrier_link"):
     add_class(config)
 

@@ -217,16 +217,87 @@ class Kinds(harness.Case):
         self.one(*self.config("tag_list_race"), *sets("tag_match.entries=0"))
         self.one("--config", FAULTS / "tag_list_race.json")
 
+    def alias_jobs(self):
+        """A ring of queue pairs, and tag-matched calls by eager messages and by rendezvous: job, and the same after others."""
+        def calls(size, before):
+            ops = [{"op": "sendrecv", "shift": 1, "bytes": n} for n in (before, before, size)]
+            path = self.file(f"calls_{size}_{before}.json", json.dumps({
+                "groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": ops}]}))
+            return ["--workload", path]
+        yield ["--collective", "send_recv", "--algorithm", "direct", "--bytes", "16KiB"], None
+        for size in (1024, 16384):
+            yield calls(size, size), calls(size, size // 2)
+
     def test_kind_sendrecv_alias(self):
         self.run_pod(*self.config("sendrecv_alias"), expect=1)
-        self.run_pod(*self.config("sendrecv_alias"), *sets("comm.checksum=crc32c"), expect=1)
-        self.one(*self.config("sendrecv_alias"), *sets("comm.sendrecv=split"))
+        fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip0.cube_1_0.pe2", "after": 2}])
+        def run(job, *keys, expect=0):
+            return self.run_pod(*harness.SMALL, *job, *sets(f"faults={fault}", *keys), expect=expect)
+        for job, after_others in self.alias_jobs():
+            run(job, expect=1)
+            run(job, "comm.checksum=crc32c", expect=1)  # packets carry what the DMA has found
+            jobs = [job, job, *([after_others] if after_others else [])]
+            found = [re.search(r"end-to-end checksum mismatch: crc32c (0x\w+) over the (\d+) bytes of a .*; (0x\w+) over",
+                               run(j, "comm.checksum=end_to_end", expect=4).stderr).groups() for j in jobs]
+            self.assertEqual(found[0], found[1])
+            if after_others:  # other bytes, from the same ones, by what earlier sends have left
+                self.assertEqual(found[0][1:], found[2][1:])
+                self.assertNotEqual(found[0][0], found[2][0])
+            for cure in ("comm.sendrecv=split", "comm.path=staged"):
+                run(job, cure)
+                run(job, cure, "comm.checksum=end_to_end")
+
+    def test_pages_of_send_receive_cost_copies(self):
+        for job, _ in self.alias_jobs():
+            plain = self.one(*harness.SMALL, *job)["time_ns"]
+            paged = self.one(*harness.SMALL, *job, *sets("comm.sendrecv_staging=pages"))["time_ns"]
+            self.assertGreater(paged, plain)
+            for same in ("comm.sendrecv=split", "comm.path=staged"):  # which have no pages
+                times = {self.one(*harness.SMALL, *job, *sets(same, f"comm.sendrecv_staging={how}"))["time_ns"]
+                         for how in ("none", "pages")}
+                self.assertEqual(len(times), 1)
+            checked = self.one(*harness.SMALL, *job, *sets("comm.checksum=end_to_end", "comm.sendrecv_staging=pages"))
+            self.assertGreater(checked["time_ns"], paged)
+
+    def jobs_of_the_dispatch_table(self):
+        """By index of the entry each is entered by."""
+        messages = self.file("messages.json", json.dumps({
+            "groups": {"all": {"ranks": "pe"}},
+            "streams": [{"name": "s", "on": "all", "ops": [{"op": "sendrecv", "shift": 1, "bytes": 64}]}]}))
+        return [["--algorithm", "ring_1d", "--bytes", "4KiB"], ["--collective", "barrier"], ["--workload", messages]]
 
     def test_kind_dispatch_corruption(self):
-        done = self.run_pod(*self.config("dispatch_corruption"), expect=4)
-        self.assertIn("table runtime_calls, index 0, value 0x4000ffffffff", done.stderr)
-        self.assertIn("sip0.cube1.pe2", done.stderr)
-        self.one(*self.config("dispatch_corruption"), *sets("comm.mr_cache_monitor=disabled"))
+        for index, job in enumerate(self.jobs_of_the_dispatch_table()):
+            for how, code in (("trap", 4), ("wrong_routine", 3)):
+                fault = json.dumps([{"kind": "dispatch_corruption", "how": how, "where": "pod.sip0.cube_1_0.pe2"}])
+                small = [*harness.SMALL, *job, *sets(f"faults={fault}")]
+                done = self.run_pod(*small, expect=code)
+                if how == "trap":
+                    entry = 0x4000 + 0x200 * index
+                    self.assertRegex(done.stderr, rf"sip0.cube1.pe2: .*table runtime_calls, index {index} .*value {entry:#x}ffffffff")
+                self.one(*small, *sets("comm.mr_cache_monitor=disabled"))
+
+    def test_kind_dispatch_wrong_routine(self):
+        def tables(*more, expect):
+            run = self.result(*self.config("dispatch_wrong_routine"), "--inspect", "dispatch", *more, expect=expect)["runs"][0]
+            return [note for note in run["notes"] if "dispatch table" in note]
+        spoiled = [t for t in tables(expect=3) if "pe2:" in t]
+        self.assertEqual(len(spoiled), 3)
+        self.assertIn("index 1 (barrier) was loaded as 0x4200, is 0x4600: sleep", spoiled[1])
+        sound = [t for t in tables(expect=3) if "and 14 more PEs" in t]
+        self.assertIn("index 1 (barrier) was loaded as 0x4200, is 0x8040: barrier, over the monitor's stub", sound[1])
+        unpatched = tables(*sets("comm.mr_cache_monitor=disabled"), expect=0)
+        self.assertIn("index 1 (barrier) was loaded as 0x4200, is 0x4200: barrier", unpatched[1])
+
+    def test_memory_is_registered_for_each_message_without_the_monitor(self):
+        collective, barrier, messages = self.jobs_of_the_dispatch_table()
+        def time(job, *keys):
+            return self.one(*harness.SMALL, *job, *sets(*keys))["time_ns"]
+        for job in (collective, messages):
+            free = time(job, "comm.mr_cache_monitor=disabled", "comm.registration_cycles=0")
+            self.assertEqual(free, time(job))
+            self.assertGreater(time(job, "comm.mr_cache_monitor=disabled"), free + 300)
+        self.assertEqual(time(barrier), time(barrier, "comm.mr_cache_monitor=disabled"))
 
     def test_all_data_between_sips_is_staged(self):
         """Eager messages and what a rendezvous reads go another way, and come right; requests and FIN stay on the links."""

@@ -12,6 +12,7 @@
 #include "hw/base/calendar.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/pe_interfaces.hpp"
+#include "models/abi/dispatch_table.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
@@ -78,6 +79,9 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
     posted_.push_back(r);
   }
   void read_operand(std::uint64_t, std::span<std::byte>) override {}
+  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) const override {
+    return abi::loaded_table().at(index);
+  }
   void debug_read(std::uint64_t, std::span<std::byte>) override {}
   void debug_write(std::uint64_t, std::span<const std::byte>) override {}
   [[nodiscard]] std::vector<served> of(hw::tcm_port port) const {

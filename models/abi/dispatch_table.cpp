@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/abi/dispatch_table.hpp"
+
+namespace diecast::abi {
+namespace {
+
+std::string routine_text(std::uint64_t at) {
+  for (unsigned i = 0; i < entry_points; ++i) {
+    if (at == routine_of(static_cast<entry_point>(i))) return to_string(static_cast<entry_point>(i));
+  }
+  return at == sleep_routine ? "sleep" : "no routine";
+}
+
+}  // namespace
+
+const char* to_string(entry_point e) {
+  switch (e) {
+    case entry_point::collective: return "collective";
+    case entry_point::barrier: return "barrier";
+    case entry_point::message: return "message";
+  }
+  return "unknown";
+}
+
+std::string target_text(const dispatch_image& table, entry_point e) {
+  const auto i = static_cast<unsigned>(e);
+  const std::uint64_t at = table.at(i);
+  if (at != stub_of(e)) return routine_text(at);
+  return routine_text(table.at(entry_points + i)) + ", over the monitor's stub";
+}
+
+}  // namespace diecast::abi
