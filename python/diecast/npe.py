@@ -1,45 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NoC traces of Tenstorrent chips (tt-npe, doc/noc_trace_format.md) as transactions of diecast-noc."""
+"""NoC traces of Tenstorrent chips (tt-npe, tt_npe/doc/noc_trace_format.md) as transactions of diecast-noc."""
 import json
 
 from diecast.inputs import BadInput, json_of
 
 NETWORKS = {"NOC_0": 0, "NOC_1": 1}
-READ, START, END = "READ", "READ_BARRIER_START", "READ_BARRIER_END"
+READS = ("READ", "READ_WITH_STATE", "READ_WITH_STATE_AND_TRID", "READ_DRAM_SHARDED_WITH_STATE")
+WRITES = ("WRITE", "WRITE_WITH_TRID", "WRITE_INLINE", "WRITE_WITH_STATE", "WRITE_WITH_TRID_WITH_STATE")
+MOVES = {**dict.fromkeys(READS, "read"), **dict.fromkeys(WRITES, "write"), "SEMAPHORE_INC": "atomic"}
+STATES = ("READ_SET_STATE", "READ_DRAM_SHARDED_SET_STATE", "WRITE_SET_STATE", "WRITE_WITH_TRID_SET_STATE")
+STARTS = ("READ_BARRIER_START", "WRITE_BARRIER_START")
+ENDS = ("READ_BARRIER_END", "WRITE_BARRIER_END")
+BARRIERS = ("FULL_BARRIER", "ATOMIC_BARRIER")  # whose end is not recorded
+LOCAL = ("READ_SET_TRID", "WRITE_FLUSH", "SEMAPHORE_WAIT", "SEMAPHORE_SET")  # send nothing
+KNOWN = (*MOVES, *STATES, *STARTS, *ENDS, *BARRIERS, *LOCAL)
+
+
+def whole(where, event, name, least=0):
+    """A number of an event."""
+    value = event.get(name)
+    if type(value) is not int or value < least:  # noqa: E721: true is no number
+        raise BadInput(f"{where}: {name} is {json.dumps(value)} (expected a whole number from {least} on)")
+    return value
 
 
 def streams(path):
-    """(column, row, network) -> [(operation, target, bytes, cycle, recorded end)], cycles from the first read on."""
+    """(column, row, network) -> [(operation, target, bytes, cycle, recorded end)], cycles from the first transfer on."""
     events = json_of(path)
     if not isinstance(events, list):
         raise BadInput(f"{path}: is no array of events")
-    found = {}
+    found, devices = {}, set()
     for number, event in enumerate(events):
+        where = f"{path}: event {number}"
+        if not isinstance(event, dict):
+            raise BadInput(f"{where}: is no object")
         if event.get("type") is None:  # zones of the profiler
             continue
-        if event["type"] not in (READ, START, END) or event.get("noc") not in NETWORKS:
-            raise BadInput(f"{path}: event {number}: {event.get('type')} on {event.get('noc')} "
-                           f"(expected {READ}, {START} or {END} on NOC_0 or NOC_1)")
-        found.setdefault((event["sx"], event["sy"], NETWORKS[event["noc"]]), []).append(event)
-    reads = [e["timestamp"] for list_ in found.values() for e in list_ if e["type"] == READ]
-    if not reads:
-        raise BadInput(f"{path}: holds no {READ}")
-    return {key: operations(path, sorted(list_, key=lambda e: e["timestamp"]), min(reads)) for key, list_ in found.items()}
+        if event["type"] not in KNOWN:
+            raise BadInput(f"{where}: {json.dumps(event['type'])} is not modelled (expected {', '.join(KNOWN)})")
+        if event.get("noc") not in NETWORKS and event["type"] not in LOCAL:
+            raise BadInput(f"{where}: noc is {json.dumps(event.get('noc'))} (expected NOC_0 or NOC_1)")
+        devices.add(event.get("src_device_id"))
+        if len(devices) > 1:
+            raise BadInput(f"{where}: is of another src_device_id than those before (expected the events of one device)")
+        whole(where, event, "timestamp")
+        if event["type"] not in LOCAL:
+            found.setdefault((whole(where, event, "sx"), whole(where, event, "sy"), NETWORKS[event["noc"]]), []).append((where, event))
+    moved = [e["timestamp"] for of in found.values() for _, e in of if e["type"] in MOVES]
+    if not moved:
+        raise BadInput(f"{path}: transfers nothing (expected an event of {', '.join(MOVES)})")
+    return {key: operations(sorted(of, key=lambda e: e[1]["timestamp"]), min(moved)) for key, of in found.items()}
 
 
-def operations(path, events, first):
-    """Of one core and network. What precedes the first read of the trace counts as issued with it."""
-    made = []
-    for event in events:
-        cycle = max(0, event["timestamp"] - first)
-        if event["type"] == READ:
-            made.append(("read", (event["dx"], event["dy"]), event["num_bytes"], cycle, None))
-        elif event["type"] == START:
+def operations(events, first):
+    """Of one core and network. What precedes the first transfer of the trace counts as issued with it. A transfer with state
+    may leave its target and size to the event before that has set them."""
+    made, state, begun = [], {}, {}
+    for where, event in events:
+        cycle, kind, proc = max(0, event["timestamp"] - first), event["type"], event.get("proc")
+        if kind in STATES or kind in MOVES:
+            if "mcast_start_x" in event:
+                raise BadInput(f"{where}: {kind} goes to several tiles, and multicasts are not modelled (expected dx and dy)")
+            state = {**state, **event} if "WITH_STATE" in kind or kind in STATES else event
+        if kind in MOVES:
+            size = None if MOVES[kind] == "atomic" else whole(where, state, "num_bytes", 1)
+            made.append((MOVES[kind], (whole(where, state, "dx"), whole(where, state, "dy")), size, cycle, None))
+        elif kind in ENDS:
+            # Events of some traces do not name their processor.
+            open_ = begun.pop(proc if proc in begun else next(iter(begun), None), None)
+            if open_ is None:
+                raise BadInput(f"{where}: a {kind} without its {kind[:-3]}START")
+            made[open_] = (*made[open_][:4], cycle)
+        elif kind not in STATES:
+            if kind in STARTS:
+                begun[proc] = len(made)
             made.append(("barrier", None, None, cycle, None))
-        else:
-            if not made or made[-1][0] != "barrier":
-                raise BadInput(f"{path}: a {END} at {event['timestamp']} without its {START}")
-            made[-1] = (*made[-1][:4], cycle)
     return made
 
 
@@ -49,8 +84,10 @@ def lines(found):
     for (column, row, network), made in found.items():
         for operation, target, size, cycle, end in made:
             line = {"core": [column, row], "network": network, "op": operation}
-            if operation == "read":
-                line.update(target=list(target), bytes=size)
+            if target is not None:
+                line["target"] = list(target)
+            if size is not None:
+                line["bytes"] = size
             line["at"] = cycle
             if end is not None:
                 line["until"] = end

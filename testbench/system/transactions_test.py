@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""diecast-noc --traffic transactions:FILE from outside: times of single operations, order, replay, bad input."""
+"""diecast-noc --traffic transactions:FILE from outside: times of single operations, order, replay, bad input; traces of tt-npe
+as such files."""
 import json
 
 import harness
+from workbench_test import ScriptCase
 
 WORMHOLE = ("--config", harness.CONFIGS / "wormhole_noc.json")
 # A line and what stderr must contain.
@@ -18,6 +20,21 @@ REFUSED = [
     ("{\"core\": [1, 0], \"op\": \"barrier\", \"att\": 0}", ["unknown key", "att"]),
     ("{", ["t.jsonl:1"]),
     ("", ["holds no transaction"]),
+]
+# A change of event 3 of Traces.EVENTS, and what stderr must contain.
+BAD_TRACES = [
+    ({"type": "WRITE_MULTICAST"}, ["event 3", '"WRITE_MULTICAST" is not modelled', "expected READ,"]),
+    ({"type": "READ_BARRIER_WITH_TRID"}, ["not modelled"]),
+    ({"type": "WRITE", "mcast_start_x": 1}, ["event 3", "multicasts are not modelled"]),
+    ({"type": 7}, ["event 3: 7 is not modelled"]),
+    ({"noc": "NOC_2"}, ['noc is "NOC_2"', "NOC_0 or NOC_1"]),
+    ({"num_bytes": None}, ["num_bytes is null", "from 1 on"]),
+    ({"num_bytes": 1.5}, ["num_bytes is 1.5"]),
+    ({"dx": -1}, ["dx is -1", "from 0 on"]),
+    ({"sx": True}, ["sx is true"]),
+    ({"timestamp": "9"}, ['timestamp is "9"']),
+    ({"src_device_id": 1}, ["another src_device_id"]),
+    ({"type": "READ_BARRIER_END"}, ["a READ_BARRIER_END without its READ_BARRIER_START"]),
 ]
 
 
@@ -90,6 +107,50 @@ class Transactions(harness.Case):
             done = self.run_pod(*WORMHOLE, "--traffic", f"transactions:{file}", expect=2)
             for word in words:
                 self.assertIn(word, done.stderr, text)
+
+
+class Traces(ScriptCase):
+    """scripts/npe2transactions."""
+    EVENTS = [{"proc": "BRISC", "zone": "BRISC-KERNEL", "sx": 1, "sy": 1, "timestamp": 90},
+              {"proc": "BRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "dx": 3, "dy": 4, "num_bytes": 64, "type": "WRITE_SET_STATE", "timestamp": 95},
+              {"proc": "BRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "type": "WRITE_WITH_STATE", "timestamp": 100},
+              {"proc": "NCRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "dx": 2, "dy": 2, "num_bytes": 32, "type": "READ", "timestamp": 110},
+              {"proc": "BRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "type": "WRITE_BARRIER_START", "timestamp": 120},
+              {"proc": "NCRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "type": "READ_BARRIER_START", "timestamp": 121},
+              {"proc": "BRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "type": "WRITE_BARRIER_END", "timestamp": 300},
+              {"proc": "", "noc": "NOC_1", "sx": 1, "sy": 1, "type": "READ_BARRIER_END", "timestamp": 310},
+              {"proc": "BRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "dx": 2, "dy": 2, "type": "SEMAPHORE_INC", "timestamp": 320},
+              {"proc": "BRISC", "sx": 1, "sy": 1, "type": "SEMAPHORE_WAIT", "timestamp": 321},
+              {"proc": "BRISC", "noc": "NOC_1", "sx": 1, "sy": 1, "type": "ATOMIC_BARRIER", "timestamp": 330}]
+    MADE = [("write", [3, 4], 64, 0, None), ("read", [2, 2], 32, 10, None), ("barrier", None, None, 20, 200),
+            ("barrier", None, None, 21, 210), ("atomic", [2, 2], None, 220, None), ("barrier", None, None, 230, None)]
+
+    def command(self, *arguments):
+        return [harness.binary("noc"), *map(str, arguments)]
+
+    def convert(self, trace, expect=0):
+        file = self.file("trace.json", trace if isinstance(trace, str) else json.dumps(trace))
+        return self.script("npe2transactions", file, "--out", "t.jsonl", expect=expect)
+
+    def test_operations_of_a_trace_and_their_replay(self):
+        self.convert(self.EVENTS)
+        lines = [json.loads(line) for line in (self.folder / "t.jsonl").read_text().splitlines()]
+        self.assertEqual([tuple(line.get(k) for k in ("op", "target", "bytes", "at", "until")) for line in lines], self.MADE)
+        self.assertEqual({(*line["core"], line["network"]) for line in lines}, {(1, 1, 1)})
+        for chip in ("wormhole", "blackhole"):
+            config = self.file("noc.json", json.dumps({"noc": {"preset": chip}}))
+            done = self.run_pod("--config", config, "--traffic", f"transactions:{self.folder / 't.jsonl'}", "--format", "json")
+            self.assertEqual(len(json.loads(done.stdout)["runs"][0]["barriers"]), 3)
+
+    def test_what_is_not_modelled_or_no_trace_is_refused_in_a_sentence(self):
+        traces = [([*self.EVENTS[:3], {**self.EVENTS[3], **change}, *self.EVENTS[4:]], words) for change, words in BAD_TRACES]
+        for trace, words in [*traces, ("{}", ["no array"]), ("[1]", ["event 0: is no object"]), ("[", ["trace.json"]),
+                             ([], ["transfers nothing"])]:
+            done = self.convert(trace, expect=2)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr)
 
 
 if __name__ == "__main__":
