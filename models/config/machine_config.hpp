@@ -308,7 +308,7 @@ struct ccl_block {
   auto_count chunks{};                          ///< chunks of pipelined algorithms
   accumulation accumulate{accumulation::elem};  ///< key accumulation
   std::uint64_t barrier_radix{8};               ///< radix of group_dissemination
-  std::uint64_t barrier_pollers{8};             ///< of centralized_pull: cores of a rank that poll flags
+  std::uint64_t barrier_pollers{8};             ///< cores of a rank that poll flags in centralized_pull
   std::uint64_t barrier_start{0};               ///< counter of a new team
   std::uint64_t barrier_skew_ns{0};             ///< PEs enter up to so much later, at random
   std::uint64_t barrier_repeats{1};             ///< barriers in one launch

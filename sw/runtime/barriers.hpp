@@ -18,8 +18,8 @@
 namespace diecast::sw {
 
 struct barrier_options {
-  std::uint32_t radix{8};    ///< of group_dissemination, at least 2
-  std::uint32_t pollers{8};  ///< of centralized_pull
+  std::uint32_t radix{8};    ///< radix of group_dissemination, at least 2
+  std::uint32_t pollers{8};  ///< cores that poll in centralized_pull
   abi::errata_word errata;
   bool alike{true};  ///< the cores of every rank lie as far from its first as here
 };
@@ -80,7 +80,7 @@ class rank_barriers {
   core_group& cores_;
   barrier_options options_;
   std::map<std::uint32_t, comm::barrier_algorithm>
-      last_;  ///< of each team slot; none before its first barrier
+      last_;  ///< last algorithm by team slot; none before its first barrier
   std::map<std::uint32_t, std::vector<pe_coord>> members_;  ///< cores of the team in each slot
   std::map<std::uint32_t, abi::operation_note> present_;    ///< by slot: the barrier this PE is in
 };

@@ -30,11 +30,11 @@ struct chunk_plan {
   std::uint64_t copy_bytes{};    ///< longest copy of the DMA
   std::uint64_t buffers{};       ///< chunks that TCM holds at a time; 0: the kernel works on HBM
   std::uint64_t buffer{};        ///< TCM offset of the first
-  std::uint64_t buffer_bytes{};  ///< of each
+  std::uint64_t buffer_bytes{};  ///< bytes of each buffer
   std::uint64_t chunk_output{};  ///< where the output of a chunk begins in its buffer; the input is first
   /// Elements of the whole vector before the first of the tensor: a tensor may be one block alone.
   std::uint64_t input_origin{}, output_origin{};
-  chunk_arguments full, last;  ///< of all chunks but the last, and of that one
+  chunk_arguments full, last;  ///< arguments of all chunks but the last, and of the last
 };
 
 }  // namespace diecast::sw

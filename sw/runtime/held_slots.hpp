@@ -59,7 +59,7 @@ class held_slots {
   struct line {
     queue_state* queue{};
     std::deque<slot> slots;  ///< oldest first
-    std::uint32_t copied{};  ///< of these, from the oldest on
+    std::uint32_t copied{};  ///< slots copied, from the oldest on
   };
 
   [[nodiscard]] bool has_copied(const slot& s) const { return !s.copy || driver_.has_copied(*s.copy); }
@@ -68,9 +68,9 @@ class held_slots {
 
   queue_driver& driver_;
   task_scheduler& tasks_;
-  std::map<comm::direction, line> lines_;   ///< of queue pairs with slots held
+  std::map<comm::direction, line> lines_;   ///< queue pairs with slots held
   std::deque<std::uint32_t> copies_;        ///< not known to be done, in order
-  std::optional<std::uint32_t> last_copy_;  ///< of copy()
+  std::optional<std::uint32_t> last_copy_;  ///< last copy that copy() has begun
 };
 
 }  // namespace diecast::sw

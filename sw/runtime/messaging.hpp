@@ -55,7 +55,7 @@ struct message_buffer {
 struct message_status {
   std::uint32_t source{};  ///< rank of the sender; of a send, of the receiver
   std::uint32_t tag{};
-  std::uint64_t bytes{};  ///< of the message
+  std::uint64_t bytes{};  ///< bytes of the message
   bool cancelled{};
   bool truncated{};  ///< it was longer than the buffer, which is filled
   /// Count of this PE's messages at their arrival; tells in which order they came. 0 for sends.
@@ -148,13 +148,13 @@ class messaging {
     bool done{};
     message_status status;
     message_buffer buffer;
-    std::uint32_t check{};                    ///< of the buffer, of who sends; 0: none
+    std::uint32_t check{};                    ///< checksum of the sender's buffer; 0: none
     std::string name;                         ///< for reports
-    pe_coord peer;                            ///< of a receive, once a message has matched
+    pe_coord peer;                            ///< sender of a receive, once a message has matched
     bool peer_known{};                        ///< a receive may take any
     std::uint16_t group{};                    ///< communicator
     bool matched{};                           ///< a receive has its message: status tells of it
-    std::optional<std::uint32_t> wanted_tag;  ///< of a receive; none: any
+    std::optional<std::uint32_t> wanted_tag;  ///< tag of a receive; none: any
     // sends
     std::uint64_t tag{};
     send_mode mode{};
@@ -164,7 +164,7 @@ class messaging {
     bool staging_until_fin{};  ///< the receiver reads from it
     // receives
     remote_bytes remote;
-    std::uint64_t asked{}, end{};  ///< of the message's bytes: begun to read, and to be read
+    std::uint64_t asked{}, end{};  ///< bytes of the message begun to read, and to be read
     std::uint64_t pieces{};        ///< reads under way
     std::uint16_t rkey{};
   };

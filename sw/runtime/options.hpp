@@ -27,7 +27,7 @@ struct runtime_options {
   std::uint64_t registration_cycles{};  ///< comm.registration_cycles, without the monitor; else 0
   bool sendrecv_pages{};                ///< comm.sendrecv_staging, where the one-call form has use for it
   bool through_host{};                  ///< comm.path is staged: the one-call form needs no pages
-  std::uint64_t staging_bytes{};        ///< of a kernel's scratch, its end
+  std::uint64_t staging_bytes{};        ///< staging pages at the end of a kernel's scratch
   bool end_to_end{};                    ///< comm.checksum: of buffers, too
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};

@@ -134,7 +134,7 @@ class pe_context {
   // --- lanes of ranges that are sent on while they arrive ---
   /// A stage whose arrival a range waits for.
   struct awaited {
-    std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
+    std::int32_t stage{-1};  ///< index in `received` of a lane; -1: nothing
     std::int32_t lane{-1};   ///< that lane's number in the call; -1: the own one
     std::uint64_t at{};      ///< where in the stage the range that waits begins; its end and more: all of it
   };

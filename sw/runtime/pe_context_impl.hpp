@@ -128,7 +128,7 @@ struct pe_context::impl {
     bool receiving{};                             ///< a task is about the oldest of `open`
   };
 
-  std::unique_ptr<pe_runtime> own_runtime;  ///< of a kernel alone on its PE
+  std::unique_ptr<pe_runtime> own_runtime;  ///< runtime of a kernel alone on its PE
   pe_runtime& runtime;
   abi::hal& hal;
   abi::kernel_arguments args;
@@ -136,7 +136,7 @@ struct pe_context::impl {
   task_scheduler& tasks;
   queue_driver& driver;
   direction_map map;
-  const kernel_tail* before{};  ///< of kernels that follow each other: of the one before, if there is one
+  const kernel_tail* before{};  ///< tail of the kernel before, where kernels follow each other
   kernel_tail* tail{};          ///< and of this one; else null
   std::uint64_t errata;         ///< known defects of this firmware, models/abi/firmware_defects.hpp
   bool pages_alias{};           ///< the last one-call send was one that the defect sendrecv_alias met

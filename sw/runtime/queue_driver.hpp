@@ -31,7 +31,7 @@ struct queue_state {
   // transmit half
   std::uint32_t free{};
   std::uint32_t sent{};  ///< doorbells rung, modulo 2^32
-  std::uint32_t read{};  ///< of those, how many sources have been read
+  std::uint32_t read{};  ///< doorbells whose sources have been read
   struct source_range {
     std::uint32_t sequence{};
     std::uint64_t begin{};

@@ -13,7 +13,7 @@ namespace diecast::sw {
 struct staged_copy {
   abi::address from{}, to{};
   std::uint64_t bytes{};
-  std::uint64_t port{};  ///< of those of its tensor
+  std::uint64_t port{};  ///< index among the ports of its tensor
 };
 
 /// Orders copies that go out and come in by turns, over `ports`: all of one port after those of another,

@@ -108,7 +108,7 @@ struct stream_context {
   std::function<void(queue_state&, const send_cursor&)> put;    ///< sends a slot
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot, and keeps it
   std::function<void()> charge;  ///< for a slot that is sent and was not received
-  held_slots& held;              ///< of lanes that overlap
+  held_slots& held;              ///< slots held by lanes that overlap
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
   /// Traps when the oldest message is known to be of another length.
   std::function<void(const queue_state&, const stage_cursor&)> check;

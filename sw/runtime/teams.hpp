@@ -48,7 +48,7 @@ class core_group {
 struct team {
   std::vector<sync_peer> members;  ///< in team order
   std::uint32_t me{};              ///< index of this rank
-  std::uint32_t slot{};            ///< of its flags, the same at every member
+  std::uint32_t slot{};            ///< slot of its flags, the same at every member
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
   [[nodiscard]] abi::address counter() const { return comm::team_counter(members[me].home, slot); }

@@ -56,8 +56,8 @@ class tensor_stager {
   abi::kernel_arguments launch_;
   chunk_plan plan_;
   comm::tensor_chunks cut_;
-  std::deque<job> loads_;   ///< of chunks that have not been asked for by arrived(), oldest first
-  std::deque<job> stores_;  ///< of chunks whose buffer has not been taken again, oldest first
+  std::deque<job> loads_;   ///< chunks that arrived() has not been called for, oldest first
+  std::deque<job> stores_;  ///< chunks whose buffer has not been taken again, oldest first
 };
 
 }  // namespace diecast::sw
