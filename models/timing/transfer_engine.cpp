@@ -61,9 +61,10 @@ void transfer_engine::close_if_over(std::uint32_t id) {
 }
 
 double transfer_engine::leaves_at(const transfer& t) const {
-  const double packet =
-      std::min(t.shape.flits, t.shape.packet_flits) * servers_[t.route->front().server].flit_ns;
-  return t.ends.front() - std::min(t.shape.packets, t.last_packets) * packet;
+  const double packet = std::min(t.shape.flits, t.shape.packet_flits);
+  const std::uint32_t last = std::min(t.shape.packets, t.last_packets);
+  const double first_gone = (t.shape.packets - last) * packet * servers_[t.route->front().server].flit_ns;
+  return std::max(t.begin + first_gone, t.ends.front() - last * packet * t.pace);
 }
 
 void transfer_engine::handle(const timed_event& e) {
@@ -84,10 +85,42 @@ void transfer_engine::handle(const timed_event& e) {
   }
 }
 
+/// Turns go round inputs; at the interface of a source there is one queue per flow and class.
+std::uint64_t transfer_engine::queue_at(const transfer& t, std::uint32_t stage) const {
+  const std::uint64_t input = stage == 0 ? t.shape.flow : (*t.route)[stage - 1].server;
+  return (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : (*t.route)[stage].leg);
+}
+
+/// A transfer joins the servers of its die when the one before it has left the source: only then is known
+/// what keeps it there.
+bool transfer_engine::waits_at_source(std::uint32_t id) {
+  transfer& t = transfers_by_id_[id];
+  const std::uint32_t source = t.route->front().server;
+  const std::uint64_t queue = queue_at(t, 0);
+  std::deque<std::uint32_t>& waiting = waiting_[{source, queue}];
+  if (!std::exchange(t.queued, true)) waiting.push_back(id);
+  if (waiting.front() != id) return true;
+  double gone = 0;
+  for (const entry& e : servers_[source].entries) {
+    if (e.queue == queue) gone = std::max({gone, e.end, e.hold});
+  }
+  if (at(gone) > events_.now()) {
+    events_.put(at(gone), first_kind_ + join, id);
+    return true;
+  }
+  waiting.pop_front();
+  if (!waiting.empty()) events_.put(events_.now(), first_kind_ + join, waiting.front());
+  t.head = std::max(t.head, events_.now().ns());
+  t.tail = std::max(t.tail, t.head);
+  return false;
+}
+
 void transfer_engine::advance(std::uint32_t id) {
   const transfer& t = transfers_by_id_[id];
   if (t.next == t.route->size()) {
     events_.put(at(t.tail), first_kind_ + end, id);
+  } else if (t.next == 0 && waits_at_source(id)) {
+    return;
   } else if ((*t.route)[t.next].between_dies) {
     cross_link(id);
   } else {
@@ -109,10 +142,10 @@ void transfer_engine::cross_die(std::uint32_t id) {
     t.tail = std::max(t.tail + latency, t.head);
     t.paths[stage] = t.tail_path;
     t.next = stage + 1;
+    if (stage > first) press_back(t, id, stage);
     if (t.next == t.route->size() || (*t.route)[t.next].between_dies || (*t.route)[t.next].begins_die) break;
   }
   transfer& t = transfers_by_id_[id];
-  if (t.next > first + 1) press_back(t, id, t.next - 1);
   if (leaves_source && t.last_packets > 0) events_.put(at(leaves_at(t)), first_kind_ + leave, id);
   if (t.next == t.route->size()) return events_.put(at(t.tail), first_kind_ + end, id);
   // A link between dies takes whole packets: it starts when the first one's last flit is there.
@@ -162,29 +195,47 @@ void transfer_engine::drain(server& s, double now) {
   s.entries.resize(kept);
 }
 
-/// Sets the ends of all entries as if their queues took turns, a packet each, from `now` on. A queue with W
-/// ns of work is done after its W and, for each other queue, the smaller of W and that queue's work.
+/// Work that waits at `when` if an entry's flits come evenly up to `all_here` and none is served from now on.
+double transfer_engine::come_by(const entry& e, double when, double all_here) {
+  if (when >= all_here) return e.rest;
+  const double come = e.work * (when - e.head) / (all_here - e.head);
+  return std::clamp(come - (e.work - e.rest), 0.0, e.rest);
+}
+
+/// When a transfer whose head comes at `now` is served behind one of its queue: what has come of that, and
+/// what its buffer holds where it is kept from leaving, goes first.
+double transfer_engine::begins_behind(const entry& before, double now, double buffer_ns) {
+  const double gone = std::max(before.end, before.hold);
+  const double all_here = std::max(before.come, before.hold - buffer_ns);
+  if (before.stage == 0 || before.rest < nothing) return gone;
+  return now + come_by(before, now, all_here) / before.rest * (gone - now);
+}
+
+/// Sets the ends of all entries as if their queues took turns, a packet each, from `now` on. An entry with W
+/// ns of work of its queue up to its last flit is done after these W and, for each other queue, the smaller
+/// of W and that queue's work.
 void transfer_engine::share(server& s, double now) {
   queues_.clear();
   totals_.clear();
-  const auto index_of = [this](std::uint64_t queue) {
-    const auto found = std::find(queues_.begin(), queues_.end(), queue);
-    if (found != queues_.end()) return static_cast<std::size_t>(found - queues_.begin());
-    queues_.push_back(queue);
-    totals_.push_back(0);
-    return queues_.size() - 1;
-  };
-  for (const entry& e : s.entries) totals_[index_of(e.queue)] += e.rest;
-  std::vector<double> done(queues_.size(), 0);
   for (entry& e : s.entries) {
-    const std::size_t own = index_of(e.queue);
-    done[own] += e.rest;
-    double finish = now + done[own];
+    const auto found = std::find(queues_.begin(), queues_.end(), e.queue);
+    e.place = static_cast<std::size_t>(found - queues_.begin());
+    if (found == queues_.end()) queues_.push_back(e.queue), totals_.push_back(0);
+    totals_[e.place] += e.rest;
+  }
+  for (entry& e : s.entries) {
+    if (e.rest < nothing) continue;
+    double own = 0;
+    for (const entry& other : s.entries) {
+      if (other.place != e.place) continue;
+      own += &other == &e ? e.rest : come_by(other, e.come, other.come);
+    }
+    double finish = now + own;
     for (std::size_t q = 0; q < queues_.size(); ++q) {
-      if (q != own) finish += std::min(done[own], totals_[q]);
+      if (q != e.place) finish += std::min(own, totals_[q]);
     }
     const double later = std::max({finish, e.supply, e.asof + e.rest});
-    if (e.rest < nothing || later <= e.end) continue;
+    if (later <= e.end) continue;
     e.end = later;
     moved(e);
   }
@@ -207,15 +258,14 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
   const route_stage& place = (*t.route)[stage];
   server& s = servers_[place.server];
   drain(s, t.head);
-  // Turns go round inputs; at the interface of a source there is one queue per class.
-  const std::uint64_t input = stage == 0 ? 0 : std::uint64_t{(*t.route)[stage - 1].server} + 1;
-  const std::uint64_t queue = (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : place.leg);
+  const std::uint64_t queue = queue_at(t, stage);
   const double now = t.head;
   double start = now, turn = 0;
   const double packet = std::min(t.shape.flits, t.shape.packet_flits) * s.flit_ns;
+  const double buffer = stage == 0 ? 0 : (*t.route)[stage - 1].buffer_flits * s.flit_ns;
   for (const entry& e : s.entries) {
     if (e.queue == queue) {
-      start = std::max({start, e.end, e.hold});
+      start = std::max(start, begins_behind(e, now, buffer));
     } else if (e.traffic_class == t.shape.traffic_class && e.rest > nothing && e.asof <= now) {
       // It meets a packet of that queue half sent, as often as there is one.
       turn += std::min(e.packet, e.rest) / 2 * std::min(1.0, e.rest / std::max(nothing, e.end - now));
@@ -224,10 +274,12 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
   start += turn;
   const double work = t.shape.flits * s.flit_ns;
   // Between dies the last packet is sent when all of it is there.
-  const double supply = std::max(t.tail + (place.between_dies ? packet : s.flit_ns), start + work);
-  s.entries.push_back(
-      {id, stage, queue, work, start, start + work, supply, 0, packet, t.shape.traffic_class});
+  const double come = t.tail + (place.between_dies ? packet : s.flit_ns);
+  const double supply = std::max(come, start + work);
+  s.entries.push_back({id, stage, queue, stage == 0 ? start : now, work, work, start, start + work,
+                       stage == 0 ? supply : come, supply, 0, packet, t.shape.traffic_class, 0});
   t.head = start;
+  if (stage == 0) t.begin = start, t.pace = s.flit_ns;
   share(s, now);
   entry& own = s.entries.back();
   own.end = std::max(own.end, supply);
@@ -244,9 +296,28 @@ void transfer_engine::press_back(transfer& t, std::uint32_t id, std::uint32_t st
     const double until = t.ends[i] - before.latency_ns - behind;
     if (until <= t.ends[i - 1]) return;
     t.ends[i - 1] = until;
-    for (entry& e : servers_[before.server].entries) {
-      if (e.transfer == id && e.stage == i - 1) e.hold = until;
+    server& s = servers_[before.server];
+    for (std::size_t n = 0; n < s.entries.size(); ++n) {
+      if (s.entries[n].transfer != id || s.entries[n].stage != i - 1) continue;
+      s.entries[n].hold = until;
+      if (i == 1) t.pace = std::max(t.pace, servers_[(*t.route)[stage].server].flit_ns);
+      if (i == 1) hold_turns(s, n, until);
     }
+  }
+}
+
+/// Packets of flows leave their source in turn through one buffer: those of the others go no faster than the
+/// held ones, until either has no more.
+void transfer_engine::hold_turns(server& s, std::size_t held, double until) {
+  const entry& h = s.entries[held];
+  if (h.rest < nothing) return;
+  for (entry& e : s.entries) {
+    if (e.stage != 0 || e.queue == h.queue || e.traffic_class != h.traffic_class || e.rest < nothing)
+      continue;
+    const double later = h.asof + (until - h.asof) * std::min(1.0, e.rest / h.rest);
+    if (later <= e.end) continue;
+    e.end = later;
+    moved(e);
   }
 }
 

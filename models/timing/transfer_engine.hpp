@@ -7,16 +7,21 @@
 // a die; a packet at a time between dies); its tail follows as the servers let it.
 //
 // Transfers that overlap at a server share it as packets in turn would: turns go round the queues (an input,
-// a class and a leg make one), within a queue transfers follow each other. What that means for the end of
-// each is computed anew whenever a transfer joins. A transfer that leaves a server later than the buffers
-// behind the server before it can hold keeps its queue there occupied (back-pressure), up to the interface of
-// its source.
+// a class and a leg make one; at the interface of a source a flow and a class). Within a queue flits are
+// served as they arrive: a transfer waits for what has come of those before it, not for what they have still
+// to get over a slow link. What that means for the end of each is computed anew whenever a transfer joins. A
+// transfer that leaves a server later than the buffers behind the server before it can hold keeps its queue
+// there occupied (back-pressure), up to the interface of its source; flows that take turns there share a
+// buffer, so that what holds one holds the others turn by turn.
 //
 // Events: one per die that a transfer enters, one per link between dies, one at its end.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "models/timing/event_queue.hpp"
@@ -42,6 +47,7 @@ struct transfer_shape {
   std::uint32_t flits{1};         ///< flits of all packets, headers included
   std::uint32_t packet_flits{1};  ///< flits of a full packet
   std::uint8_t traffic_class{};
+  std::uint16_t flow{};  ///< at the interface of the source, those of different flows take turns
 };
 
 class transfer_engine {
@@ -76,13 +82,17 @@ class transfer_engine {
     std::uint32_t transfer{};
     std::uint32_t stage{};
     std::uint64_t queue{};
-    double rest{};    ///< work left at `asof`, ns
+    double head{};    ///< its first flit comes
+    double work{};    ///< ns
+    double rest{};    ///< of that, left at `asof`
     double asof{};    ///< rest drains from here to `end`
     double end{};     ///< when the server is done with it
-    double supply{};  ///< not before: its last flit comes then
+    double come{};    ///< all of it is here
+    double supply{};  ///< `end` is not before: `come`, or all work from its start on
     double hold{};    ///< its queue is blocked until then
     double packet{};  ///< work of a packet, ns
     std::uint8_t traffic_class{};
+    std::size_t place{};  ///< share(): of its queue among those of the server
   };
   struct server {
     double flit_ns{};
@@ -94,10 +104,13 @@ class transfer_engine {
     std::uint32_t user{};
     std::uint32_t next{};  ///< stage to join
     double head{}, tail{};
+    double begin{};             ///< at its source
+    double pace{};              ///< of flits there: its own, or of a slower server that holds it; ns
     double tail_path{};         ///< latency that the tail has had up to `next`
     std::vector<double> ends;   ///< by stage: when its server is done with it
     std::vector<double> paths;  ///< by stage: tail_path behind its server
     std::uint32_t last_packets{};
+    bool queued{};  ///< at its source
     bool has_left{};
     bool finished{};
   };
@@ -106,12 +119,17 @@ class transfer_engine {
   std::uint32_t open();
   void close_if_over(std::uint32_t id);
   void advance(std::uint32_t id);
+  [[nodiscard]] bool waits_at_source(std::uint32_t id);
+  [[nodiscard]] std::uint64_t queue_at(const transfer& t, std::uint32_t stage) const;
   void cross_die(std::uint32_t id);
   void cross_link(std::uint32_t id);
   void join_stage(std::uint32_t id, std::uint32_t stage);
   static void drain(server& s, double now);
+  [[nodiscard]] static double come_by(const entry& e, double when, double all_here);
+  [[nodiscard]] static double begins_behind(const entry& before, double now, double buffer_ns);
   void share(server& s, double now);
   void moved(const entry& e);
+  void hold_turns(server& s, std::size_t held, double until);
   void press_back(transfer& t, std::uint32_t id, std::uint32_t stage);
   [[nodiscard]] double leaves_at(const transfer& t) const;
 
@@ -121,6 +139,8 @@ class transfer_engine {
   std::vector<server> servers_;
   std::vector<transfer> transfers_by_id_;
   std::vector<std::uint32_t> free_;
+  /// Transfers that have not begun to leave their source, by server and queue. The first one has an event.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::deque<std::uint32_t>> waiting_;
   std::vector<std::uint64_t> queues_;  ///< share(): queues of a server
   std::vector<double> totals_;         ///< share(): work of each
   std::uint64_t packet_hops_{};

@@ -146,6 +146,7 @@ void timed_dma::send(std::uint32_t pe, const protocol::send_request& message) {
   i.bytes = message.fields.message_bytes;
   i.from = message.source;
   i.shape = fabric_.shape(i.bytes, abi::traffic_class::comm);
+  if (states_[pe].block.dma_channels > 1) i.shape.flow = message.qp;
   ++messages_;
   flows_[flow_of(i)].push_back(id);
   const sim_time ready = ready_at(pe, message_port, edge(config_.ipcq.check_cycles));

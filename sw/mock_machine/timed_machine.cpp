@@ -2,6 +2,7 @@
 #include "sw/mock_machine/timed_machine.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <stdexcept>
 
 #include "models/analysis/wait_for.hpp"
@@ -99,7 +100,8 @@ std::string not_estimated(const comm::install_plan& plan, const kernel_entry& ke
 }
 
 timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                        const kernel_entry& kernel, const argument_context& launch) {
+                        const kernel_entry& kernel, const argument_context& launch,
+                        const timed_limits& limits) {
   timed_machine machine{topology, launch.config};
   for (std::uint32_t s = 0; s < machine.shape.sips; ++s) {
     timed_host host{sip_id{s}, machine};
@@ -107,9 +109,12 @@ timed_outcome run_timed(const fabric::topology& topology, const comm::install_pl
   }
   machine.start(kernel, launch);
   timed_outcome o;
-  while (!machine.events.empty()) machine.dma.handle(machine.events.take());
+  for (; machine.events.next() < limits.until && o.events < limits.events; ++o.events)
+    machine.dma.handle(machine.events.take());
   o.finished = std::all_of(machine.pes.begin(), machine.pes.end(), [](const auto& pe) { return pe->idle(); });
-  if (!o.finished) o.why_not = machine.who_waits();
+  o.limited = !o.finished && !machine.events.empty();
+  if (!o.finished)
+    o.why_not = o.limited ? fmt::format("not done at {} ns", machine.events.now().ns()) : machine.who_waits();
   for (const auto& pe : machine.pes) o.time_ns = std::max(o.time_ns, pe->ended().ns());
   o.messages = machine.dma.messages();
   o.packet_hops = machine.dma.packet_hops();

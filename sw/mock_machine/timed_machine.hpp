@@ -21,18 +21,28 @@ namespace diecast::sw {
 
 struct timed_outcome {
   bool finished{};
+  bool not_modelled{};
+  bool limited{};  ///< it would go on beyond its limits
   std::string why_not;          ///< when it has not: who waits for what
   double time_ns{};             ///< from the common start to the end of the last PE
   std::uint64_t messages{};     ///< slots that were sent
   std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
+  std::uint64_t events{};       ///< of the estimate itself
 };
 
 /// Why an estimate cannot be made of a run on this machine; empty when it can.
 [[nodiscard]] std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel);
 
+/// How far a run goes before it is given up (finished is false then).
+struct timed_limits {
+  sim_time until{sim_time::never()};
+  std::uint64_t events{UINT64_MAX};
+};
+
 /// One launch of the kernel on a machine that has just been installed. Throws what firmware or an engine
 /// throws. Precondition: not_estimated() is empty.
 [[nodiscard]] timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                                      const kernel_entry& kernel, const argument_context& launch);
+                                      const kernel_entry& kernel, const argument_context& launch,
+                                      const timed_limits& limits = {});
 
 }  // namespace diecast::sw

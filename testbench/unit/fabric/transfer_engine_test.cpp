@@ -3,6 +3,7 @@
 #include "models/timing/transfer_engine.hpp"
 
 #include "models/timing/fabric_servers.hpp"
+#include "models/timing/link.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
 
@@ -109,6 +110,51 @@ TEST_CASE(
     CAPTURE(i);
     CHECK(b.ends[i] == Approx(6 * latency + (i + 1) * train_flits - 1));
     CHECK(b.left[i] == Approx((i + 1) * train_flits - 17));
+  }
+}
+
+TEST_CASE(
+    "transfers: what a slow link holds at a source holds the next one, or takes turns with it by flow") {
+  constexpr double slow = 10;
+  for (const bool turns : {false, true}) {
+    CAPTURE(turns);
+    bench b;
+    const auto in = b.servers(1), links = b.servers(2, slow);
+    const transfer_route one = through({in[0], links[0]}, 17), other = through({in[0], links[1]}, 17);
+    transfer_shape first = train, second = train;
+    first.flow = 1;
+    second.flow = turns ? 2 : 1;
+    for (std::uint32_t i = 0; i < 4; ++i) b.engine.start(one, first, {}, {}, i, 0);
+    for (std::uint32_t i = 4; i < 8; ++i) b.engine.start(other, second, {}, {}, i, 0);
+    b.run();
+    // The link is busy from the first flit on: four trains, one after the other.
+    const double four = 2 * latency + 4 * slow * train_flits;
+    CHECK(b.ends[3] == Approx(four).epsilon(0.02));
+    // All of the first ones but what a buffer holds goes first, or a packet of each goes in turn.
+    CHECK(b.ends[7] == Approx(turns ? four : 2 * four - slow * 17).epsilon(0.03));
+  }
+}
+
+TEST_CASE(
+    "transfers: a packet passes a train that trickles in from a slow server, and waits for one that is "
+    "there") {
+  bench b;
+  const auto slow = b.servers(1, 10), fast = b.servers(1), middle = b.servers(1), out = b.servers(1);
+  const transfer_route trickle = through({slow[0], middle[0], out[0]});
+  const transfer_route quick = through({fast[0], middle[0], out[0]});
+  SECTION("it meets one packet at a time") {
+    b.engine.start(trickle, train, {}, {}, 1, 0);
+    b.engine.start(quick, packet, nanoseconds(300), nanoseconds(300), 2, 0);
+    b.run();
+    CHECK(b.ends[1] == Approx(3 * latency + 10 * train_flits).epsilon(0.02));
+    CHECK(b.ends[2] >= 300 + 3 * latency + 16);
+    CHECK(b.ends[2] <= 300 + 3 * latency + 16 + 2 * 17);
+  }
+  SECTION("a train of its own input goes first") {
+    b.engine.start(quick, train, {}, {}, 1, 0);
+    b.engine.start(quick, packet, nanoseconds(20), nanoseconds(20), 2, 0);
+    b.run();
+    CHECK(b.ends[2] == Approx(3 * latency + train_flits + 17 - 1));
   }
 }
 
