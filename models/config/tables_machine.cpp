@@ -285,7 +285,7 @@ block_table ccl_table() {
       .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
              "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .list(&b::algorithm_rules, "algorithm_rules", "[!-~]+",
-            "Algorithms that --algorithm auto takes without the cost model: "
+            "Algorithms that --algorithm auto takes instead of estimating: "
             "COLLECTIVE[:FROM-TO]=ALGORITHM,... with "
             "sizes as for --bytes; the first match counts.",
             "NCCL_ALGO")

@@ -372,6 +372,10 @@ bound lower_bound(const fabric::topology& t, const config::machine_config& c, co
   return bound_finder(t, c, r).find();
 }
 
+double least_sent(collective what, double bytes, double ranks) {
+  return load_of(what, bytes, ranks, {}).all_sent;
+}
+
 double latency_goal_ns(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
   if (g.members.size() < 2) return 0;
   const endpoint_costs e = endpoint_costs_of(c);

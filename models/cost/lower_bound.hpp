@@ -40,6 +40,9 @@ struct bound_request {
 [[nodiscard]] bound lower_bound(const fabric::topology& t, const config::machine_config& c,
                                 const bound_request& r);
 
+/// Bytes that all ranks together send at least, where routers compute nothing.
+[[nodiscard]] double least_sent(comm::collective what, double bytes, double ranks);
+
 /// The latency that spec asks small messages to come near: the larger of one quiet one-element message
 /// between the farthest ranks and ceil(log2 ranks) such messages between the nearest. Not a bound: a rank
 /// may send its next message before the first has arrived. ns.

@@ -112,12 +112,4 @@ std::uint64_t best_chunk_bytes(const config::machine_config& c, std::uint32_t ra
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(best));
 }
 
-std::uint64_t expected_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
-                                   std::uint64_t bytes) {
-  const std::uint64_t fits = c.pe.tcm_kib * 1024 / 4;
-  const std::uint64_t chunk =
-      c.ccl.tensor_chunk_bytes.value_or(std::min(fits, best_chunk_bytes(c, ranks, bytes)));
-  return std::clamp<std::uint64_t>(chunk, 1, std::max<std::uint64_t>(1, bytes));
-}
-
 }  // namespace diecast::cost

@@ -55,9 +55,4 @@ struct staged_idle {
 [[nodiscard]] std::uint64_t best_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
                                              std::uint64_t bytes);
 
-/// The chunk that a run is likely to have: as given, else the best one that fits three times beside rings of
-/// a quarter of the TCM. Scratch of algorithms is not known here.
-[[nodiscard]] std::uint64_t expected_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
-                                                 std::uint64_t bytes);
-
 }  // namespace diecast::cost

@@ -26,7 +26,7 @@ po::options_description collective_options() {
       "algorithm", argument("NAME[,NAME..]|all|auto"),
       "algorithms to run one after the other (--list algorithms); all: each that can run here; auto: chosen "
       "by "
-      "rules, tuner table or cost model (default: auto)")(
+      "rules, tuner table or estimates (default: auto)")(
       "bytes", argument("SIZE|FROM:TO[:xF|:+D]"),
       "vector of each rank, or the total of reduce_scatter, all_gather, all_to_all, gather and scatter, in "
       "B, KiB, "

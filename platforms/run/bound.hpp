@@ -11,11 +11,11 @@ namespace diecast::platforms {
 
 /// Fills bound_ns, bound_kind and bound_detail from the run's machine, collective, ranks and bytes.
 void add_bound(const prepared_run& run, run_outcome& outcome);
-/// Fills efficiency, and among the statistics latency_goal_ns (cost::latency_goal_ns) and what the cost model
-/// expected of the algorithm, expected_ns; call it when the time and the other statistics are known.
+/// Fills efficiency, and among the statistics latency_goal_ns (cost::latency_goal_ns); call it when the time
+/// and the other statistics are known.
 void rate_against_bound(const prepared_run& run, run_outcome& outcome);
 
-/// What the cost model expects one launch to take; empty when it knows nothing of the algorithm.
+/// What one launch is expected to take (sw::run_timed); empty where it is not modelled, or takes too long.
 [[nodiscard]] std::optional<double> expected_ns(const prepared_run& run);
 
 }  // namespace diecast::platforms

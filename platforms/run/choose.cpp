@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 
-#include "models/cost/algorithm_cost.hpp"
-#include "models/cost/choice.hpp"
 #include "models/types/shortage.hpp"
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/shards.hpp"
 #include "platforms/run/user_rules.hpp"
+#include "sw/mock_machine/race.hpp"
 
 namespace diecast::platforms {
 namespace {
-
-using cost::candidate;
 
 comm::rank_set rank_set_of(const run_point& point, const app::registries& tables) {
   if (point.ranks) return *point.ranks;
@@ -74,35 +72,6 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
   }
 }
 
-/// Candidates by expected time; skips algorithms without an estimate. They do the same job: an algorithm
-/// whose own settings put it on another number of ranks than `shared` has is none of them.
-std::vector<candidate> by_expected_time(const machine_model& machine, const app::registries& tables,
-                                        const run_point& point, const std::vector<std::string>& names,
-                                        comm::rank_set shared) {
-  const comm::collective what = *comm::collective_named(point.collective);
-  const comm::group common = comm::map_ranks(machine.topology.population(), shared);
-  const std::size_t ranks = common.members.size();
-  const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
-  // No candidate has another rank for it.
-  if (comm::has_root(what)) (void)comm::root_of({machine.config, machine.topology.shape(), common, root});
-  std::vector<candidate> ranked;
-  for (const std::string& name : names) {
-    try {
-      const run_point own = point_for(machine.config, point, name, shared);
-      const comm::group members = members_of(machine, tables, own);
-      if (sharded_layout(machine.config, own, kernel_of(tables, own), members.set)) continue;
-      if (members.set != shared || members.members.size() != ranks) continue;
-      const auto expected =
-          cost::estimate_of(machine.topology, machine.config, {what, members, point.bytes, root}, name);
-      if (expected) ranked.push_back({name, expected->ns()});
-    } catch (const user_error&) {
-      continue;  // these ranks do not form what it needs
-    }
-  }
-  cost::sort_by_time(ranked);
-  return ranked;
-}
-
 /// What each candidate that cannot run is short of or lacks otherwise.
 class refusals {
  public:
@@ -112,9 +81,15 @@ class refusals {
     if (lack == nullptr || (least_ && least_->needed <= lack->lacks().needed)) return;
     least_ = lack->lacks();
   }
+  void add(const std::string& name, const user_error& e) {
+    const std::size_t known = problems.size();
+    add(e);
+    for (std::size_t i = known; i < problems.size(); ++i) problems[i].what.insert(0, name + " cannot run: ");
+  }
   [[noreturn]] void raise() const {
     if (least_) throw shortage_error(problems, *least_);
-    throw user_error(problems);
+    if (!problems.empty()) throw user_error(problems);
+    throw user_error(problem{"--algorithm", "none that can run can be estimated", "auto", "the name of one"});
   }
 
   std::vector<problem> problems;
@@ -123,52 +98,83 @@ class refusals {
   std::optional<shortage> least_;  ///< the smallest of those that a smaller job would not have
 };
 
-/// Where no time is known there is no choice but the algorithm that can run while no other can. Throws
-/// user_error with why each cannot.
-std::unique_ptr<prepared_run> only_one(const machine_model& machine, const app::registries& tables,
-                                       const run_point& asked, comm::rank_set shared,
-                                       const std::vector<std::string>& names) {
-  std::vector<std::unique_ptr<prepared_run>> runs;
-  refusals refused;
-  for (const std::string& name : names) {
-    run_point point = point_for(machine.config, asked, name, shared);
-    point.algorithm_reason = fmt::format("auto: {} is the only algorithm that can run", name);
-    try {
-      runs.push_back(std::make_unique<prepared_run>(machine, tables, point));
-    } catch (const user_error& e) {
-      const std::size_t known = refused.problems.size();
-      refused.add(e);
-      for (std::size_t i = known; i < refused.problems.size(); ++i)
-        refused.problems[i].what.insert(0, name + " cannot run: ");
-    }
-  }
-  if (runs.size() == 1) return std::move(runs.front());
-  if (runs.size() > 1) {
-    throw user_error(problem{"--algorithm", "the cost model has no estimate for any algorithm",
-                             asked.collective, "the name of one"});
-  }
-  refused.raise();
-}
+/// The candidates of a choice, each prepared when its turn comes. They do the same job: an algorithm whose
+/// own settings put it on another number of ranks than `shared` has is none of them.
+class contest {
+ public:
+  contest(const machine_model& machine, const app::registries& tables, const run_point& asked,
+          comm::rank_set shared)
+      : machine_(machine),
+        tables_(tables),
+        asked_(asked),
+        shared_(shared),
+        what_(*comm::collective_named(asked.collective)),
+        common_(comm::map_ranks(machine.topology.population(), shared)) {}
 
-std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::registries& tables,
-                                       const run_point& asked, comm::rank_set shared,
-                                       const std::vector<std::string>& names,
-                                       const std::vector<candidate>& ranked) {
-  if (ranked.empty()) return only_one(machine, tables, asked, shared, names);
-  std::string others;
-  refusals refused;
-  for (std::size_t i = 0; i < ranked.size(); ++i) {
-    run_point point = point_for(machine.config, asked, ranked[i].name, shared);
-    point.algorithm_reason = cost::reason_for(ranked, i) + others;
-    try {
-      return std::make_unique<prepared_run>(machine, tables, point);
-    } catch (const user_error& e) {
-      others += fmt::format("; {} cannot run here", ranked[i].name);
-      refused.add(e);
+  std::unique_ptr<prepared_run> winner(const std::vector<std::string>& names) {
+    const auto root = static_cast<std::uint32_t>(machine_.config.ccl.root_rank);
+    // No candidate has another rank for it.
+    if (comm::has_root(what_))
+      (void)comm::root_of({machine_.config, machine_.topology.shape(), common_, root});
+    const cost::bound any =
+        cost::lower_bound(machine_.topology, machine_.config, {what_, common_, asked_.bytes, root});
+    std::vector<sw::candidate> candidates;
+    for (const std::string& name : names) {
+      try {
+        const run_point own = point_for(machine_.config, asked_, name, shared_);
+        const comm::group members = members_of(machine_, tables_, own);
+        if (sharded_layout(machine_.config, own, members.set)) continue;
+        if (members.set != shared_ || members.members.size() != common_.members.size()) continue;
+        const cost::bound_request r{what_, members, asked_.bytes, root};
+        candidates.push_back({name, cost::bound_of(machine_.topology, machine_.config, r, any, name),
+                              [this, name] { return start(name); }});
+      } catch (const user_error& e) {
+        refused_.add(name, e);
+      }
     }
+    const sw::choice found = sw::race(std::move(candidates), machine_.config.shape().pes());
+    if (!found.sorted.empty()) return chosen(found.sorted.front().name, found.reason());
+    refused_.raise();
   }
-  refused.raise();
-}
+
+ private:
+  /// Null where it cannot run.
+  const prepared_run* prepared(const std::string& name) {
+    const auto [at, fresh] = runs_.try_emplace(name);
+    if (!fresh) return at->second.get();
+    try {
+      at->second = std::make_unique<prepared_run>(machine_, tables_,
+                                                  point_for(machine_.config, asked_, name, shared_));
+    } catch (const user_error& e) {
+      refused_.add(name, e);
+      passed_over_ += (passed_over_.empty() ? "; " : ", ") + name;
+    }
+    return at->second.get();
+  }
+
+  std::optional<std::unique_ptr<sw::timed_run>> start(const std::string& name) {
+    const prepared_run* const r = prepared(name);
+    if (r == nullptr || !r->launch) return std::nullopt;
+    if (!sw::not_estimated(r->plan, r->kernel).empty()) return nullptr;
+    return std::make_unique<sw::timed_run>(r->machine.topology, r->plan, r->kernel, *r->launch);
+  }
+
+  std::unique_ptr<prepared_run> chosen(const std::string& name, const std::string& reason) {
+    std::unique_ptr<prepared_run> run = std::move(runs_.at(name));
+    run->algorithm_reason = reason + passed_over_ + (passed_over_.empty() ? "" : " cannot run here");
+    return run;
+  }
+
+  const machine_model& machine_;
+  const app::registries& tables_;
+  const run_point& asked_;
+  comm::rank_set shared_;
+  comm::collective what_;
+  comm::group common_;
+  std::map<std::string, std::unique_ptr<prepared_run>> runs_;
+  refusals refused_;
+  std::string passed_over_;  ///< for the reason
+};
 
 }  // namespace
 
@@ -189,7 +195,7 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
     return ruled_run(machine, tables, point_for(machine.config, point, rule->algorithm, set), *rule,
                      point.ranks.has_value());
   }
-  return cheapest(machine, tables, point, set, names, by_expected_time(machine, tables, point, names, set));
+  return contest(machine, tables, point, set).winner(names);
 }
 
 }  // namespace diecast::platforms

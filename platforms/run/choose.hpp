@@ -12,7 +12,7 @@ namespace diecast::platforms {
 inline constexpr const char* automatic_algorithm = "auto";
 
 /// The point's run. Its algorithm is taken as it is unless it is "auto": then by the first match of
-/// ccl.algorithm_rules, of the table ccl.tuner, else the one the cost model expects to be fastest among those
+/// ccl.algorithm_rules, of the table ccl.tuner, else the fastest by estimates (sw::race) among those
 /// that can run here (enough queue pairs, tensors that fit). Throws user_error with every problem.
 [[nodiscard]] std::unique_ptr<prepared_run> prepare_point(const machine_model& machine,
                                                           const app::registries& tables, run_point point);

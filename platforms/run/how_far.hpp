@@ -17,7 +17,7 @@ class distance {
       : run_(run), hosts_(hosts), pod_(pod), bound_ns_(bound_ns) {}
 
   /// Launches that have ended, and of the one under way: ops that have ended where it has several; else its
-  /// simulated time against that of the launch before, the cost model's expectation or the lower bound (the
+  /// simulated time against that of the launch before, its estimate or the lower bound (the
   /// note says which), or its PEs that have ended if they are more. Never all before it has ended.
   [[nodiscard]] run_progress now();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user wants instead of the cost model's choice.
+// What the user wants instead of the choice by estimates.
 #pragma once
 
 #include <vector>

@@ -353,6 +353,7 @@ void timed_dma::deliver(const flow_key& flow) {
       receiver.core().credit_arrived(i.credit.fields);
     } else {
       receiver.core().token_arrived(i.message.fields);
+      message_bytes_ += i.bytes;
     }
     receiver.look_for_events();
     release(id);

@@ -34,6 +34,7 @@ class timed_dma final : public timed_board {
 
   void handle(const timing::timed_event& e);
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
+  [[nodiscard]] std::uint64_t message_bytes() const { return message_bytes_; }
   [[nodiscard]] std::uint64_t packet_hops() const { return engine_.packet_hops(); }
 
  private:
@@ -136,6 +137,7 @@ class timed_dma final : public timed_board {
   std::vector<std::uint32_t> free_items_;
   std::map<flow_key, std::deque<std::uint32_t>> flows_;
   std::uint64_t messages_{};
+  std::uint64_t message_bytes_{};
 };
 
 }  // namespace diecast::sw

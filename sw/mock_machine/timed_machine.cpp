@@ -99,15 +99,36 @@ std::string not_estimated(const comm::install_plan& plan, const kernel_entry& ke
   return "";
 }
 
-timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                        const kernel_entry& kernel, const argument_context& launch,
-                        const timed_limits& limits) {
-  timed_machine machine{topology, launch.config};
+namespace {
+
+/// With a queue pair for every direction: in a workload those of an op may have higher numbers than a PE has.
+config::machine_config with_queue_pairs(config::machine_config c, const comm::install_plan& plan) {
+  for (const comm::queue_pair_install& q : plan.queue_pairs)
+    c.ipcq.queue_pairs = std::max<std::uint64_t>(c.ipcq.queue_pairs, q.dir + 1U);
+  return c;
+}
+
+}  // namespace
+
+struct timed_run::state {
+  timed_machine machine;
+};
+
+timed_run::timed_run(const fabric::topology& topology, const comm::install_plan& plan,
+                     const kernel_entry& kernel, const argument_context& launch)
+    : state_(new state{{topology, with_queue_pairs(launch.config, plan)}}) {
+  timed_machine& machine = state_->machine;
   for (std::uint32_t s = 0; s < machine.shape.sips; ++s) {
     timed_host host{sip_id{s}, machine};
     install(host, plan);
   }
   machine.start(kernel, launch);
+}
+
+timed_run::~timed_run() = default;
+
+timed_outcome timed_run::go(const timed_limits& limits) {
+  timed_machine& machine = state_->machine;
   timed_outcome o;
   for (; machine.events.next() < limits.until && o.events < limits.events; ++o.events)
     machine.dma.handle(machine.events.take());
@@ -116,9 +137,17 @@ timed_outcome run_timed(const fabric::topology& topology, const comm::install_pl
   if (!o.finished)
     o.why_not = o.limited ? fmt::format("not done at {} ns", machine.events.now().ns()) : machine.who_waits();
   for (const auto& pe : machine.pes) o.time_ns = std::max(o.time_ns, pe->ended().ns());
+  if (o.limited) o.time_ns = machine.events.now().ns();
   o.messages = machine.dma.messages();
+  o.bytes = machine.dma.message_bytes();
   o.packet_hops = machine.dma.packet_hops();
   return o;
+}
+
+timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
+                        const kernel_entry& kernel, const argument_context& launch,
+                        const timed_limits& limits) {
+  return timed_run(topology, plan, kernel, launch).go(limits);
 }
 
 }  // namespace diecast::sw

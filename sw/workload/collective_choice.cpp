@@ -3,19 +3,20 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "models/comm/collective.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/pairing.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
-#include "models/cost/algorithm_cost.hpp"
-#include "models/cost/choice.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/deterministic.hpp"
+#include "sw/mock_machine/race.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -87,48 +88,41 @@ std::string obstacle(const op_request& r, const argument_context& launch, const 
   }
 }
 
-/// Where no time is known: the kernel that can run while no other can. Throws user_error with why each
-/// cannot.
-kernel_choice only_one(const op_request& r, const argument_context& launch) {
-  std::vector<const kernel_entry*> able;
-  std::vector<problem> problems;
-  const std::string where = r.op.where + ".algorithm";
-  for (const kernel_entry* const k : kernels_for(r)) {
-    const std::string why = obstacle(r, launch, *k);
-    if (why.empty()) able.push_back(k);
-    if (!why.empty())
-      problems.push_back({where, fmt::format("{} cannot run: {}", k->name, why), automatic, ""});
-  }
-  if (able.size() == 1)
-    return {*able.front(), fmt::format("auto: {} is the only algorithm that can run", able.front()->name)};
-  if (!able.empty()) {
-    problems = {{where, fmt::format("the cost model has no estimate for any {} that can run here", r.op.kind),
-                 automatic, "the name of an algorithm"}};
-  }
-  throw user_error(std::move(problems));
-}
-
-std::vector<cost::candidate> by_expected_time(const op_request& r, const argument_context& launch) {
-  const comm::collective what = *comm::collective_named(r.op.kind);
-  const cost::bound_request asked{what, r.members, launch.count * numeric::size_of(launch.type), launch.root};
-  std::vector<cost::candidate> known;
-  for (const kernel_entry* const k : kernels_for(r)) {
-    if (!obstacle(r, launch, *k).empty()) continue;
-    if (const auto expected = cost::estimate_of(r.topology(), r.config, asked, k->name))
-      known.push_back({k->name, expected->ns()});
-  }
-  cost::sort_by_time(known);
-  return known;
+/// The op alone on the machine, on queue pairs of its own.
+std::unique_ptr<timed_run> run_alone(const op_request& r, const argument_context& launch,
+                                     const kernel_entry& k) {
+  const std::vector<comm::edge> edges = pattern_of(r, k).build(pattern_context_of(launch));
+  comm::plan_options options = comm::options_from(r.config, lay_out(k, launch).end);
+  options.queue_pairs = std::numeric_limits<comm::direction>::max();  // obstacle() has counted them
+  const comm::install_plan plan = comm::build_install_plan(edges, options);
+  return std::make_unique<timed_run>(r.topology(), plan, k, launch);
 }
 
 kernel_choice choose_automatically(const op_request& r, const argument_context& launch) {
   const std::uint64_t bytes = launch.count * numeric::size_of(launch.type);
-  const auto* const rule = cost::first_match(
-      r.rules, {*comm::collective_named(r.op.kind), bytes, r.members.set, r.members.members.size()});
+  const comm::collective what = *comm::collective_named(r.op.kind);
+  const auto* const rule = cost::first_match(r.rules, {what, bytes, r.members.set, r.members.members.size()});
   if (rule != nullptr) return {given(r, rule->algorithm), fmt::format("rule {}", rule->where)};
-  const std::vector<cost::candidate> known = by_expected_time(r, launch);
-  if (known.empty()) return only_one(r, launch);
-  return {given(r, known.front().name), cost::reason_for(known, 0)};
+  const cost::bound_request asked{what, r.members, bytes, launch.root};
+  const cost::bound any = cost::lower_bound(r.topology(), r.config, asked);
+  std::vector<candidate> candidates;
+  std::vector<problem> problems;
+  const std::string where = r.op.where + ".algorithm";
+  for (const kernel_entry* const k : kernels_for(r)) {
+    const std::string why = obstacle(r, launch, *k);
+    if (why.empty()) {
+      candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, asked, any, k->name),
+                            [&r, &launch, k] { return run_alone(r, launch, *k); }});
+    } else {
+      problems.push_back({where, fmt::format("{} cannot run: {}", k->name, why), automatic, ""});
+    }
+  }
+  if (candidates.empty()) throw user_error(std::move(problems));
+  const choice found = race(std::move(candidates), r.shape.pes());
+  if (found.sorted.empty())
+    throw user_error(problem{where, fmt::format("no {} that can run here ends", r.op.kind), automatic,
+                             "the name of an algorithm"});
+  return {given(r, found.sorted.front().name), found.reason()};
 }
 
 }  // namespace

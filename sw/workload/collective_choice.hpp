@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel a collective of a workload runs: the one it names, the cost model's, or the one that
+// Which kernel a collective of a workload runs: the one it names, the fastest by estimates, or the one that
 // comm.deterministic_reduction puts in its place.
 #pragma once
 
@@ -14,7 +14,7 @@ struct kernel_choice {
   std::string reason;  ///< empty when the op names it, or nothing says anything
 };
 
-/// Throws user_error: no such algorithm, none that runs on the group, none that the cost model knows, or a
+/// Throws user_error: no such algorithm, none that runs on the group, none that can run, or a
 /// rule of the user's that asks for what cannot be.
 [[nodiscard]] kernel_choice choose_kernel(const op_request& r, const argument_context& launch);
 

@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--algorithm auto: the cost model's choice, rules, tuner tables; and the formulas the choice rests on."""
+"""--algorithm auto: the choice by estimates, rules, tuner tables."""
 import csv
 import io
 import json
 
 import harness
-
-# No two messages meet: every pair of SIPs has a link of its own, a SIP is one router with one PE.
-UNCONTENDED = harness.sets("pod.topology=fully_connected", "sip.columns=1", "sip.rows=1", "cube.pes=1",
-                           "noc.columns=1", "noc.rows=1", "hbm.ports=1")
-
 
 # The default pod without one of its 256 PEs.
 HARVESTED = {"extends": str(harness.CONFIGS / "pod_default.json"),
@@ -42,9 +37,16 @@ class Auto(harness.Case):
     def test_the_choice_is_near_the_best(self, count):
         for size in ("64", "16KiB", "256KiB", "1MiB")[:count]:
             rows = self.runs(*harness.SMALL, "--algorithm", "all", "--ranks", "pe", "--bytes", size)
-            self.assertIn("two_level", {row["algorithm"] for row in rows if "expected_ns" in row["stats"]})
             best = min(row["time_ns"] for row in rows)
-            self.assertLess(self.one(*self.AUTO, "--bytes", size)["time_ns"], 1.5 * best, size)
+            self.assertLess(self.one(*self.AUTO, "--bytes", size)["time_ns"], 1.1 * best, size)
+
+    def test_the_choice_is_the_best_where_nothing_is_a_power_of_two(self):
+        job = (*harness.sets("pod.sips=4", "pod.topology=torus_2d", "sip.columns=2", "sip.rows=3", "cube.pes=16", "ucie.gt_s=32"),
+               "--ranks", "cube", "--bytes", "16KiB", "--no-data")
+        rows = self.result(*job, "--algorithm", "all")["runs"]
+        chosen = self.result(*job, "--algorithm", "auto")["runs"][0]
+        self.assertIn("by an estimate", chosen["algorithm_reason"])
+        self.assertLess(chosen["time_ns"], 1.03 * min(row["time_ns"] for row in rows), chosen["algorithm_reason"])
 
     def test_rings_on_two_levels_are_chosen_where_they_are_best(self):
         sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", "--bytes", "1MiB")
@@ -59,40 +61,13 @@ class Auto(harness.Case):
         for other in ("bruck", "two_level"):
             self.assertLess(1.5 * row["time_ns"], self.one(*sip, "--algorithm", other)["time_ns"], other)
 
-    @harness.exhaustive
-    def test_laps_that_run_into_each_other_are_expected_to_take_what_they_take(self):
-        """Over all PEs of a pod they meet at the interfaces: taken for free, they would be chosen where three levels take less."""
-        pod = ("--ranks", "pe", "--no-data")
-        for size in ("64KiB", "1MiB"):
-            row = self.result(*pod, "--algorithm", "two_level", "--bytes", size)["runs"][0]
-            ratio = row["stats"]["expected_ns"] / row["time_ns"]
-            self.assertTrue(0.8 < ratio < 1.2, (size, ratio))
-        self.assertEqual(self.result(*pod, "--algorithm", "auto", "--bytes", "1MiB")["runs"][0]["algorithm"], "three_level")
-
-    def test_laps_are_expected_to_take_no_more_for_another_slot_a_block(self):
-        """From 257 KiB on a block of the default pod is two slots, from 513 KiB on three."""
-        for size, tensors in (("272KiB", "tcm"), ("320KiB", "tcm"), ("576KiB", "tcm"), ("832KiB", "hbm")):
-            row = self.result("--ranks", "cube", "--no-data", "--algorithm", "auto", "--bytes", size,
-                              *harness.sets(f"ccl.tensor_kind={tensors}"))["runs"][0]
-            self.assertEqual(row["algorithm"], "two_level", row["algorithm_reason"])
-            ratio = row["stats"]["expected_ns"] / row["time_ns"]
-            self.assertTrue(0.85 < ratio < 1.2, (size, tensors, ratio))
-
-    def test_sums_on_three_levels_are_expected_to_take_what_they_take(self):
-        """Nothing waits in a reduction that does not in a gather: it is the same timetable, mirrored."""
-        for sips in (1, 2):
-            row = self.result(*harness.sets(f"pod.sips={sips}"), "--ranks", "pe", "--collective", "reduce_scatter",
-                              "--algorithm", "three_level", "--bytes", "64KiB", "--no-data")["runs"][0]
-            self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.25, sips)
-
     @harness.cases(1, 2)
-    def test_send_recv_is_expected_to_take_what_it_takes(self, count):
+    def test_send_recv_goes_directly(self, count):
         for machine in ("sip_default.json", "pod_default.json")[:count]:
             for size in ("2", "16KiB", "256KiB"):
                 job = ("--config", harness.CONFIGS / machine, "--ranks", "cube", "--collective", "send_recv", "--bytes", size)
                 row = self.one(*job, "--algorithm", "auto")
                 self.assertEqual(row["algorithm"], "direct", row["algorithm_reason"])
-                self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.05, (machine, size))
                 self.assertLess(row["time_ns"], self.one(*job, "--algorithm", "ring_1d")["time_ns"])
 
     def test_trees_over_chunks_of_tensors_in_hbm_are_chosen_where_they_are_best(self):
@@ -171,7 +146,6 @@ class Auto(harness.Case):
 
     @harness.cases(1, 2)
     def test_the_choice_of_every_collective_is_near_the_best(self, count):
-        """Estimates of trees follow the ways of messages, and every algorithm of blocks has one."""
         sip, pod = (("--config", harness.CONFIGS / f"{name}_default.json") for name in ("sip", "pod"))
         for collective in ("all_reduce", "all_to_all", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
                            "scatter"):
@@ -255,63 +229,6 @@ class Auto(harness.Case):
         # Four queue pairs are enough for a ring and for nothing with more partners.
         row = self.one(*self.AUTO, *harness.sets("ipcq.queue_pairs=4"), "--bytes", "64")
         self.assertIn("cannot run here", row["algorithm_reason"])
-
-
-class Formulas(harness.Case):
-    def expected(self, sips, algorithm, size):
-        """What auto expects an algorithm to take, from its reason."""
-        row = self.one(*UNCONTENDED, *harness.sets(f"pod.sips={sips}"), "--ranks", "sip", "--algorithm", algorithm,
-                       "--bytes", size)
-        return row["stats"]["expected_ns"], row["time_ns"]
-
-    def test_the_uncontended_limit_is_the_formula(self):
-        # Full trees, and messages so short that two children do not hold up each other at their parent.
-        for algorithm, sips, sizes in (("ring_1d_unidir", 4, (64, 1024, 8192)),
-                                       ("ring_1d_unidir", 8, (64, 4096, 16384)),
-                                       ("recursive_doubling", 4, (64, 1024, 4096, 8192)),
-                                       ("recursive_doubling", 8, (64, 1024, 4096, 8192)),
-                                       ("tree_binary", 3, (64, 256, 512)), ("tree_binary", 7, (64, 256, 512))):
-            for size in sizes:
-                expected, measured = self.expected(sips, algorithm, size)
-                self.assertLess(abs(expected / measured - 1), 0.02,
-                                f"{algorithm}, {sips} ranks, {size} bytes: {expected} expected, {measured} measured")
-
-    def test_rings_on_two_levels_without_contention_are_near_the_formula(self):
-        # The rings of one SIP follow a closed walk over its cubes and meet nobody.
-        for row in self.runs("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube",
-                             "--algorithm", "two_level", "--bytes", "16KiB:1MiB:x8"):
-            off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
-            self.assertLess(off, 0.05, f"{row['bytes']} bytes: {row['stats']['expected_ns']} expected, "
-                                       f"{row['time_ns']} measured")
-
-    @harness.exhaustive
-    def test_what_meets_within_cubes_and_waits_between_sips_is_known(self):
-        """All PEs of a SIP, of two, and of two with one missing: each of these was 1.2 to 3.7 times the expected time, or
-        0.8 of it."""
-        sip = ("--config", harness.CONFIGS / "sip_default.json")
-        pod = ("--config", harness.CONFIGS / "pod_default.json")
-        missing = ("--config", self.file("harvested.json", json.dumps(HARVESTED)))
-        for machine, collective, algorithm, size in ((pod, "all_gather", "ring_1d", "1KiB"),
-                                                     (sip, "reduce", "binomial", "64KiB"),
-                                                     (sip, "broadcast", "double_binary_tree", "256KiB"),
-                                                     (sip, "all_reduce", "hierarchical_pipelined", "64KiB"),
-                                                     (sip, "all_to_all", "bruck", "64KiB"),
-                                                     (missing, "all_reduce", "swing", "1KiB"),
-                                                     (missing, "all_reduce", "tree_binary", "16KiB")):
-            row = self.result(*machine, "--ranks", "pe", "--collective", collective, "--algorithm", algorithm, "--bytes",
-                              size, "--no-data")["runs"][0]
-            off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
-            self.assertLess(off, 0.15, f"{collective} {algorithm} {size}: {row['stats']['expected_ns']} expected, "
-                                       f"{row['time_ns']} measured")
-
-    def test_steps_by_the_clock_wait_once_for_each_part_of_a_block(self):
-        # A block of 480 KiB is 4 slots, of 256 KiB 2: in as many parts as it takes n_slots at a time.
-        for slots, size in ((1, "256KiB"), (1, "480KiB"), (2, "480KiB"), (4, "480KiB")):
-            row = self.one("--config", harness.CONFIGS / "sip_default.json", *harness.sets(f"ipcq.n_slots={slots}"),
-                           "--ranks", "cube", "--collective", "all_to_all", "--algorithm", "mesh_steps", "--bytes", size)
-            off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
-            self.assertLess(off, 0.05, f"{size}, {slots} slots: {row['stats']['expected_ns']} expected, "
-                                       f"{row['time_ns']} measured")
 
 
 if __name__ == "__main__":

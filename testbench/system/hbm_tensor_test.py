@@ -53,7 +53,6 @@ class HbmTensors(harness.Case):
         job = (*sip, "--algorithm", "mesh_steps")
         row = self.one(*job, "--bytes", "4MiB")
         self.assertGreater(row["efficiency"], 0.80)
-        self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.2)
         in_chunks = self.result(*job, "--bytes", "4MiB", "--no-data", *harness.sets("ccl.tensor_chunk_bytes=128KiB"))["runs"][0]
         self.assertLess(row["time_ns"], 0.9 * in_chunks["time_ns"])
         self.assertEqual(self.one(*sip, "--algorithm", "auto", "--bytes", "1MiB")["algorithm"], "mesh_steps")
@@ -65,12 +64,10 @@ class HbmTensors(harness.Case):
         job = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", *IN_HBM, "--collective", "all_to_all", "--no-data")
         for columns, rows, kib in ((2, 1, 1024), (3, 1, 256), (5, 1, 256), (2, 2, 64), (2, 4, 256)):
             shape = (*harness.sets(f"sip.columns={columns}", f"sip.rows={rows}"), "--bytes", f"{columns * rows * kib}KiB")
-            rows_of = {r["algorithm"]: r for r in self.result(*job, *shape, "--algorithm", "all")["runs"]}
+            tried = self.result(*job, *shape, "--algorithm", "all")["runs"]
             chosen = self.result(*job, *shape, "--algorithm", "auto")["runs"][0]
             with self.subTest(columns=columns, rows=rows, kib=kib, chosen=chosen["algorithm"]):
-                self.assertLess(chosen["time_ns"], 1.06 * min(r["time_ns"] for r in rows_of.values()))
-                steps = rows_of["mesh_steps"]
-                self.assertLess(abs(steps["stats"]["expected_ns"] / steps["time_ns"] - 1), 0.25)
+                self.assertLess(chosen["time_ns"], 1.06 * min(r["time_ns"] for r in tried))
 
     def test_an_all_to_all_out_of_hbm_is_right_with_any_rings_slots_and_channels(self):
         job = ("--config", harness.CONFIGS / "sip_default.json", *IN_HBM, *harness.sets("sip.rows=2"), "--ranks", "cube",
@@ -92,9 +89,10 @@ class HbmTensors(harness.Case):
                     f"ccl.accumulation={mode}", f"ipcq.buffer_kind={rings}", "ccl.tensor_chunk_bytes=6000"))
 
     def test_auto_knows_what_staging_costs(self):
-        row = self.one(*harness.SMALL, *IN_HBM, "--algorithm", "auto", "--bytes", "256KiB")
-        self.assertIn("expected to take", row["algorithm_reason"])
-        self.assertGreater(row["stats"]["expected_ns"], row["bound_ns"])
+        job = (*harness.SMALL, *IN_HBM, "--bytes", "256KiB")
+        row = self.one(*job, "--algorithm", "auto")
+        best = min(r["time_ns"] for r in self.runs(*job, "--ranks", "pe", "--algorithm", "all"))
+        self.assertLess(row["time_ns"], 1.1 * best, row["algorithm_reason"])
 
     def test_programs_and_workloads_are_refused(self):
         program = harness.ROOT / "docs" / "examples" / "allreduce_all_pairs_4.xml"

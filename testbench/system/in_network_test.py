@@ -122,7 +122,6 @@ class InNetwork(harness.Case):
             fastest = min(rows, key=lambda row: row["time_ns"])
             chosen = self.job(collective, "auto", *harness.SMALL, *ON, "--ranks", "pe", "--bytes", "16KiB")
             self.assertEqual((fastest["algorithm"], chosen["algorithm"]), (algorithm, algorithm))
-            self.assertAlmostEqual(chosen["stats"]["expected_ns"] / chosen["time_ns"], 1, delta=0.25)
         off = self.job("broadcast", "auto", *harness.SMALL, "--ranks", "pe", "--bytes", "16KiB")
         self.assertNotIn("multicast", off["algorithm_reason"])
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an algorithm cannot do without: messages in a row, messages of one rank, bytes at its interface. With
+// the least times of these on the machine at hand that is a lower bound of its time, cheap enough to ask of
+// every candidate of --algorithm auto before any estimate is made.
+#pragma once
+
+#include <string>
+
+#include "models/cost/lower_bound.hpp"
+
+namespace diecast::cost {
+
+struct least_work {
+  double rounds{};    ///< messages of which each waits for the one before
+  double messages{};  ///< that one rank sends or takes
+  double bytes{};     ///< of payload through the network interface of one rank, one way
+};
+
+/// Of `p` ranks, two or more, and `n` bytes as --bytes. Nothing for an algorithm that is not built in.
+[[nodiscard]] least_work least_work_of(comm::collective what, const std::string& algorithm, double p,
+                                       double n);
+
+/// ns of that work on a machine.
+struct algorithm_bound {
+  double ns{};    ///< no run takes less: the largest of its terms and of lower_bound()
+  double sent{};  ///< bytes that all ranks together send at least
+  /// Rounds and bytes one after the other: orders candidates, is no bound where slots overlap.
+  double in_row{};
+};
+/// `any`: the bound of the collective, whatever the algorithm.
+[[nodiscard]] algorithm_bound bound_of(const fabric::topology& t, const config::machine_config& c,
+                                       const bound_request& r, const bound& any,
+                                       const std::string& algorithm);
+
+}  // namespace diecast::cost

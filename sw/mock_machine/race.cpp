@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/mock_machine/race.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+#include "models/types/error.hpp"
+
+namespace diecast::sw {
+namespace {
+
+constexpr std::uint64_t events_of_any = 600'000, events_per_pe = 500;
+/// Making a PE of the mock machine takes as long as some events.
+constexpr std::uint64_t events_to_make_a_pe = 60;
+/// From step to step of simulated time; the first one is a part of the least bound.
+constexpr double further = 1.3, first_part = 0.1;
+/// With half of the effort spent, candidates go on whose progress says less than so many times the time of
+/// the leader. Progress is known from a tenth of the bytes on.
+constexpr double behind = 2, enough = 0.1;
+
+struct runner {
+  candidate what;
+  std::unique_ptr<timed_run> run;
+  timed_outcome so_far;
+};
+
+class heats {
+ public:
+  heats(std::vector<candidate> candidates, std::uint64_t pes)
+      : setup_(pes * events_to_make_a_pe), left_(most_events(pes)), half_(left_ / 2) {
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const candidate& a, const candidate& b) { return a.bound.in_row < b.bound.in_row; });
+    for (candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}});
+  }
+
+  choice decide() {
+    for (double until = first_step(); !open_.empty() && left_ > 0 && best_ > until / further;
+         until *= further)
+      step(until);
+    if (left_ == 0) take_by_progress();
+    std::stable_sort(found_.sorted.begin(), found_.sorted.end(),
+                     [](const auto& a, const auto& b) { return a.ns < b.ns; });
+    return std::move(found_);
+  }
+
+ private:
+  [[nodiscard]] double first_step() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const runner& r : open_) least = std::min(least, r.what.bound.in_row);
+    return std::max(1.0, first_part * least);
+  }
+
+  void keep(const runner& r, double ns, known_by how) {
+    found_.sorted.push_back({r.what.name, ns, how});
+    best_ = std::min(best_, ns);
+  }
+
+  void step(double until) {
+    std::erase_if(open_, [&](runner& r) {
+      const double limit = std::min(until, best_);
+      return left_ > 0 && r.what.bound.ns < best_ && ends(r, limit);
+    });
+    if (left_ > half_) return;
+    double leader = best_;
+    for (const runner& r : open_) leader = std::min(leader, end_of(r).value_or(leader));
+    std::erase_if(open_, [&](const runner& r) { return end_of(r).value_or(leader) > behind * leader; });
+  }
+
+  /// When it would end at the rate at which bytes have arrived.
+  [[nodiscard]] static std::optional<double> end_of(const runner& r) {
+    const double share = r.what.bound.sent > 0 ? static_cast<double>(r.so_far.bytes) / r.what.bound.sent : 0;
+    if (share < enough) return std::nullopt;
+    return r.so_far.time_ns / std::min(1.0, share);
+  }
+
+  /// True when no more is to be known of it: it has ended, or cannot run.
+  bool ends(runner& r, double limit) {
+    if (r.run == nullptr) {
+      auto started = r.what.start();
+      if (!started) return true;
+      r.run = std::move(*started);
+      if (r.run == nullptr) return keep(r, r.what.bound.in_row, known_by::bounds), true;
+      left_ -= std::min(left_, setup_);
+    }
+    try {
+      r.so_far = r.run->go({nanoseconds(limit), left_});
+    } catch (const user_error&) {
+      return true;  // its firmware does what is not modelled
+    }
+    left_ -= std::min(left_, r.so_far.events);
+    if (r.so_far.finished) keep(r, r.so_far.time_ns, known_by::estimate);
+    return r.so_far.finished || !r.so_far.limited;
+  }
+
+  void take_by_progress() {
+    for (runner& r : open_) {
+      if (const auto end = end_of(r)) {
+        keep(r, *end, known_by::progress);
+      } else if (found_.sorted.empty() && (r.run != nullptr || r.what.start())) {
+        keep(r, r.what.bound.in_row, known_by::bounds);  // a bound is no forecast: nothing else is known
+      }
+    }
+  }
+
+  std::vector<runner> open_;
+  std::uint64_t setup_, left_, half_;
+  double best_ = std::numeric_limits<double>::infinity();
+  choice found_;
+};
+
+const char* text_of(known_by how) {
+  switch (how) {
+    case known_by::estimate: return "an estimate";
+    case known_by::progress: return "the progress of an estimate that would take too long";
+    case known_by::bounds: return "its bounds, as estimates do not tell";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::uint64_t most_events(std::uint64_t pes) { return events_of_any + events_per_pe * pes; }
+
+choice race(std::vector<candidate> candidates, std::uint64_t pes) {
+  return heats(std::move(candidates), pes).decide();
+}
+
+std::string choice::reason() const {
+  std::string text = fmt::format("auto: {} expected to take {:.0f} ns by {}", sorted[0].name, sorted[0].ns,
+                                 text_of(sorted[0].how));
+  if (sorted.size() > 1) text += fmt::format(", {} {:.0f} ns", sorted[1].name, sorted[1].ns);
+  return text;
+}
+
+}  // namespace diecast::sw
