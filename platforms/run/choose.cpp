@@ -123,7 +123,7 @@ class contest {
       try {
         const run_point own = point_for(machine_.config, asked_, name, shared_);
         const comm::group members = members_of(machine_, tables_, own);
-        if (sharded_layout(machine_.config, own, members.set)) continue;
+        if (sharded_layout(machine_.config, own, kernel_of(tables_, own), members.set)) continue;
         if (members.set != shared_ || members.members.size() != common_.members.size()) continue;
         const cost::bound_request r{what_, members, asked_.bytes, root};
         candidates.push_back({name, cost::bound_of(machine_.topology, machine_.config, r, any, name),
