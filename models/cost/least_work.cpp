@@ -91,6 +91,10 @@ const std::map<std::pair<collective, std::string>, work_fn>& works() {
       {{collective::all_to_all, "pairwise"}, to_all},
       {{collective::all_to_all, "direct"}, to_all},
       {{collective::all_to_all, "mesh_steps"}, to_all},
+      {{collective::all_to_all, "lines"},
+       [](s) {
+         return least_work{0, 0, 0, 1.6};
+       }},
       {{collective::broadcast, "ring_1d"}, chain},
       {{collective::broadcast, "binomial"}, doublings},
       {{collective::broadcast, "multicast"},
@@ -129,7 +133,8 @@ algorithm_bound bound_of(const fabric::topology& t, const config::machine_config
   const double rounds = std::max(w.rounds * hop, w.messages * message);
   const double wires = w.bytes * rates.wire_bytes_per_byte() / rates.noc_gbytes_s();
   const double p = d(r.ranks.members.size());
-  return {std::max({any.ns, rounds, wires}), std::max(least_sent(r.what, d(r.bytes), p), p * w.bytes),
+  return {std::max({any.ns, rounds, wires}),
+          std::max(w.copies * least_sent(r.what, d(r.bytes), p), p * w.bytes),
           rounds + std::max(any.ns, wires)};
 }
 

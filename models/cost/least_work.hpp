@@ -14,6 +14,8 @@ struct least_work {
   double rounds{};    ///< messages of which each waits for the one before
   double messages{};  ///< that one rank sends or takes
   double bytes{};     ///< of payload through the network interface of one rank, one way
+  /// How often a byte is sent that some algorithm sends once, on a square of ranks: a forecast, no bound.
+  double copies{1};
 };
 
 /// Of `p` ranks, two or more, and `n` bytes as --bytes. Nothing for an algorithm that is not built in.
@@ -23,7 +25,7 @@ struct least_work {
 /// ns of that work on a machine.
 struct algorithm_bound {
   double ns{};    ///< no run takes less: the largest of its terms and of lower_bound()
-  double sent{};  ///< bytes that all ranks together send at least
+  double sent{};  ///< bytes that all ranks together send, about
   /// Rounds and bytes one after the other: orders candidates, is no bound where slots overlap.
   double in_row{};
 };

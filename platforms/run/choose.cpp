@@ -118,7 +118,7 @@ class contest {
       (void)comm::root_of({machine_.config, machine_.topology.shape(), common_, root});
     const cost::bound any =
         cost::lower_bound(machine_.topology, machine_.config, {what_, common_, asked_.bytes, root});
-    std::vector<sw::candidate> candidates;
+    std::vector<sw::algorithm_candidate> candidates;
     for (const std::string& name : names) {
       try {
         const run_point own = point_for(machine_.config, asked_, name, shared_);

@@ -21,18 +21,20 @@ constexpr double further = 1.3, first_part = 0.1;
 constexpr double behind = 2, enough = 0.1;
 
 struct runner {
-  candidate what;
+  algorithm_candidate what;
   std::unique_ptr<timed_run> run;
   timed_outcome so_far;
 };
 
 class heats {
  public:
-  heats(std::vector<candidate> candidates, std::uint64_t pes)
+  heats(std::vector<algorithm_candidate> candidates, std::uint64_t pes)
       : setup_(pes * events_to_make_a_pe), left_(most_events(pes)), half_(left_ / 2) {
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const candidate& a, const candidate& b) { return a.bound.in_row < b.bound.in_row; });
-    for (candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}});
+                     [](const algorithm_candidate& a, const algorithm_candidate& b) {
+                       return a.bound.in_row < b.bound.in_row;
+                     });
+    for (algorithm_candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}});
   }
 
   choice decide() {
@@ -123,7 +125,7 @@ const char* text_of(known_by how) {
 
 std::uint64_t most_events(std::uint64_t pes) { return events_of_any + events_per_pe * pes; }
 
-choice race(std::vector<candidate> candidates, std::uint64_t pes) {
+choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes) {
   return heats(std::move(candidates), pes).decide();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of several algorithms is fastest: their kernels run on timed mock machines side by side, in steps of
-// simulated time, until the fastest has ended. A candidate whose lower bound lies beyond is not started. The
-// effort is limited in events, so that the same question has the same answer on every computer.
+// simulated time, until the fastest has ended. A candidate whose lower bound lies beyond is not
+// started. The effort is limited in events, so that the same question has the same answer on every computer.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace diecast::sw {
 
-struct candidate {
+struct algorithm_candidate {
   std::string name;
   cost::algorithm_bound bound;
   /// Empty: it cannot run here. Null: it is not modelled, and taken to need its bounds in a row.
@@ -40,6 +40,6 @@ struct choice {
 /// Of a machine of `pes` PEs: about half a second for 256 of them, five seconds for 8,192.
 [[nodiscard]] std::uint64_t most_events(std::uint64_t pes);
 
-[[nodiscard]] choice race(std::vector<candidate> candidates, std::uint64_t pes);
+[[nodiscard]] choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes);
 
 }  // namespace diecast::sw

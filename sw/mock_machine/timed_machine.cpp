@@ -10,7 +10,6 @@
 #include "sw/runtime/options.hpp"
 
 namespace diecast::sw {
-namespace {
 
 struct timed_machine {
   timed_machine(const fabric::topology& topology, const config::machine_config& c);
@@ -90,8 +89,6 @@ std::string timed_machine::who_waits() const {
   }
   return analysis::explain_waits(shape, std::move(stopped)).text;
 }
-
-}  // namespace
 
 std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel) {
   if (plan.tree) return "trees in the network";

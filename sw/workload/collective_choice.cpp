@@ -105,7 +105,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
   if (rule != nullptr) return {given(r, rule->algorithm), fmt::format("rule {}", rule->where)};
   const cost::bound_request asked{what, r.members, bytes, launch.root};
   const cost::bound any = cost::lower_bound(r.topology(), r.config, asked);
-  std::vector<candidate> candidates;
+  std::vector<algorithm_candidate> candidates;
   std::vector<problem> problems;
   const std::string where = r.op.where + ".algorithm";
   for (const kernel_entry* const k : kernels_for(r)) {
