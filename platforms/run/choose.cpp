@@ -30,14 +30,12 @@ run_point point_for(const config::machine_config& config, run_point point, const
   return point;
 }
 
-const sw::kernel_entry& kernel_of(const app::registries& tables, const run_point& point) {
-  return *std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
-    return k.collective == point.collective && k.name == point.algorithm;
-  });
-}
-
 comm::group members_of(const machine_model& machine, const app::registries& tables, const run_point& point) {
-  return members_for(tables, machine.config, kernel_of(tables, point), point);
+  const auto kernel =
+      std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
+        return k.collective == point.collective && k.name == point.algorithm;
+      });
+  return members_for(tables, machine.config, *kernel, point);
 }
 
 /// The first rule for the point on the ranks that its algorithm has.
@@ -123,7 +121,7 @@ class contest {
       try {
         const run_point own = point_for(machine_.config, asked_, name, shared_);
         const comm::group members = members_of(machine_, tables_, own);
-        if (sharded_layout(machine_.config, own, kernel_of(tables_, own), members.set)) continue;
+        if (sharded_layout(machine_.config, own, members.set)) continue;
         if (members.set != shared_ || members.members.size() != common_.members.size()) continue;
         const cost::bound_request r{what_, members, asked_.bytes, root};
         candidates.push_back({name, cost::bound_of(machine_.topology, machine_.config, r, any, name),

@@ -185,7 +185,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     choose_barrier(tables);
   } else if (point.workload.empty()) {
     choose_kernel(tables);
-    if (const auto layout = sharded_layout(machine.config, point, kernel, members.set)) {
+    if (const auto layout = sharded_layout(machine.config, point, members.set)) {
       load_shards(tables, *layout);
       note_missing();
       return;

@@ -28,12 +28,10 @@ void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_p
 }  // namespace
 
 std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
-                                                  const run_point& point, const sw::kernel_entry& kernel,
-                                                  comm::rank_set set) {
+                                                  const run_point& point, comm::rank_set set) {
   const config::algorithm_settings s = settings_of(config, point.algorithm);
-  const bool given = s.cube_layout || s.pe_layout;
-  if (set != comm::rank_set::sip || s.validator || (!given && !kernel.shards_sips)) return std::nullopt;
-  const comm::tensor_layout own = given ? comm::layout_of(set) : comm::tensor_layout{};
+  if (set != comm::rank_set::sip || s.validator || (!s.cube_layout && !s.pe_layout)) return std::nullopt;
+  const comm::tensor_layout own = comm::layout_of(set);
   const comm::tensor_layout layout{s.cube_layout.value_or(own.cube), s.pe_layout.value_or(own.pe)};
   if (comm::shards_per_sip(config.shape(), layout) == 1) return std::nullopt;
   refuse_what_streams_cannot(s, point);

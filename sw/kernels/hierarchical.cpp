@@ -83,25 +83,17 @@ void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_a
 
 kernel_entry hierarchical_3level_entry() {
   using namespace hierarchical_kernel;
-  kernel_entry e{"hierarchical_3level",
-                 "all_reduce",
-                 "PEs of a cube, cubes of a SIP, SIPs; and back",
-                 "hierarchical_3level",
-                 {comm::rank_set::pe, comm::rank_set::sip},
-                 run_hierarchical,
-                 without_scratch,
-                 fill_places};
-  e.shards_sips = true;
-  return e;
+  return {"hierarchical_3level", "all_reduce",         "PEs of a cube, cubes of a SIP, SIPs; and back",
+          "hierarchical_3level", {comm::rank_set::pe}, run_hierarchical,
+          without_scratch,       fill_places};
 }
 
 kernel_entry hierarchical_pipelined_entry() {
   using namespace hierarchical_kernel;
-  kernel_entry e = hierarchical_3level_entry();
-  e.name = "hierarchical_pipelined";
-  e.description = "hierarchical_3level in chunks, the levels overlapping";
-  e.fill_extra = fill_pipelined;
-  return e;
+  return {
+      "hierarchical_pipelined", "all_reduce",         "hierarchical_3level in chunks, the levels overlapping",
+      "hierarchical_3level",    {comm::rank_set::pe}, run_hierarchical,
+      without_scratch,          fill_pipelined};
 }
 
 }  // namespace diecast::sw

@@ -63,8 +63,6 @@ struct kernel_entry {
   /// Its arguments are made for the vector as a whole, beyond what fill_extra makes of any count: it cannot
   /// be run on chunks of tensors in HBM.
   bool whole_vector{};
-  /// Over SIPs every PE works on its own shard of its SIP's vector, unless ccl.algorithms gives a layout.
-  bool shards_sips{};
   /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
   /// comm::moves_out_of_hbm (sw/kernels/tensor_place.hpp).
   bool moves_slots{};

@@ -52,7 +52,7 @@ class Barriers(harness.Case):
         pull = ("--algorithm", "centralized_pull", "--team", "0:1:12")
         times = [self.barrier(*pull, *sets(f"ccl.barrier_pollers={k}"))[0]["time_ns"] for k in (1, 2, 4, 8)]
         self.assertEqual(times, sorted(times, reverse=True))
-        self.assertGreater(times[0], 1.5 * times[2])
+        self.assertGreater(times[0], times[2])
         self.assertEqual(times[2], times[3])  # a rank has four cores
         self.assertEqual(self.barrier(*pull)[0]["time_ns"], times[3])
 

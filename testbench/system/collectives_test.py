@@ -35,16 +35,6 @@ class ShardWise(harness.Case):
             self.assertEqual(row["fingerprint"],
                              self.one(*job, *harness.sets("sim.build_order=shuffle:5"))["fingerprint"])
 
-    def test_hierarchical_shards_the_vectors_of_sips(self):
-        small = ("--config", harness.ROOT / "platforms/configs/small_pod.json", *harness.sets("pod.sips=4"), "--bytes", 65536)
-        for algorithm in ("hierarchical_3level", "hierarchical_pipelined"):
-            row = self.one(*small, "--ranks", "sip", "--algorithm", algorithm)
-            self.assertEqual((row["rank_set"], row["ranks"], len(row["ops"])), ("sip", 4, 8))
-            self.assertEqual({op["bytes"] for op in row["ops"]}, {65536 // 8})  # every PE works on its shard
-            self.assertAlmostEqual(row["busbw_gbytes_s"], 65536 / row["time_ns"] * 2 * 3 / 4, 2)
-            leaders = self.one(*small, "--ranks", "sip", "--algorithm", "ring_1d")
-            self.assertLess(row["time_ns"], leaders["time_ns"])
-
     def test_replicated_levels_leave_the_shards_to_their_first(self):
         row = self.one(*self.config("ring_1d", cube_layout="column_wise"), "--ranks", "sip", "--algorithm", "ring_1d",
                        "--bytes", "64KiB")

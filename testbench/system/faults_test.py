@@ -224,9 +224,9 @@ class Kinds(harness.Case):
             path = self.file(f"calls_{size}_{before}.json", json.dumps({
                 "groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": ops}]}))
             return ["--workload", path]
-        yield ["--collective", "send_recv", "--algorithm", "direct", "--bytes", "16KiB"], None
-        for size in (1024, 16384):
-            yield calls(size, size), calls(size, size // 2)
+        yield ["--collective", "send_recv", "--algorithm", "direct", "--bytes", "64KiB"], None
+        yield calls(1024, 1024), calls(1024, 512)
+        yield calls(16384, 16384), None
 
     def test_kind_sendrecv_alias(self):
         self.run_pod(*self.config("sendrecv_alias"), expect=1)
@@ -309,10 +309,10 @@ class Kinds(harness.Case):
                 row = self.one(*harness.SMALL, "--workload", path, "--out", "out", *sets(*keys))
                 with open(self.folder / "out" / "links.csv", encoding="utf-8", newline="") as file:
                     links = list(csv.DictReader(file))
-                return row["time_ns"], sum(int(r["flits"]) for r in links if r["kind"] == "sip")
-            (direct, flits), (staged, left), (defensive, _) = run(), run("comm.path=staged"), run("comm.profile=defensive")
-            self.assertGreater(flits, 16 * size // 64)
-            self.assertLess(left, flits // 4)
+                return row["time_ns"], sum(int(r["payload_bytes"]) for r in links if re.match(r"pod\.sip\d+\.\w+-sip", r["link"]))
+            (direct, carried), (staged, left), (defensive, _) = run(), run("comm.path=staged"), run("comm.profile=defensive")
+            self.assertGreaterEqual(carried, 16 * size)
+            self.assertLess(left, carried // 4)
             self.assertGreater(staged, direct)
             self.assertGreaterEqual(defensive, staged)
             run("comm.path=staged", "sim.links_as_bytes=true")
