@@ -29,6 +29,7 @@ class hbm_controller final : public memory_target {
   /// Throws user_error with all problems of the block.
   hbm_controller(sc_core::sc_module_name name, const config::hbm_block& hbm, bool strict, fault_sink& faults);
 
+  [[nodiscard]] hbm_controller* controller() override { return this; }
   /// Sees the commands of the channel. They come in order of time, but later than their time.
   void observe(timing::dram_command_observer* o) { scheduler_.observe(o); }
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }

@@ -21,6 +21,8 @@
 
 namespace diecast::hw {
 
+class hbm_controller;
+
 class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport_if<> {
  public:
   struct counters {
@@ -35,6 +37,8 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
 
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] const sparse_memory& memory() const { return memory_; }
+  /// This memory, where it has banks; null for others.
+  [[nodiscard]] virtual hbm_controller* controller() { return nullptr; }
 
  protected:
   using request_id = std::uint32_t;

@@ -85,7 +85,7 @@ stack::stack(sc_core::sc_module_name module_name, const study_point& point,
 std::vector<hw::hbm_controller*> stack::controllers() const {
   std::vector<hw::hbm_controller*> found;
   for (const auto& c : channels_) {
-    auto* const controller = dynamic_cast<hw::hbm_controller*>(c->memory.module.get());
+    hw::hbm_controller* const controller = c->memory.controller();
     if (controller != nullptr) found.push_back(controller);
   }
   return found;
@@ -93,7 +93,7 @@ std::vector<hw::hbm_controller*> stack::controllers() const {
 
 void stack::read_lost_time() {
   for (const auto& c : channels_) {
-    auto* controller = dynamic_cast<hw::hbm_controller*>(c->memory.module.get());
+    hw::hbm_controller* const controller = c->memory.controller();
     if (controller != nullptr) c->lost = controller->lost_time();
   }
 }

@@ -124,7 +124,7 @@ void collect_lost_time(stack& machine, study_outcome& o) {
 void collect_banks(stack& machine, study_outcome& o) {
   std::uint64_t hits = 0, bursts = 0, forwarded = 0;
   for (const auto& c : machine.channels()) {
-    const auto* controller = dynamic_cast<const hw::hbm_controller*>(c->memory.module.get());
+    const hw::hbm_controller* const controller = c->memory.controller();
     if (controller == nullptr) return;
     hits += controller->row_hits();
     bursts += controller->bursts();

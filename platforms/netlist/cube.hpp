@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <systemc>
+#include <type_traits>
 #include <vector>
 
 #include "hw/base/missing_block.hpp"
@@ -15,6 +16,7 @@
 #include "hw/host/control_cpu.hpp"
 #include "hw/host/debug_bus.hpp"
 #include "hw/mem/memory_ni.hpp"
+#include "hw/mem/memory_target.hpp"
 #include "hw/noc/cube_noc.hpp"
 #include "hw/pe/pe.hpp"
 #include "models/fabric/topology.hpp"
@@ -26,12 +28,20 @@ namespace diecast::netlist {
 struct memory_block {
   std::unique_ptr<sc_core::sc_module> module;
   tlm::tlm_target_socket<>* socket{};
+  hw::memory_target* counted{};  ///< the module, where it counts its accesses; null for one of another make
+  /// The module, where it has banks.
+  [[nodiscard]] hw::hbm_controller* controller() const {
+    return counted == nullptr ? nullptr : counted->controller();
+  }
 };
 /// A memory whose target socket is its member `socket`.
 template <class Memory>
 [[nodiscard]] memory_block memory_block_of(std::unique_ptr<Memory> memory) {
-  tlm::tlm_target_socket<>* const socket = &memory->socket;
-  return {std::move(memory), socket};
+  memory_block block;
+  block.socket = &memory->socket;
+  if constexpr (std::is_base_of_v<hw::memory_target, Memory>) block.counted = memory.get();
+  block.module = std::move(memory);
+  return block;
 }
 /// Makes the memory of one HBM port. Called inside the cube's constructor, so that its name nests.
 using memory_factory = std::function<memory_block(const char* name, const config::machine_config& config,

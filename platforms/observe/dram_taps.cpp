@@ -33,7 +33,7 @@ std::vector<hw::hbm_controller*> dram_controllers(netlist::pod& pod) {
   std::vector<hw::hbm_controller*> found;
   pod.visit_cubes([&found](const netlist::cube& cube) {
     for (const auto& m : cube.memories()) {
-      auto* const c = m ? dynamic_cast<hw::hbm_controller*>(m->block.module.get()) : nullptr;
+      hw::hbm_controller* const c = m ? m->block.controller() : nullptr;
       if (c != nullptr) found.push_back(c);
     }
   });

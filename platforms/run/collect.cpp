@@ -166,7 +166,7 @@ void collect_hbm(netlist::pod& pod, run_outcome& o) {
   pod.visit_cubes([&o](const netlist::cube& cube) {
     for (const auto& m : cube.memories()) {
       if (m == nullptr) continue;
-      auto* const controller = dynamic_cast<hw::hbm_controller*>(m->block.module.get());
+      hw::hbm_controller* const controller = m->block.controller();
       if (controller == nullptr) continue;
       const timing::lost_time_report lost = controller->lost_time();
       const timing::dram_counters& commands = controller->commands();
@@ -280,8 +280,7 @@ void collect_unwritten(netlist::pod& pod, machine_totals& totals) {
   pod.visit_cubes([&look](const netlist::cube& cube) {
     for (const auto& pe : cube.pes()) look(pe->tcm.memory());
     for (const auto& m : cube.memories()) {
-      const auto* const memory = m ? dynamic_cast<const hw::memory_target*>(m->block.module.get()) : nullptr;
-      if (memory != nullptr) look(memory->memory());
+      if (m && m->block.counted != nullptr) look(m->block.counted->memory());
     }
   });
 }

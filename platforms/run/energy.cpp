@@ -28,13 +28,13 @@ void add_links(const prepared_run& run, const run_outcome& o, cost::activity& a)
 }
 
 void add_memory(const netlist::cube::memory& m, cost::activity& a) {
-  if (const auto* controller = dynamic_cast<const hw::hbm_controller*>(m.block.module.get())) {
+  if (const auto* controller = m.block.controller()) {
     a.hbm_activates += controller->commands().activates;
     a.hbm_all_bank_refreshes += controller->commands().all_bank_refreshes;
     a.hbm_bank_refreshes += controller->commands().bank_refreshes;
   }
   // A memory put in place of ours tells nothing.
-  const auto* target = dynamic_cast<const hw::memory_target*>(m.block.module.get());
+  const hw::memory_target* const target = m.block.counted;
   if (target == nullptr) return;
   const std::uint64_t bytes = target->statistics().bytes_read + target->statistics().bytes_written;
   (m.kind == abi::region::hbm ? a.hbm_bytes : a.sram_bytes) += bytes;
