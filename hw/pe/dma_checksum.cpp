@@ -6,12 +6,11 @@
 // and has no clock of its own: what it adds is its bytes over its rate, as far as that goes beyond this
 // cycle.
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "hw/pe/dma_engine.hpp"
 #include "models/checksum/packet_checksum.hpp"
+#include "models/comm/fault_record.hpp"
 #include "models/comm/launch_plan.hpp"
-#include "models/types/error.hpp"
 
 namespace diecast::hw {
 
@@ -70,12 +69,11 @@ void dma_engine::verify(const packet_ptr& p) {
   const abi::packet_header& h = p->header;
   const std::uint64_t found = checksum::of_packet(kind, h, p->data);
   if (found == h.checksum) return verify_number(h);
-  throw protocol_error(
-      fmt::format("{}: {} checksum mismatch: {:#x} over the {} bytes at offset {} of {}; the packet carries "
-                  "{:#x}; it came "
-                  "over {}",
-                  name(), checksum::to_string(kind), found, h.payload_bytes, h.offset, message_text(h),
-                  h.checksum, path_of(h)));
+  fault_record r = record_of(fault_kind::checksum_mismatch, h);
+  r.text = checksum::to_string(kind);
+  r.value = found;
+  r.expected = h.checksum;
+  throw fault_error(std::move(r));
 }
 
 /// Tag-matched packets of a sender come in the order in which it numbered them, and each once.
@@ -83,38 +81,42 @@ void dma_engine::verify_number(const abi::packet_header& h) {
   if (h.kind != abi::packet_kind::tag_message) return;
   const std::uint64_t expected = verified_messages_[{abi::origin_of(h), h.staged.set}]++;
   if (h.transaction == expected) return;
-  throw protocol_error(
-      fmt::format("{}: packet {} of the tag-matched messages from {} came, expected packet {}; it came "
-                  "over {}",
-                  name(), h.transaction, pe_path(pe_.config.shape(), h.tag.source), expected, path_of(h)));
+  fault_record r = record_of(fault_kind::packet_number, h);
+  r.sequence = h.transaction;
+  r.expected = expected;
+  throw fault_error(std::move(r));
 }
 
-/// Which message the bytes of a packet belong to.
-std::string dma_engine::message_text(const abi::packet_header& h) const {
-  const machine_shape shape = pe_.config.shape();
-  switch (h.kind) {
-    case abi::packet_kind::tag_message:
-      return fmt::format("the message with tag {:#x} from {}", h.tag.tag, pe_path(shape, h.tag.source));
-    case abi::packet_kind::read_response:
-      return fmt::format("an answer to the read of a message at {}", abi::describe(h.target));
-    default:
-      return fmt::format("message {} from {} to {}", h.ipcq.sequence, pe_path(shape, h.ipcq.source),
-                         abi::describe(h.ipcq.match_address));
-  }
+/// What is known of a packet that arrived and should not have.
+fault_record dma_engine::record_of(fault_kind kind, const abi::packet_header& h) const {
+  fault_record r{kind, name(), pe_.self};
+  r.offset = h.offset;
+  r.bytes = h.payload_bytes;
+  r.links = path_of(h);
+  r.tag_matched = h.kind == abi::packet_kind::tag_message;
+  r.address = h.target;
+  if (h.kind == abi::packet_kind::read_response) return r;
+  r.from = r.tag_matched ? h.tag.source : h.ipcq.source;
+  r.sender = pe_path(pe_.config.shape(), *r.from);
+  r.tag = h.tag.tag;
+  if (r.tag_matched) return r;
+  r.sequence = h.ipcq.sequence;
+  r.address = h.ipcq.match_address;
+  r.message_bytes = h.ipcq.message_bytes;
+  return r;
 }
 
 /// What a packet came over since it left its sender's PE.
-std::string dma_engine::path_of(const abi::packet_header& h) const {
-  std::string path;
-  const auto add = [&path](const std::string& place) { path += (path.empty() ? "" : ", ") + place; };
+std::vector<std::string> dma_engine::path_of(const abi::packet_header& h) const {
+  std::vector<std::string> path;
   const auto add_links = [&](abi::node_address from, abi::node_address to) {
     for (const fabric::route_hop& hop : setup_.topology.trace(from, to)) {
-      add(setup_.topology.links()[hop.link].name);
+      path.push_back(setup_.topology.links()[hop.link].name);
     }
   };
   if (h.staged.set) {
     add_links(h.staged.from, comm::io_cpu_node(setup_.topology, sip_id{h.staged.from.sip}));
-    add("host memory");
+    path.emplace_back("host memory");
   }
   add_links(h.source, h.destination);
   return path;

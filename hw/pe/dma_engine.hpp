@@ -22,6 +22,11 @@
 #include "hw/pe/pe_setup.hpp"
 #include "hw/pe/transaction_table.hpp"
 
+namespace diecast {
+enum class fault_kind : std::uint8_t;
+struct fault_record;
+}  // namespace diecast
+
 namespace diecast::hw {
 
 /// What a message, copy or packet without bytes counts as, so that it is waited for like any other.
@@ -202,8 +207,8 @@ class dma_engine : public sc_core::sc_module,
   void inject(packet_ptr p);
   void verify(const packet_ptr& p);
   void verify_number(const abi::packet_header& h);
-  [[nodiscard]] std::string path_of(const abi::packet_header& h) const;
-  [[nodiscard]] std::string message_text(const abi::packet_header& h) const;
+  [[nodiscard]] std::vector<std::string> path_of(const abi::packet_header& h) const;
+  [[nodiscard]] fault_record record_of(fault_kind kind, const abi::packet_header& h) const;
   [[nodiscard]] bool is_protected(const abi::packet_header& h) const;
   void enter(checksum_engine& engine, work_kind what, packet_ptr p, std::uint8_t vc);
   void drain(checksum_engine& engine, work_kind what);

@@ -6,7 +6,7 @@
 
 #include "hw/pe/dma_engine.hpp"
 #include "models/checksum/packet_checksum.hpp"
-#include "models/types/error.hpp"
+#include "models/comm/fault_record.hpp"
 
 namespace diecast::hw {
 
@@ -135,16 +135,7 @@ dma_engine::inbound_message& dma_engine::take_part(const abi::packet_header& h) 
     m.unarrived -= bytes;
     return m;
   }
-  if (open) {
-    throw protocol_error(fmt::format(
-        "{}: {} bytes at offset {} of a message of {} bytes ({}), more than have yet to come; they came over "
-        "{}",
-        name(), h.payload_bytes, h.offset, h.ipcq.message_bytes, message_text(h), path_of(h)));
-  }
-  throw protocol_error(
-      fmt::format("{}: bytes at offset {} of {}, of which no message is open here: its first packet has not "
-                  "come, or all of it has; they came over {}",
-                  name(), h.offset, message_text(h), path_of(h)));
+  throw fault_error(record_of(open ? fault_kind::surplus_bytes : fault_kind::no_open_message, h));
 }
 
 void dma_engine::publish(abi::node_address flow) {

@@ -6,9 +6,8 @@
 
 #include "models/abi/tag_message.hpp"
 #include "models/checksum/packet_checksum.hpp"
-#include "models/comm/install_plan.hpp"
+#include "models/comm/fault_record.hpp"
 #include "models/fabric/fault_places.hpp"
-#include "models/types/error.hpp"
 
 namespace diecast::hw {
 namespace {
@@ -177,10 +176,11 @@ void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
   }
   const inbound_message& m = found->second;
   if (p->header.tag != m.fields) {
-    throw protocol_error(
-        fmt::format("{}: bytes at offset {} of a message with tag {:#x} while one with tag {:#x} "
-                    "of the same sender is half received",
-                    name(), p->header.offset, p->header.tag.tag, m.fields.tag));
+    fault_record r{fault_kind::interleaved_messages, name(), pe_.self};
+    r.offset = p->header.offset;
+    r.tag = p->header.tag.tag;
+    r.expected = m.fields.tag;
+    throw fault_error(std::move(r));
   }
   const std::uint64_t offset = p->header.offset;
   const std::uint64_t kept =
@@ -287,8 +287,10 @@ void tag_engine::issue_read() {
 void tag_engine::read_answered(const packet_ptr& p) {
   const auto index = static_cast<std::uint32_t>(p->header.transaction & ~tag_read_bit);
   if (!accesses_.is_open(index) || accesses_[index].what != stage::remote_read) {
-    throw protocol_error(fmt::format("{}: {} answers read {}, which is not open", name(),
-                                     abi::to_string(p->header.kind), index));
+    fault_record r{fault_kind::unexpected_answer, name(), pe_.self};
+    r.text = abi::to_string(p->header.kind);
+    r.sequence = index;
+    throw fault_error(std::move(r));
   }
   tell_content(p, pe_.self);  // what was read for this PE
   accesses_[index].p = p;

@@ -66,6 +66,7 @@ void barrier_checker::has_left(std::string_view name, barrier& b, const events::
       ++c.seen.escaped_ranks;
     }
     if (first_escape_.empty()) {
+      first_escaped_ = e.pe;
       const auto missing = [&](const auto& member) {
         const auto at = c.when_entered.find(member.first);
         return at == c.when_entered.end() || at->second > e.at;

@@ -48,6 +48,8 @@ class barrier_checker : public events::observer {
   [[nodiscard]] std::uint64_t escaped_ranks() const { return escaped_ranks_; }
   /// The first escape: who left when, and who had not come.
   [[nodiscard]] const std::string& first_escape() const { return first_escape_; }
+  /// The PE that left. Precondition: escapes() > 0.
+  [[nodiscard]] pe_coord first_escaped() const { return first_escaped_; }
   /// Calls `first` to `first + count - 1` of the launch. Precondition: expect(name, ...).
   [[nodiscard]] verdict of(const std::string& name, std::uint32_t first, std::uint32_t count) const;
   /// What is wrong with a barrier in which so many calls of all members were to be; empty when nothing is.
@@ -74,6 +76,7 @@ class barrier_checker : public events::observer {
   std::map<std::string, barrier, std::less<>> barriers_;
   std::uint64_t escapes_{}, escaped_ranks_{};
   std::string first_escape_;
+  pe_coord first_escaped_;
 };
 
 }  // namespace diecast::analysis

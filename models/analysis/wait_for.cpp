@@ -279,6 +279,7 @@ class wait_graph {
       e.cause = lost ? wait_cause::lost_message : wait_cause::in_flight;
       e.where = f->where;
       e.flight = f->state;
+      e.in_fabric = f->in_fabric;
     } else if (!machine_.still) {
       e.cause = wait_cause::in_flight;
       e.where = "in flight, or lost: the run ended while packets moved";

@@ -43,12 +43,14 @@ struct flight {
   std::string where;  ///< "in the fabric"
   bool begins{};      ///< its first packet is one of those under way
   flight_state state{flight_state::under_way};
+  bool in_fabric{};  ///< in a router or on a link
 };
 
 /// A packet that belongs to no queue pair: of a tag-matched message, a read or a write.
 struct other_packet {
   abi::packet_header header;
   std::string where;
+  bool in_fabric{};
 };
 
 /// A machine that has stopped.
@@ -100,6 +102,7 @@ struct wait_edge {
   abi::task_id task{abi::kernel_task};             ///< task of the waiter's firmware
   std::string step{};                              ///< step of that task
   flight_state flight{flight_state::under_way};    ///< state of the message or credit at `where`
+  bool in_fabric{};                                ///< `where` is a place in the fabric
 };
 
 enum class root_kind : std::uint8_t {

@@ -140,8 +140,9 @@ struct plan_options {
 /// the pod; both ends of a ring have its slots and slot size; I3, every ring has exactly one writer, the
 /// writer is the peer the ring's credits go to, and two directions that both send and receive write to each
 /// other's rings; the halves of a tree are those that its routers know, and no others. Addresses are taken as
-/// numbers: nothing here decodes them. Throws user_error naming both owners.
-void prove_install_plan(const install_plan& plan);
+/// numbers: nothing here decodes them. Throws user_error naming both owners, with the paths of the PEs
+/// concerned where the shape is given.
+void prove_install_plan(const install_plan& plan, const machine_shape* shape = nullptr);
 
 /// One register to write, by the host's backdoor or over the fabric.
 struct register_write {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,18 @@ using refs = std::vector<const queue_pair_install*>;
 std::string ring_name(const queue_pair_install& q) {
   return fmt::format("{} {}", owner_name(q.owner), direction_name(q.dir));
 }
+
+/// Where the shape is given, with the paths of the PEs concerned.
+struct problem_list : std::vector<problem> {
+  const machine_shape* shape{};
+  void add(problem p, std::initializer_list<pe_coord> pes) {
+    p.kind = problem_kind::wrong_install;
+    for (const pe_coord pe : pes) {
+      if (shape != nullptr) p.pes.push_back(pe_path(*shape, pe));
+    }
+    push_back(std::move(p));
+  }
+};
 
 template <class Key>
 void sort_by(refs& v, Key key) {
@@ -45,16 +58,16 @@ void prove_unique(const install_plan& plan, std::vector<problem>& problems) {
 std::uint64_t ring_bytes(const queue_pair_install& q) { return std::uint64_t{q.n_slots} * q.slot_bytes; }
 
 /// I3.1. In address order, each ring must start where all before it have ended.
-void prove_disjoint(const refs& rings, std::vector<problem>& problems) {
+void prove_disjoint(const refs& rings, problem_list& problems) {
   for (std::size_t i = 1, reach = 0; i < rings.size(); ++i) {
     const queue_pair_install& a = *rings[reach];  // the earlier ring that reaches furthest
     const queue_pair_install& b = *rings[i];
     if (b.rx_base - a.rx_base < ring_bytes(a)) {
-      problems.push_back({fmt::format("{} and {}", ring_name(a), ring_name(b)),
-                          "receive rings overlap (I3.1)",
-                          fmt::format("{:#018x}, {} bytes, and {:#018x}, {} bytes", a.rx_base, ring_bytes(a),
-                                      b.rx_base, ring_bytes(b)),
-                          "disjoint ranges over the whole pod"});
+      problems.add({fmt::format("{} and {}", ring_name(a), ring_name(b)), "receive rings overlap (I3.1)",
+                    fmt::format("{:#018x}, {} bytes, and {:#018x}, {} bytes", a.rx_base, ring_bytes(a),
+                                b.rx_base, ring_bytes(b)),
+                    "disjoint ranges over the whole pod"},
+                   {a.owner, b.owner});
     }
     if (b.rx_base + ring_bytes(b) > a.rx_base + ring_bytes(a)) reach = i;
   }
@@ -68,7 +81,7 @@ const queue_pair_install* ring_at(const refs& rings, abi::address base) {
 
 /// I3 from the side of the writers: each writes a ring of its peer, no two the same, and two
 /// queue pairs that both send and receive are each other's.
-void prove_writers(const refs& writers, const refs& rings, std::vector<problem>& problems) {
+void prove_writers(const refs& writers, const refs& rings, problem_list& problems) {
   for (std::size_t i = 0; i < writers.size(); ++i) {
     const queue_pair_install& w = *writers[i];
     const std::string where = ring_name(w);
@@ -80,10 +93,11 @@ void prove_writers(const refs& writers, const refs& rings, std::vector<problem>&
       continue;
     }
     if (ring->owner != w.peer || ring->peer != w.owner) {
-      problems.push_back(
+      problems.add(
           {where, "writes a ring that is not paired with it",
            fmt::format("ring of {}, which receives from {}", ring_name(*ring), owner_name(ring->peer)),
-           fmt::format("a ring of {} that receives from {}", owner_name(w.peer), owner_name(w.owner))});
+           fmt::format("a ring of {} that receives from {}", owner_name(w.peer), owner_name(w.owner))},
+          {w.owner, ring->owner, ring->peer, w.peer, w.owner});
     }
     if (ring->n_slots != w.n_slots || ring->slot_bytes != w.slot_bytes) {
       problems.push_back({where, "writes a ring of another shape",
@@ -92,14 +106,15 @@ void prove_writers(const refs& writers, const refs& rings, std::vector<problem>&
                           "equal slots and slot sizes at both ends"});
     }
     if (i > 0 && writers[i - 1]->peer_rx_base == w.peer_rx_base) {
-      problems.push_back({fmt::format("{} and {}", ring_name(*writers[i - 1]), where),
-                          "write the same slots (I3)",
-                          fmt::format("ring of {} at {}", ring_name(*ring), target), "one writer per ring"});
+      problems.add({fmt::format("{} and {}", ring_name(*writers[i - 1]), where), "write the same slots (I3)",
+                    fmt::format("ring of {} at {}", ring_name(*ring), target), "one writer per ring"},
+                   {writers[i - 1]->owner, w.owner, ring->owner});
     }
     if (w.rx && ring->tx && ring->peer_rx_base != w.rx_base) {
-      problems.push_back({where, "writes to a direction whose credits go elsewhere (I3)",
-                          fmt::format("{} sends credits to {:#018x}", ring_name(*ring), ring->peer_rx_base),
-                          fmt::format("{:#018x}, the ring of {}", w.rx_base, where)});
+      problems.add({where, "writes to a direction whose credits go elsewhere (I3)",
+                    fmt::format("{} sends credits to {:#018x}", ring_name(*ring), ring->peer_rx_base),
+                    fmt::format("{:#018x}, the ring of {}", w.rx_base, where)},
+                   {w.owner, ring->owner, w.owner});
     }
   }
 }
@@ -228,8 +243,9 @@ void prove_tree(const install_plan& plan, std::vector<problem>& problems) {
 
 }  // namespace
 
-void prove_install_plan(const install_plan& plan) {
-  std::vector<problem> problems;
+void prove_install_plan(const install_plan& plan, const machine_shape* shape) {
+  problem_list problems;
+  problems.shape = shape;
   refs rings = select(plan, &queue_pair_install::rx);
   refs writers = select(plan, &queue_pair_install::tx);
   const auto by_ring = [](const queue_pair_install& q) { return std::tuple{q.rx_base, q.owner, q.dir}; };

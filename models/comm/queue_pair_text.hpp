@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "models/comm/install_plan.hpp"
-#include "models/types/error.hpp"
 
 namespace diecast::comm {
 
@@ -16,16 +15,5 @@ namespace diecast::comm {
 [[nodiscard]] std::string queue_pair_mark(pe_coord owner, direction d, unsigned width = 0);
 /// The text with every mark replaced by the name that `names` gives.
 [[nodiscard]] std::string with_names(std::string_view marked, const direction_namer& names = generic_names());
-
-/// A protocol error whose text names queue pairs: what() by their directions, text() as the run calls them.
-class queue_pair_error : public protocol_error {
- public:
-  explicit queue_pair_error(const std::string& marked)
-      : protocol_error(with_names(marked)), marked_(marked) {}
-  [[nodiscard]] std::string text(const direction_namer& names) const { return with_names(marked_, names); }
-
- private:
-  std::string marked_;
-};
 
 }  // namespace diecast::comm

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/comm/queue_pair_text.hpp"
+#include "models/comm/fault_record.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::protocol {
@@ -318,11 +318,20 @@ const match_policy& ipcq_core::matcher() {
   return *match_;
 }
 
-void ipcq_core::fail(const char* what, const abi::ipcq_fields& f, const std::string& why) const {
-  throw comm::queue_pair_error(
-      fmt::format("ipcq of {}: {} for {:#018x}, sequence {}, {} bytes, sent by {} {}: {}\n{}",
-                  owner_name(self_), what, f.match_address, f.sequence, f.message_bytes, owner_name(f.source),
-                  comm::queue_pair_mark(f.source, f.source_direction), why, marked_dump(self_, qps_)));
+void ipcq_core::fail(fault_kind kind, const abi::ipcq_fields& f, const std::string& why,
+                     std::optional<std::uint16_t> qp) const {
+  fault_record r{kind, owner_name(self_), self_, owner_name(f.source), f.source, qp, f.source_direction};
+  r.sequence = f.sequence;
+  r.address = f.match_address;
+  r.bytes = f.message_bytes;
+  r.text = why;
+  r.dump = marked_dump(self_, qps_);
+  if (qp) {
+    const queue_pair_state& s = qps_[*qp];
+    r.expected = s.peer_head_cache;
+    r.ring = {s.rx_base, s.rx_base + std::uint64_t{s.n_slots} * s.slot_bytes};
+  }
+  throw fault_error(std::move(r));
 }
 
 std::string ipcq_core::token_fault(const queue_pair_state& s, const abi::ipcq_fields& token) {
@@ -337,12 +346,13 @@ std::string ipcq_core::token_fault(const queue_pair_state& s, const abi::ipcq_fi
 
 std::uint16_t ipcq_core::token_arrived(const abi::ipcq_fields& token) {
   const auto qp = matcher().token(token);
-  if (!qp) fail("token", token, "no receive ring holds the address; the rings are");
+  if (!qp) fail(fault_kind::token_rejected, token, "no receive ring holds the address; the rings are");
   queue_pair_state& s = qps_[*qp];
-  if (s.n_slots == 0) fail("token", token, "the ring has no slots");
+  if (s.n_slots == 0) fail(fault_kind::token_rejected, token, "the ring has no slots");
   const std::string fault = token_fault(s, token);
   if (!fault.empty() && match_->checks_sequence()) {
-    fail("token", token, fmt::format("matched {}, but {}", comm::queue_pair_mark(self_, *qp), fault));
+    fail(token.sequence != s.peer_head_cache ? fault_kind::token_sequence : fault_kind::token_rejected, token,
+         fmt::format("matched {}, but {}", comm::queue_pair_mark(self_, *qp), fault), *qp);
   }
   std::uint32_t advance = 1;
   if (!fault.empty()) {
@@ -361,7 +371,7 @@ std::uint16_t ipcq_core::token_arrived(const abi::ipcq_fields& token) {
 
 std::uint16_t ipcq_core::credit_arrived(const abi::ipcq_fields& credit) {
   const auto qp = matcher().credit(credit);
-  if (!qp) fail("credit", credit, "no queue pair sends to that ring; the rings are");
+  if (!qp) fail(fault_kind::credit_rejected, credit, "no queue pair sends to that ring; the rings are");
   queue_pair_state& s = qps_[*qp];
   s.last_credit = credit.sequence;
   const std::uint32_t unreturned = s.space.distance(s.peer_tail_cache, s.my_head);
@@ -370,9 +380,10 @@ std::uint16_t ipcq_core::credit_arrived(const abi::ipcq_fields& credit) {
   if (returned != 0 && returned <= unreturned) {
     s.peer_tail_cache = credit.sequence;
   } else if (match_->checks_sequence()) {
-    fail("credit", credit,
+    fail(fault_kind::credit_rejected, credit,
          fmt::format("matched {}, but it returns none of the slots in use ({} after {})",
-                     comm::queue_pair_mark(self_, *qp), unreturned, s.peer_tail_cache));
+                     comm::queue_pair_mark(self_, *qp), unreturned, s.peer_tail_cache),
+         *qp);
   } else {
     ++sequence_mismatches_;
   }

@@ -16,6 +16,10 @@
 #include "models/protocol/queue_pair.hpp"
 #include "models/types/ids.hpp"
 
+namespace diecast {
+enum class fault_kind : std::uint8_t;
+}
+
 namespace diecast::protocol {
 
 /// A message the engine wants moved: read `source`, write `fields.match_address` behind `mailbox`.
@@ -156,7 +160,8 @@ class ipcq_core {
   const match_policy& matcher();
   /// Why this token cannot be the next one of its ring; empty when it is.
   [[nodiscard]] static std::string token_fault(const queue_pair_state& s, const abi::ipcq_fields& token);
-  [[noreturn]] void fail(const char* what, const abi::ipcq_fields& fields, const std::string& why) const;
+  [[noreturn]] void fail(fault_kind kind, const abi::ipcq_fields& fields, const std::string& why,
+                         std::optional<std::uint16_t> qp = std::nullopt) const;
 
   pe_coord self_;
   std::vector<queue_pair_state> qps_;

@@ -15,6 +15,12 @@
 
 namespace diecast::protocol {
 
+/// The unit contradicts what firmware has told it.
+class tag_contradiction : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
 /// Which receives are given to the unit.
 struct offload_policy {
   std::uint32_t entries{};                ///< entries of the unit
@@ -122,7 +128,7 @@ class tag_shadow {
     return {decision::kind::too_late, id, 0, 0};
   }
 
-  /// A completion of a command. Throws std::logic_error when the unit contradicts what firmware knows.
+  /// A completion of a command. Throws tag_contradiction when the unit contradicts what firmware knows.
   decision command_done(const tag_completion& c) {
     index_state& at = indexes_.at(c.index);
     decision d;
@@ -134,8 +140,8 @@ class tag_shadow {
         at.occupied = false;
         d = removed(c.index);
       } else if (at.forced) {
-        throw std::logic_error("tag shadow: entry " + std::to_string(c.index) +
-                               " was consumed by the unit after firmware had completed its receive");
+        throw tag_contradiction("tag shadow: entry " + std::to_string(c.index) +
+                                " was consumed by the unit after firmware had completed its receive");
       }
       at.forced = false;
     }
@@ -296,8 +302,8 @@ class tag_shadow {
       ++counts_.matched_in_hardware;
       return {};
     }
-    throw std::logic_error("tag shadow: entry " + std::to_string(index) +
-                           " is consumed, but no receive is offloaded there");
+    throw tag_contradiction("tag shadow: entry " + std::to_string(index) +
+                            " is consumed, but no receive is offloaded there");
   }
 
   decision landed(std::uint16_t index) {
@@ -308,8 +314,8 @@ class tag_shadow {
       indexes_[index].occupied = false;
       return {decision::kind::landed, id, 0, 0};
     }
-    throw std::logic_error("tag shadow: entry " + std::to_string(index) +
-                           " has landed, but was not consumed");
+    throw tag_contradiction("tag shadow: entry " + std::to_string(index) +
+                            " has landed, but was not consumed");
   }
 
   /// A receive whose REMOVE is under way takes no unexpected message. That removal succeeds: had the entry

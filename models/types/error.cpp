@@ -27,6 +27,15 @@ std::string shortened(const std::string& value) {
 
 }  // namespace
 
+const char* to_string(problem_kind k) {
+  switch (k) {
+    case problem_kind::wrong_install: return "wrong_install";
+    case problem_kind::barriers_only: return "barriers_only";
+    case problem_kind::other: break;
+  }
+  return "other";
+}
+
 std::string to_string(const problem& p) {
   std::string text = p.where.empty() ? p.what : p.where + ": " + p.what;
   if (p.value.empty() && p.expected.empty()) return text;

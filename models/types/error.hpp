@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,12 +12,22 @@
 
 namespace diecast {
 
+/// What a program that reads problems has to know of one.
+enum class problem_kind : std::uint8_t {
+  other,
+  wrong_install,  ///< queue pairs that do not fit each other
+  barriers_only   ///< a barrier is what the rest of the input asks for
+};
+[[nodiscard]] const char* to_string(problem_kind k);
+
 /// One problem in something a user wrote: a config, a workload, a command line, a plan.
 struct problem {
   std::string where;     ///< file and JSON path, flag, or instance name
   std::string what;      ///< one sentence
   std::string value;     ///< the offending value as written; empty if none
   std::string expected;  ///< what would have been accepted; empty if it does not apply
+  problem_kind kind{};
+  std::vector<std::string> pes{};  ///< wrong_install: concerned, one as often as it is named
 };
 
 /// Problems that are collected of one input: an endless one makes no endless message.

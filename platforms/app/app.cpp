@@ -50,6 +50,7 @@
 namespace diecast::app {
 namespace {
 
+using platforms::job_kind;
 using platforms::run_outcome;
 
 std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
@@ -64,18 +65,18 @@ bool is_data_flag(const std::string& flag) {
 }
 
 /// A workload file says itself what runs how often on whom.
-void check_workload_flags(const options& o) {
-  const bool program = !o.workload.empty() && platforms::is_xml_file(o.workload);
+void check_workload_flags(const options& o, job_kind job) {
+  const bool program = job == job_kind::program, streams = job == job_kind::workload;
   std::vector<problem> problems;
   for (const std::string& flag : o.run_flags) {
     if (program && flag == "--collective")
       problems.push_back({flag, "cannot be combined with an MSCCL program", o.workload,
                           "the collective of the program (coll)"});
-    if (o.workload.empty() || program || flag == "--no-data") continue;  // which means the same of every op
+    if (!streams || flag == "--no-data") continue;  // which means the same of every op
     problems.push_back({flag, "cannot be combined with a --workload of streams", o.workload,
                         "fields of the ops in the file"});
   }
-  if (o.isolate && (program || o.workload.empty()))
+  if (o.isolate && !streams)
     problems.push_back({"--isolate", "requires a workload of streams", o.workload, "a --workload in JSON"});
   if (!problems.empty()) throw user_error(std::move(problems));
 }
@@ -158,15 +159,16 @@ void sort_by_ranks(std::vector<std::string>& algorithms, const registries& table
 std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
                                           const config::machine_config& config) {
   std::vector<std::string> algorithms = o.algorithms;
-  if (!o.workload.empty() && !algorithms.empty()) {
+  const job_kind job = platforms::job_of(o.collective, o.workload);
+  const bool named = job == job_kind::collective || job == job_kind::barrier;  // by the command line
+  if (!named && !algorithms.empty()) {
     throw user_error(
         problem{"--algorithm", "cannot be combined with --workload", algorithms.front(), "one of the two"});
   }
-  check_workload_flags(o);
+  check_workload_flags(o, job);
   const bool all = algorithms == std::vector<std::string>{"all"};
-  const bool by_key =
-      config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce";
-  if (o.workload.empty()) {
+  const bool by_key = config.comm.deterministic_reduction && named && o.collective == "all_reduce";
+  if (named) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (by_key && !all) check_names(algorithms, known, o.collective);
     if (algorithms.empty()) algorithms = {platforms::automatic_algorithm};
@@ -183,23 +185,26 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
     if (!ranks && !replaced.empty()) ranks = usual_ranks_of(tables, o.collective, algorithms.front());
     algorithms.assign(1, sw::deterministic_all_reduce);
   }
-  if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
+  if (!o.teams.empty() && job != job_kind::barrier) {
     throw user_error(problem{"--team", "applies to barriers only", comm::to_text(o.teams.front()),
-                             "--collective barrier"});
+                             "--collective barrier", problem_kind::barriers_only});
   }
-  if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms, all);
+  if (job == job_kind::barrier) return barrier_points(o, algorithms, all);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const std::uint64_t bytes : o.bytes) {
       platforms::run_point p;
       p.collective = o.collective;
       p.algorithm = algorithm;
-      if (by_key) p.algorithm_reason = "comm.deterministic_reduction" + replaced;
+      if (by_key) {
+        p.algorithm_reason = "comm.deterministic_reduction" + replaced;
+        p.chosen_by = platforms::chooser::key;
+      }
       p.type = o.type;
       p.op = o.op;
       p.bytes = bytes;
       p.ranks = ranks;
-      p.if_possible = all && o.workload.empty();
+      p.if_possible = all && named;
       p.iters = o.iters;
       p.warmup = o.warmup;
       p.data = !o.no_data;
@@ -217,9 +222,10 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   std::vector<platforms::run_point> points = jobs_of(tables, o, config);
   const auto alone = [&](const char* flag, const std::string& file, const char* what) {
     if (file.empty() || points.size() == 1) return;
-    throw user_error(
-        problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
-                o.collective == "barrier" ? "a single algorithm and team" : "a single algorithm and size"});
+    throw user_error(problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
+                             platforms::job_of(o.collective, o.workload) == job_kind::barrier
+                                 ? "a single algorithm and team"
+                                 : "a single algorithm and size"});
   };
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
@@ -367,7 +373,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
 /// Prints the estimates of the algorithms named, or of all where none is. Exit code 2 where none can run.
 int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
                     char** argv) {
-  if (o.collective == "barrier") {
+  if (platforms::job_of(o.collective, o.workload) == job_kind::barrier) {
     throw user_error(problem{"--estimate", "barriers are not estimated", o.collective, "another collective"});
   }
   if (o.algorithms.empty()) o.algorithms = {"all"};

@@ -3,10 +3,13 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "models/types/error.hpp"
 #include "platforms/io/standard_streams.hpp"
+#include "platforms/io/whole_file.hpp"
 #include "platforms/run/fault_text.hpp"
 
 namespace diecast::app {
@@ -19,6 +22,16 @@ bool reader_gone = false;  ///< of the pipe that standard output is: it has read
 
 void note_failure(bool failed) {
   if (failed && errno == EPIPE) reader_gone = true;
+}
+
+/// Leaves the kind of each problem, and the PEs it concerns, in the file that DIECAST_PROBLEMS of the
+/// environment names: a refused input has no result.
+void record_problems(const user_error& e) {
+  const char* const file = std::getenv("DIECAST_PROBLEMS");
+  if (file == nullptr) return;
+  nlohmann::json list = nlohmann::json::array();
+  for (const problem& p : e.problems()) list.push_back({{"kind", to_string(p.kind)}, {"pes", p.pes}});
+  platforms::write_whole_file(file, list.dump());
 }
 
 }  // namespace
@@ -43,6 +56,7 @@ int exit_code_of(const std::function<int()>& body) {
     return code == internal ? internal : platforms::output_failed;
   } catch (const user_error& e) {
     platforms::tell(e.what());
+    record_problems(e);
     return platforms::exit_code(run_status::error);
   } catch (const output_error& e) {
     platforms::tell(e.what());

@@ -18,7 +18,8 @@ using platforms::size_text;
 
 /// Runs of one algorithm that are left out for one reason.
 struct omission {
-  std::string collective, algorithm;
+  platforms::job_kind job{};
+  std::string algorithm;
   std::vector<std::uint64_t> sizes;
   problem why;
   std::optional<shortage> lack;  ///< of the smallest size
@@ -32,7 +33,7 @@ std::string kib_text(std::uint64_t bytes) {
 }
 
 std::string sizes_of(const omission& o) {
-  if (o.collective == "barrier") return "";
+  if (o.job == platforms::job_kind::barrier) return "";
   const auto [least, most] = std::minmax_element(o.sizes.begin(), o.sizes.end());
   return o.sizes.size() == 1 ? size_text(*least)
                              : fmt::format("{} to {}", size_text(*least), size_text(*most));
@@ -61,7 +62,11 @@ std::string text_of(const omission& o) {
 
 void add(std::vector<omission>& all, const run_point& point, const user_error& e) {
   const auto* const lack = dynamic_cast<const shortage_error*>(&e);
-  omission found{point.collective, point.algorithm, {point.bytes}, e.problems().front(), {}};
+  omission found{platforms::job_of(point.collective, point.workload),
+                 point.algorithm,
+                 {point.bytes},
+                 e.problems().front(),
+                 {}};
   if (lack != nullptr) found.lack = lack->lacks();
   const auto same = std::find_if(all.begin(), all.end(), [&found](const omission& o) {
     if (o.algorithm != found.algorithm || o.lack.has_value() != found.lack.has_value()) return false;

@@ -22,8 +22,9 @@ void compare(trials& t, const observation& a, const observation& b) {
   if (a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint()) return;
   finding f;
   f.kind = "nondeterminism";
-  f.evidence.push_back(fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
-                                   a.fingerprint(), b.fingerprint()));
+  f.evidence.push_back({{},
+                        fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
+                                    a.fingerprint(), b.fingerprint())});
   t.add(std::move(f));
 }
 
@@ -91,7 +92,8 @@ void one_at_a_time(trials& t) {
   finding f;
   f.kind = overrun;
   f.workaround = "flush a contribution before the next one is sent (ipcq.n_slots=1 does)";
-  f.evidence.emplace_back("bytes are lost when messages follow each other, none with one message at a time");
+  f.evidence.push_back(
+      {{}, "bytes are lost when messages follow each other, none with one message at a time"});
   t.add(std::move(f));
 }
 
@@ -179,7 +181,7 @@ std::optional<patient> with_its_job(const patient& who, const observation& given
     return std::any_of(who.arguments.begin(), who.arguments.end(),
                        [flag](const std::string& word) { return word.starts_with(flag); });
   };
-  if (given.exit_code != 2 || given.errors.find("--collective barrier") == std::string::npos) return {};
+  if (given.exit_code != 2 || !has_problem(given, "barriers_only")) return {};
   if (says("--collective") || says("--workload") || says("--bytes") || says("--algorithm")) return {};
   patient other = who;
   other.arguments.insert(other.arguments.end(), {"--collective", "barrier"});

@@ -76,7 +76,7 @@ void trials::measure() {
   }
   if (other) {
     s.base = number_of(keep(std::move(*other)));
-    merge(open_, seen_in(base()));
+    merge(open_, signs_of(base()));
     s.flags.insert(s.flags.end(), {"--set", base().changes.back()});
     s.draw = number_of_draw(base());
   }

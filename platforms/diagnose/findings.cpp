@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <functional>
 #include <initializer_list>
 #include <map>
-#include <optional>
-#include <regex>
-#include <set>
-#include <sstream>
 #include <utility>
 
 namespace diecast::diagnose {
@@ -25,40 +22,20 @@ constexpr double idle_factor = 10;  ///< of its way through an idle fabric
 /// Corrupted frames beyond what the bit error rate explains.
 constexpr double error_factor = 10;
 
-/// `where`: a path, and what part of it behind a space: "pod.sip0.cube_0_0.pe1 W".
-finding make(std::string kind, const std::string& where, std::string evidence) {
+finding make(std::string kind, const std::string& where, evidence shown) {
   finding f;
   f.kind = std::move(kind);
-  const std::size_t space = where.find(' ');
-  f.where = where.substr(0, space);
-  if (space != std::string::npos) f.part = where.substr(space + 1);
-  f.evidence.push_back(std::move(evidence));
+  f.where = where;
+  f.evidence.push_back(std::move(shown));
   return f;
 }
 
-std::optional<std::smatch> matched(const std::string& text, const char* pattern) {
-  std::smatch m;
-  if (!std::regex_search(text, m, std::regex(pattern))) return std::nullopt;
-  return m;
-}
-/// A match lies in the text it was found in.
-std::optional<std::smatch> matched(const std::string&& text, const char* pattern) = delete;
-
-/// The instance a complaint begins with.
-std::string instance_of(const std::string& complaint) {
-  const auto m = matched(complaint, R"((pod\.sip\d+\.cube_\d+_\d+(?:\.pe\d+)?|sip\d+\.cube\d+\.pe\d+))");
-  return m ? m->str(1) : "";
-}
-
-/// The PE that most complaints name, of several the one named most often: who is wired to a PE that is wired
-/// wrongly complains, too, but not of each other.
-std::string most_blamed(const std::string& complaints) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> blamed;  // by PE: complaints, times
-  std::istringstream lines(complaints);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> pes = pes_in(line);
-    for (const std::string& pe : pes) ++blamed[pe].second;
-    for (const std::string& pe : std::set(pes.begin(), pes.end())) ++blamed[pe].first;
+/// The PE that most problems concern, of several the one named most often: a PE that is wired to one that is
+/// wired wrongly is concerned, too, but not as often.
+std::string most_blamed(const json& problems) {
+  std::map<std::string, std::size_t> blamed;
+  for (const json& p : problems) {
+    for (const json& pe : p.value("pes", json::array())) ++blamed[pe.get<std::string>()];
   }
   const auto most = std::max_element(blamed.begin(), blamed.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -66,159 +43,108 @@ std::string most_blamed(const std::string& complaints) {
 }
 
 void refused(const observation& o, std::vector<finding>& found) {
-  const std::string& e = o.errors;
-  const bool wiring = e.find("receive rings overlap") != std::string::npos ||
-                      e.find("(I3") != std::string::npos || e.find("not paired with it") != std::string::npos;
-  finding f = make(wiring ? "wrong_install" : "config_error", wiring ? most_blamed(e) : "", o.complaint());
+  const bool wiring = has_problem(o, "wrong_install");
+  finding f = make(wiring ? "wrong_install" : "config_error", wiring ? most_blamed(o.problems) : "",
+                   {{}, o.complaint()});
   if (wiring) f.workaround = "correct the install plan: --dump-install shows it";
   found.push_back(std::move(f));
 }
 
-/// SIP and PE of "sip1.cube0.pe3" or "pod.sip1.cube_0_0.pe3", by which a complaint and a flight name a
-/// sender; the cube is numbered in one and has coordinates in the other.
-std::pair<std::string, std::string> sip_and_pe(const std::string& name) {
-  static const std::regex parts(R"(sip(\d+)\..*pe(\d+))");
-  std::smatch m;
-  return std::regex_search(name, m, parts) ? std::pair{m.str(1), m.str(2)}
-                                           : std::pair<std::string, std::string>{};
-}
-
-std::uint64_t number_of(const std::string& text, int base = 10) {
-  return std::strtoull(text.c_str(), nullptr, base);
-}
-
-/// Addresses of a ring, or of one slot of it.
-struct addresses {
-  std::uint64_t first{}, end{};
-};
-
-/// Message `sequence` from a PE into a ring, as the list of what is under way has it; null when it is not
-/// there.
-const json* message_under_way(const observation& o, std::uint64_t sequence, const std::string& from,
-                              addresses to) {
-  if (!o.flight.is_object() || !o.flight.contains("in_flight")) return nullptr;
+std::uint64_t address_in(const json& j, const char* key) {
   constexpr int hexadecimal = 16;
+  return std::strtoull(j.value(key, std::string{}).c_str(), nullptr, hexadecimal);
+}
+
+/// The message of that sequence number in flight from the sender and into the slot ring of a fault; null when
+/// there is none.
+const json* message_in_flight(const observation& o, const json& fault, const char* sequence) {
+  if (!o.flight.is_object() || !o.flight.contains("in_flight") || !fault.contains(sequence)) return nullptr;
+  const std::uint64_t first = address_in(fault, "first_pa"), end = address_in(fault, "end_pa");
   for (const json& f : o.flight["in_flight"]) {
-    const std::uint64_t address = number_of(f.value("address_pa", ""), hexadecimal);
-    if (f.value("kind", "") == "message" && f.value("sequence", std::uint64_t{}) == sequence &&
-        address >= to.first && address < to.end && sip_and_pe(f.value("from", "")) == sip_and_pe(from))
+    const std::uint64_t address = address_in(f, "address_pa");
+    if (f.value("kind", "") == "message" && f.value("sequence", json()) == fault[sequence] &&
+        address >= first && address < end && f.value("from", "") == fault.value("sender", ""))
       return &f;
   }
   return nullptr;
 }
 
-/// The ring that the complaint of a token is about, as the queue pairs below it are dumped.
-std::optional<addresses> ring_of(const observation& o) {
-  const std::string complaint = o.complaint();
-  const auto direction = matched(complaint, R"(: matched (\w+), but )");
-  if (!direction) return std::nullopt;
-  const std::string row =
-      R"(\n +)" + direction->str(1) + R"( .*rx_base (0x[0-9a-f]+) peer_rx_base .* \((\d+) x (\d+) B\))";
-  const auto ring = matched(o.errors, row.c_str());
-  if (!ring) return std::nullopt;
-  constexpr int hexadecimal = 16;
-  const std::uint64_t first = number_of(ring->str(1), hexadecimal);
-  return addresses{first, first + number_of(ring->str(2)) * number_of(ring->str(3))};
-}
+/// Class of a fault, and what is said of it before its sentence.
+struct reading {
+  std::string kind, remark{}, workaround{};
+};
 
-/// Whether message `sequence` of the sender and ring that the complaint of a token names is under way.
-bool is_in_flight(const observation& o, std::uint64_t sequence) {
-  const std::string complaint = o.complaint();
-  const auto sender = matched(complaint, R"(token for .*sent by (\S+))");
-  const auto ring = ring_of(o);
-  return sender && ring && message_under_way(o, sequence, sender->str(1), *ring) != nullptr;
+/// A token that is not the next one of its slot ring.
+reading of_token(const observation& o, const json& fault) {
+  const auto got = fault.value("sequence", std::uint64_t{}),
+             expected = fault.value("expected", std::uint64_t{});
+  if (got < expected) return {"duplicate", fmt::format("message {} arrived twice: ", got)};
+  if (message_in_flight(o, fault, "expected") != nullptr)
+    return {"reorder", fmt::format("message {} arrived while {} was still in flight: ", got, expected)};
+  return {"drop", fmt::format("message {} arrived, {} is missing: ", got, expected)};
 }
 
 /// A packet of a message whose first one is not there: overtaken, or lost.
-void without_first(const observation& o, const std::string& where, std::vector<finding>& found) {
-  const std::string complaint = o.complaint();
-  const auto m = matched(complaint, R"(of message (\d+) from (\S+) to (0x[0-9a-f]+))");
-  const json* message = nullptr;
-  if (m) {
-    constexpr int hexadecimal = 16;
-    const std::uint64_t slot = number_of(m->str(3), hexadecimal);
-    message = message_under_way(o, number_of(m->str(1)), m->str(2), {slot, slot + 1});
-  }
+reading without_first(const observation& o, const json& fault) {
+  const json* const message = message_in_flight(o, fault, "sequence");
   const bool late = message != nullptr && message->value("first_packet_under_way", false);
-  found.push_back(late ? make("reorder", where, "the first packet is still in flight: " + complaint)
-                       : make("drop", where, "a packet of a message is lost or late: " + complaint));
+  return late ? reading{"reorder", "the first packet is still in flight: "}
+              : reading{"drop", "a packet of a message is lost or late: "};
 }
 
-/// A token that is not the next one of its ring.
-void wrong_sequence(const observation& o, const std::smatch& m, std::vector<finding>& found) {
-  const std::uint64_t got = number_of(m.str(1));
-  const std::uint64_t expected = number_of(m.str(2));
-  const std::string where = instance_of(o.complaint());
-  if (got < expected) {
-    found.push_back(
-        make("duplicate", where, fmt::format("message {} arrived twice: {}", got, o.complaint())));
-  } else if (is_in_flight(o, expected)) {
-    found.push_back(make(
-        "reorder", where,
-        fmt::format("message {} arrived while {} was still in flight: {}", got, expected, o.complaint())));
-  } else {
-    found.push_back(make("drop", where,
-                         fmt::format("message {} arrived, {} is missing: {}", got, expected, o.complaint())));
-  }
+reading of_packet_number(const observation&, const json& fault) {
+  const bool again = fault.value("sequence", std::uint64_t{}) < fault.value("expected", std::uint64_t{});
+  return {again ? "duplicate" : "gap"};
+}
+
+reading read_fault(const observation& o, const json& fault) {
+  using rule = std::function<reading(const observation&, const json&)>;
+  const auto is = [](reading r) { return [r](const observation&, const json&) { return r; }; };
+  static const std::map<std::string, rule> rules{
+      {"checksum_mismatch", is({"bit_flip"})},
+      {"bad_call", is({"dispatch_corruption", "", "comm.mr_cache_monitor=disabled"})},
+      {"tag_list_contradiction", is({"tag_list_race", "", software_matching})},
+      {"token_sequence", of_token},
+      {"credit_rejected", is({"overtaken_credit", "a credit arrived after a later one: "})},
+      {"no_open_message", without_first},
+      {"surplus_bytes", is({"duplicate"})},
+      {"packet_number", of_packet_number},
+      {"interleaved_messages", is({"reorder", "packets of two messages of one sender are interleaved: "})},
+      {"unexpected_answer", is({"duplicate"})},
+      {"unknown_send", is({answered_twice, "a message was answered twice: "})},
+      {"messages_left", is({left_over})}};
+  const auto at = rules.find(fault.value("kind", std::string{}));
+  return at == rules.end() ? reading{"unexplained_fault"} : at->second(o, fault);
 }
 
 void faulted(const observation& o, std::vector<finding>& found) {
-  const std::string complaint = o.complaint();
-  const std::string where = instance_of(complaint);
-  if (const auto m = matched(complaint, R"(checksum mismatch.*it came over (.*)$)")) {
-    found.push_back(make("bit_flip", where, complaint));
-  } else if (matched(complaint, "call through a bad entry: table")) {
-    finding f = make("dispatch_corruption", where, complaint);
-    f.workaround = "comm.mr_cache_monitor=disabled";
-    found.push_back(std::move(f));
-  } else if (matched(complaint, "tag shadow: ")) {
-    finding f = make("tag_list_race", where, complaint);
-    f.workaround = software_matching;
-    found.push_back(std::move(f));
-  } else if (const auto s = matched(complaint, R"(token for .* sequence (\d+),.*expected sequence (\d+))")) {
-    wrong_sequence(o, *s, found);
-  } else if (matched(complaint, "credit for ")) {
-    found.push_back(make("overtaken_credit", where, "a credit arrived after a later one: " + complaint));
-  } else if (matched(complaint, "of which no message is open here")) {
-    without_first(o, where, found);
-  } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
-    found.push_back(make("duplicate", where, complaint));
-  } else if (const auto n =
-                 matched(complaint, R"(packet (\d+) of the tag-matched.* expected packet (\d+))")) {
-    const bool again = std::stoull(n->str(1)) < std::stoull(n->str(2));
-    found.push_back(make(again ? "duplicate" : "gap", where, complaint));
-  } else if (matched(complaint, "of the same sender is half received")) {
-    found.push_back(
-        make("reorder", where, "packets of two messages of one sender are interleaved: " + complaint));
-  } else if (matched(complaint, R"(answers read \d+, which is not open)")) {
-    found.push_back(make("duplicate", where, complaint));
-  } else if (matched(complaint, "TM_DONE names .* which is not open")) {
-    found.push_back(make(answered_twice, where, "a message was answered twice: " + complaint));
-  } else if (matched(complaint, R"(ends with \d+ messages that nobody received)")) {
-    found.push_back(make(left_over, where, complaint));
-  } else {
-    found.push_back(make("unexplained_fault", where, complaint));
+  const json fault = o.fault();
+  const reading r = read_fault(o, fault);
+  evidence shown{{}, r.remark + o.complaint()};
+  const std::string where = pe_or_cube(fault.value("place", std::string{}));
+  for (const std::string& pe : {where, fault.value("sender", std::string{})}) {
+    if (!parts_of_path(pe).pe.empty()) shown.pes.push_back(pe);
   }
-}
-
-/// Whether a flight's or a wait's place is a router or a link.
-bool is_in_fabric(const std::string& where) {
-  return where.find("in the fabric") != std::string::npos || where.find("held on") != std::string::npos;
+  shown.links = fault.value("links", std::vector<std::string>{});
+  finding f = make(r.kind, where, std::move(shown));
+  f.workaround = r.workaround;
+  found.push_back(std::move(f));
 }
 
 /// Packets that stand somewhere in the fabric of a machine in which nothing moves.
 bool stands_still(const observation& o) {
   if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
   for (const json& f : o.deadlock.value("in_flight", json::array())) {
-    if (is_in_fabric(f.value("where", std::string{}))) return true;
+    if (f.value("in_fabric", false)) return true;
   }
   return false;
 }
 
 /// Barriers give no other result than that nobody leaves too early.
 void escaped(const observation& o, std::vector<finding>& found) {
-  const auto m = matched(o.errors, R"(times a PE left the barrier too early: (\S+) .*)");
-  if (m) found.push_back(make("premature_barrier", m->str(1), m->str(0)));
+  const json fault = o.fault();
+  if (fault.value("kind", "") == "barrier_left_early")
+    found.push_back(make("premature_barrier", fault.value("place", std::string{}), {{}, o.complaint()}));
 }
 
 /// Packets that came and did not leave, or left and did not come.
@@ -229,13 +155,14 @@ void counted(const observation& o, std::vector<finding>& found) {
   const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || (o.exit_code == 3 && !polls);
   for (const measurement& m : o.health) {
     if (m.measure != "packets") continue;
-    const std::string text = fmt::format("{} of {} packets came at {}", m.value, m.expected, m.where);
+    const bool on_a_link = parts_of_path(m.where).pe.empty();
+    evidence shown{{}, fmt::format("{} of {} packets came at {}", m.value, m.expected, m.where)};
+    if (!on_a_link) shown.pes.push_back(m.where);
     if (m.value > m.expected) {
-      found.push_back(make("duplicate", m.where, text));
+      found.push_back(make("duplicate", m.where, std::move(shown)));
       found.back().counted = true;
     } else if (at_rest) {
-      const bool on_a_link = m.where.find(".pe") == std::string::npos;
-      found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, text));
+      found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, std::move(shown)));
       found.back().hidden = right(o);
       found.back().counted = true;
     }
@@ -253,40 +180,38 @@ bool all_came(const observation& o) {
 }
 
 void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
-  const std::string cause = text_of(wait, "cause");
-  const std::string where = text_of(wait, "waiter");
-  const std::string text = fmt::format(
-      "{} {} waits for {}; cause {} at {}{}", where, text_of(wait, "direction"), text_of(wait, "for"), cause,
-      text_of(wait, "on"), wait.contains("where") ? " (" + text_of(wait, "where") + ")" : "");
-  if (cause == "lost_credit") return found.push_back(make("lost_credit", where, text));
-  if (cause == "lost_message" && text_of(wait, "in_flight_state") == "part_arrived") {
-    return found.push_back(make("half_message", where, text));
-  }
+  const std::string cause = text_of(wait, "cause"), where = text_of(wait, "waiter"), on = text_of(wait, "on");
+  evidence shown{{},
+                 fmt::format("{} {} waits for {}; cause {} at {}{}", where, text_of(wait, "direction"),
+                             text_of(wait, "for"), cause, on,
+                             wait.contains("where") ? " (" + text_of(wait, "where") + ")" : ""),
+                 {where, on}};
+  const char* kind = "hang";
+  if (cause == "lost_credit") kind = "lost_credit";
+  if (cause == "unwired") kind = "wrong_install";
+  if (cause == "in_flight") kind = wait.value("in_fabric", false) ? "stuck_packets" : "half_message";
   if (cause == "lost_message") {
-    return found.push_back(came ? make("miscounted_message", where, text + "; every packet that left came")
-                                : make("drop", where, text));
+    const bool part = text_of(wait, "in_flight_state") == "part_arrived";
+    kind = part ? "half_message" : came ? "miscounted_message" : "drop";
+    if (!part && came) shown.text += "; every packet that left came";
   }
-  if (cause == "unwired") return found.push_back(make("wrong_install", where, text));
-  if (cause == "in_flight") {
-    const bool fabric = is_in_fabric(text_of(wait, "where"));
-    return found.push_back(make(fabric ? "stuck_packets" : "half_message", where, text));
-  }
-  found.push_back(make("hang", where, text));
+  found.push_back(make(kind, where, std::move(shown)));
 }
 
 /// Waits for signals in global memory, and what caches and memory hold of them.
 void polled(const observation& o, std::vector<finding>& found) {
+  struct row {
+    const char *finding, *kind, *blamed;
+  };
   for (const json& s : o.deadlock.value("signals", json::array())) {
-    const std::string what = text_of(s, "finding");
-    if (what == "stale line")
-      found.push_back(make("stale_cache_line", text_of(s, "waiter"), text_of(s, "text")));
-    if (what == "unflushed signal")
-      found.push_back(make("signal_without_flush", text_of(s, "writer"), text_of(s, "text")));
-    if (what == "lost signal") found.push_back(make("lost_signal", text_of(s, "waiter"), text_of(s, "text")));
-    if (what == "counts apart")
-      found.push_back(make("counts_apart", text_of(s, "waiter"), text_of(s, "text")));
-    if (what == "overlooked signal")
-      found.push_back(make("infinite_poll", text_of(s, "waiter"), text_of(s, "text")));
+    for (const row& r :
+         {row{"stale line", "stale_cache_line", "waiter"},
+          row{"unflushed signal", "signal_without_flush", "writer"},
+          row{"lost signal", "lost_signal", "waiter"}, row{"counts apart", "counts_apart", "waiter"},
+          row{"overlooked signal", "infinite_poll", "waiter"}}) {
+      if (text_of(s, "finding") == r.finding)
+        found.push_back(make(r.kind, text_of(s, r.blamed), {{}, text_of(s, "text")}));
+    }
   }
 }
 
@@ -308,12 +233,13 @@ bool lost_between(const json& waits) {
 void hung_in_circle(const json& waits, std::vector<finding>& found) {
   const bool lost = lost_between(waits);
   finding f = lost ? make("hang", text_of(waits.front(), "waiter"),
-                          "the receiver waits for a message that the sender has sent")
-                   : make("deadlock_cycle", "", "the ranks wait for each other in a cycle");
+                          {{}, "the receiver waits for a message that the sender has sent"})
+                   : make("deadlock_cycle", "", {{}, "the ranks wait for each other in a cycle"});
   for (const json& wait : waits) {
     const std::string direction = text_of(wait, "direction");
-    f.evidence.push_back(fmt::format("{} waits for {}: {}", text_of(wait, "waiter"), text_of(wait, "on"),
-                                     direction.empty() ? text_of(wait, "operation") : direction));
+    f.evidence.push_back({{},
+                          fmt::format("{} waits for {}: {}", text_of(wait, "waiter"), text_of(wait, "on"),
+                                      direction.empty() ? text_of(wait, "operation") : direction)});
   }
   found.push_back(std::move(f));
 }
@@ -321,36 +247,31 @@ void hung_in_circle(const json& waits, std::vector<finding>& found) {
 /// The waits of all others end at a PE that waits for nobody.
 void hung_at(const std::string& pe, const observation& o, std::vector<finding>& found) {
   std::string state = "unknown", step;
+  bool polls = false;
   for (const json& p : o.deadlock.value("pes", json::array())) {
     if (text_of(p, "pe") != pe) continue;
     state = text_of(p, "state");
     step = text_of(p, "step");
+    polls = p.value("polls", false);
   }
   const std::string where_it_is = fmt::format("{}, step '{}'", state, step);
-  if (text_of(o.deadlock, "text").find(pe + " polls") != std::string::npos) {
-    return found.push_back(make("infinite_poll", pe, fmt::format("{} polls ({})", pe, where_it_is)));
-  }
+  const auto add = [&](const char* kind, const std::string& text) {
+    found.push_back(make(kind, pe, {{}, text + " (" + where_it_is + ")", {pe}}));
+  };
+  if (polls) return add("infinite_poll", pe + " polls");
   if (state == "asleep" && step.starts_with("sleep, entered as ")) {
-    finding f = make("dispatch_corruption", pe,
-                     fmt::format("{} runs a routine that nobody called ({})", pe, where_it_is));
-    f.workaround = "comm.mr_cache_monitor=disabled";
-    return found.push_back(std::move(f));
+    add("dispatch_corruption", pe + " runs a routine that nobody called");
+    found.back().workaround = "comm.mr_cache_monitor=disabled";
+    return;
   }
   // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.
-  if (state == "asleep") {
-    return found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, where_it_is)));
-  }
-  if (state == "done") {
-    return found.push_back(
-        make("hang", pe, fmt::format("others wait for {}, which has ended ({})", pe, where_it_is)));
-  }
-  found.push_back(
-      make("dead_pe", pe,
-           fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, where_it_is)));
+  if (state == "asleep") return add("hang", pe + " waits for a message");
+  if (state == "done") return add("hang", fmt::format("others wait for {}, which has ended", pe));
+  add("dead_pe", fmt::format("the waits of all others end at {}, which waits for nobody", pe));
 }
 
 void hung(const observation& o, std::vector<finding>& found) {
-  if (!o.deadlock.is_object()) return found.push_back(make("hang", "", o.complaint()));
+  if (!o.deadlock.is_object()) return found.push_back(make("hang", "", {{}, o.complaint()}));
   polled(o, found);
   for (const json& root : o.deadlock.value("roots", json::array())) {
     const std::string kind = text_of(root, "kind");
@@ -374,7 +295,8 @@ link_state state_of(const measurement& rate, const observation& o) {
 void monitored(const observation& o, std::vector<finding>& found) {
   for (const measurement& m : o.health) {
     const auto add = [&](const char* kind, const std::string& text) {
-      finding f = make(kind, m.where, text);
+      finding f = make(kind, m.where, {{}, text});
+      f.part = m.part;
       f.hidden = right(o);
       found.push_back(std::move(f));
     };
@@ -427,18 +349,14 @@ std::vector<finding> signs_of(const observation& o) {
   if (o.exit_code == 4) faulted(o, found);
   if (o.exit_code == 3) hung(o, found);
   if (o.exit_code == 1) escaped(o, found);
-  if (o.exit_code == 70 || o.exit_code == -1) found.push_back(make("internal_error", "", o.complaint()));
+  if (o.exit_code == 70 || o.exit_code == -1)
+    found.push_back(make("internal_error", "", {{}, o.complaint()}));
   counted(o, found);
   monitored(o, found);
-  const std::string of_run = o.name + ": ";
   for (finding& f : found) {
-    for (std::string& text : f.evidence) text.insert(0, of_run);
+    for (evidence& e : f.evidence) e.experiment = o.name;
   }
   return found;
-}
-
-void spell(std::vector<finding>& findings, const place_names& names) {
-  for (finding& f : findings) f.where = names.spelled(f.where);
 }
 
 }  // namespace diecast::diagnose

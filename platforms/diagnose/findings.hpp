@@ -30,7 +30,7 @@ struct finding {
   std::string part;   ///< of that place: directions of queue pairs, steps of a barrier; mostly empty
   bool counted{};     ///< counters at this very place show it
   bool hidden{};      ///< costs time at most: results are right in the run that showed it first
-  std::vector<std::string> evidence;
+  std::vector<diagnose::evidence> evidence;
   std::string workaround;
 };
 
@@ -39,9 +39,6 @@ struct finding {
 
 /// Whether a link was slower than configured and carried so little that this says nothing of it.
 [[nodiscard]] bool has_link_in_doubt(const observation& o);
-
-/// Spells their places as configs do.
-void spell(std::vector<finding>& findings, const place_names& names);
 
 /// Adds what is new; evidence of a known class at the same place is appended to it.
 void merge(std::vector<finding>& findings, std::vector<finding> more);

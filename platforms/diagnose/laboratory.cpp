@@ -40,6 +40,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Names the file that a refused run leaves its problems in.
+constexpr const char* problems_variable = "DIECAST_PROBLEMS=";
+
 json json_of(const fs::path& file) {
   if (!fs::exists(file)) return nullptr;
   return json::parse(contents_of(file), nullptr, false);
@@ -61,6 +64,9 @@ std::vector<measurement> measurements_of(const fs::path& file) {
     std::getline(words, expected, ',');
     m.value = std::strtod(value.c_str(), nullptr);
     m.expected = std::strtod(expected.c_str(), nullptr);
+    const std::size_t space = m.where.find(' ');
+    if (space != std::string::npos) m.part = m.where.substr(space + 1);
+    m.where.resize(std::min(space, m.where.size()));
     rows.push_back(std::move(m));
   }
   return rows;
@@ -118,12 +124,13 @@ pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environmen
   _exit(could_not_start);
 }
 
-/// What experiments see of this process's environment: all but what makes them write to stderr, where the
-/// doctor reads their complaints.
-std::vector<char*> environment() {
-  std::vector<char*> all;
+/// What experiments see of this process's environment: all but what makes them write to stderr, whose first
+/// line is their complaint.
+std::vector<char*> environment(std::string& problems) {
+  std::vector<char*> all{problems.data()};
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!std::string_view(*variable).starts_with("DIECAST_CCL_TRACE=")) all.push_back(*variable);
+    const std::string_view v = *variable;
+    if (!v.starts_with("DIECAST_CCL_TRACE=") && !v.starts_with(problems_variable)) all.push_back(*variable);
   }
   all.push_back(nullptr);
   return all;
@@ -144,6 +151,15 @@ std::string observation::text(const char* field) const {
 double observation::time_ns() const {
   const bool timed = run().is_object() && run().contains("time_ns") && run()["time_ns"].is_number();
   return timed ? run()["time_ns"].get<double>() : 0.0;
+}
+
+json observation::fault() const {
+  return run().is_object() ? run().value("fault", json::object()) : json::object();
+}
+
+bool has_problem(const observation& o, const std::string& kind) {
+  return std::any_of(o.problems.begin(), o.problems.end(),
+                     [&kind](const json& p) { return p.value("kind", "") == kind; });
 }
 
 std::string observation::complaint() const { return errors.substr(0, errors.find('\n')); }
@@ -298,13 +314,14 @@ std::string laboratory::given(const std::string& flag) const {
 }
 
 int laboratory::execute(const std::vector<std::string>& words, const fs::path& out, const fs::path& errors,
-                        double limit_s, bool& timed_out) const {
+                        double limit_s, bool& timed_out, const std::string& problems) const {
   std::vector<std::string> readable_words;
   for (const std::string& w : words) readable_words.push_back(readable(w));
   std::vector<char*> argv{const_cast<char*>(binary_.c_str())};
   for (std::string& w : readable_words) argv.push_back(w.data());
   argv.push_back(nullptr);
-  const pid_t child = start(argv, environment(), out, errors);
+  std::string variable = problems_variable + problems;
+  const pid_t child = start(argv, environment(variable), out, errors);
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     int status = 0;
@@ -341,9 +358,12 @@ observation laboratory::run(const std::string& name, const changes& changed, dou
   const fs::path errors = folder_ / "stderr";
   constexpr double least_s = 1.0;
   const double limit = std::max(std::min(limit_s, seconds_left()), least_s);
-  o.exit_code = execute(words, folder_ / "stdout", errors, limit, o.timed_out);
+  const fs::path problems = folder_ / "problems.json";
+  fs::remove(problems);
+  o.exit_code = execute(words, folder_ / "stdout", errors, limit, o.timed_out, problems.string());
   o.wall_s = seconds_since(begun);
   o.errors = contents_of(errors);
+  o.problems = json_of(problems);
   o.result = json_of(out / "result.json");
   o.deadlock = json_of(out / "deadlock.json");
   o.flight = json_of(out / "flight.json");

@@ -23,6 +23,7 @@ using changes = std::vector<std::string>;
 struct measurement {
   std::string measure, where;
   double value{}, expected{};
+  std::string part{};  ///< of that place: a queue pair; mostly empty
 };
 
 /// What an experiment showed.
@@ -33,7 +34,8 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   int exit_code{-1};                 ///< -1: ended by a signal or never started
   bool timed_out{};
   double wall_s{};
-  std::string errors;               ///< what it wrote to stderr
+  std::string errors;               ///< what it wrote to stderr, for people
+  nlohmann::json problems;          ///< what it was refused for; null when it was not
   nlohmann::json result;            ///< result.json; null when it wrote none
   nlohmann::json deadlock, flight;  ///< likewise
   std::vector<measurement> health;
@@ -45,10 +47,14 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   [[nodiscard]] std::string text(const char* field) const;
   [[nodiscard]] std::string fingerprint() const { return text("fingerprint"); }
   [[nodiscard]] double time_ns() const;
+  /// What was detected in that run; an empty object when nothing was.
+  [[nodiscard]] nlohmann::json fault() const;
   /// First line of its complaint; empty when it made none.
   [[nodiscard]] std::string complaint() const;
 };
 
+/// Whether a problem of this kind is among what the run was refused for.
+[[nodiscard]] bool has_problem(const observation& o, const std::string& kind);
 [[nodiscard]] inline bool wrong_data(const observation& o) { return o.exit_code == 1; }
 [[nodiscard]] inline bool right(const observation& o) { return o.exit_code == 0; }
 
@@ -111,7 +117,8 @@ class laboratory {
   void remove_folder_at_end();
   void write(const std::filesystem::path& file, const std::string& text) const;
   int execute(const std::vector<std::string>& words, const std::filesystem::path& out,
-              const std::filesystem::path& errors, double limit_s, bool& timed_out) const;
+              const std::filesystem::path& errors, double limit_s, bool& timed_out,
+              const std::string& problems = "/dev/null") const;
 
   std::string binary_;
   std::vector<std::string> arguments_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <regex>
 #include <utility>
 
 namespace diecast::diagnose {
@@ -14,9 +13,8 @@ namespace {
 
 /// Whether what is found first lies between PEs, not at one.
 bool at_a_link(const std::vector<finding>& settled) {
-  static const std::regex a_pe("(^|\\.)pe[0-9]+($|\\.)");
   return !settled.empty() && !settled.front().where.empty() &&
-         !std::regex_search(settled.front().where, a_pe);
+         parts_of_path(settled.front().where).pe.empty();
 }
 
 /// The first few, and how many more there are.

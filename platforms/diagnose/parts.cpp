@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
-#include <regex>
 #include <set>
 #include <utility>
 
@@ -21,20 +20,8 @@ const observation* try_ranks(trials& t, collective_job& job, signs what, const c
   return t.attempt(name + ", the default algorithm", t.flags_of(job), what, c);
 }
 
-/// "pod.sip1.cube_2_3.pe5" in its parts; empty texts for what is not in the path.
-struct address {
-  std::string sip, cube, pe;
-};
-
-address address_of(const std::string& path) {
-  static const std::regex parts(R"((?:^|pod\.)sip(\d+)(?:\.cube_(\d+_\d+))?(?:\.pe(\d+))?)");
-  std::smatch m;
-  if (!std::regex_search(path, m, parts)) return {};
-  return {m.str(1), m.str(2), m.str(3)};
-}
-
 template <class Stays>
-rank_list those(const std::vector<address>& pes, Stays stays) {
+rank_list those(const std::vector<path_parts>& pes, Stays stays) {
   rank_list ranks;
   for (std::uint32_t rank = 0; rank < pes.size(); ++rank) {
     if (stays(pes[rank])) ranks.push_back(rank);
@@ -42,12 +29,12 @@ rank_list those(const std::vector<address>& pes, Stays stays) {
   return ranks;
 }
 
-std::vector<rank_list> of_each_sip(const std::vector<address>& pes) {
+std::vector<rank_list> of_each_sip(const std::vector<path_parts>& pes) {
   std::vector<rank_list> all;
   std::set<std::string> sips;
-  for (const address& pe : pes) {
+  for (const path_parts& pe : pes) {
     if (!sips.insert(pe.sip).second) continue;
-    all.push_back(those(pes, [&pe](const address& a) { return a.sip == pe.sip; }));
+    all.push_back(those(pes, [&pe](const path_parts& a) { return a.sip == pe.sip; }));
   }
   return all;
 }
@@ -90,25 +77,26 @@ void look_into_a_cheap_part(trials& t) {
 }
 
 std::vector<rank_list> without_place(const std::vector<std::string>& pes, const std::string& place) {
-  std::vector<address> all;
-  for (const std::string& pe : pes) all.push_back(address_of(pe));
+  std::vector<path_parts> all;
+  for (const std::string& pe : pes) all.push_back(parts_of_path(pe));
   if (is_between_sips(place)) {
     std::vector<rank_list> sips = of_each_sip(all);
     return sips.size() > 1 ? std::move(sips) : std::vector<rank_list>{};
   }
-  const address at = address_of(place);
+  const path_parts at = parts_of_path(place);
   if (at.sip.empty() || at.cube.empty()) return {};
   const auto outside = [&](const std::string& cube) {
-    return those(all, [&](const address& a) { return a.sip != at.sip || a.cube != cube; });
+    return those(all, [&](const path_parts& a) { return a.sip != at.sip || a.cube != cube; });
   };
   if (!at.pe.empty()) {
     return {
-        those(all, [&at](const address& a) { return a.sip != at.sip || a.cube != at.cube || a.pe != at.pe; }),
-        outside(at.cube), those(all, [&at](const address& a) { return a.sip != at.sip; })};
+        those(all,
+              [&at](const path_parts& a) { return a.sip != at.sip || a.cube != at.cube || a.pe != at.pe; }),
+        outside(at.cube), those(all, [&at](const path_parts& a) { return a.sip != at.sip; })};
   }
   std::vector<rank_list> lists{outside(at.cube)};
   for (const std::string& cube : neighbors_of(at.cube)) lists.push_back(outside(cube));
-  lists.push_back(those(all, [&at](const address& a) { return a.sip == at.sip && a.cube == at.cube; }));
+  lists.push_back(those(all, [&at](const path_parts& a) { return a.sip == at.sip && a.cube == at.cube; }));
   std::erase_if(lists, [&all](const rank_list& ranks) { return ranks.size() == all.size(); });
   return lists;
 }

@@ -1,45 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/diagnose/places.hpp"
 
-#include <cstdint>
-#include <cstdlib>
-#include <fmt/format.h>
-#include <regex>
-#include <set>
+#include <algorithm>
+#include <cctype>
 #include <sstream>
+#include <string_view>
 
 namespace diecast::diagnose {
 namespace {
 
-/// Of a physical address: 64 bits are SIP, cube (8 bits each), region, unit and offset.
-constexpr unsigned sip_shift = 56, cube_shift = 48;
-constexpr std::uint64_t byte_mask = 0xff;
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// What follows `kind` in a name, if that is digits: "3" of "pe3".
+std::string number_behind(const std::string& name, std::string_view kind) {
+  if (!name.starts_with(kind)) return {};
+  const std::string number = name.substr(kind.size());
+  return std::all_of(number.begin(), number.end(), [](char c) { return is_digit(c) || c == '_'; }) ? number
+                                                                                                   : "";
+}
 
 }  // namespace
 
-place_names::place_names(const std::string& map) {
-  static const std::regex a_pe(R"(^0x([0-9a-f]{16}) .*\b(pod\.sip\d+\.cube_\d+_\d+)\.pe\d+\b)");
-  std::istringstream lines(map);
-  for (std::string line; std::getline(lines, line);) {
-    std::smatch m;
-    if (!std::regex_search(line, m, a_pe)) continue;
-    const std::uint64_t first = std::strtoull(m.str(1).c_str(), nullptr, 16);
-    cubes_.emplace(
-        fmt::format("sip{}.cube{}", first >> sip_shift & byte_mask, first >> cube_shift & byte_mask),
-        m.str(2));
+path_parts parts_of_path(const std::string& path) {
+  path_parts parts;
+  std::istringstream names(path);
+  for (std::string name; std::getline(names, name, '.');) {
+    if (parts.sip.empty()) {
+      parts.sip = number_behind(name, "sip");
+    } else if (parts.cube.empty()) {
+      parts.cube = number_behind(name, "cube_");
+    } else if (parts.pe.empty()) {
+      parts.pe = number_behind(name, "pe");
+    }
   }
+  return parts;
 }
 
-std::string place_names::spelled(const std::string& name) const {
-  if (!is_numbered(name)) return name;
-  const std::size_t pe = name.rfind(".pe");
-  const auto cube = cubes_.find(name.substr(0, pe));
-  return cube == cubes_.end() ? name : cube->second + name.substr(pe);
+std::string pe_or_cube(const std::string& instance) {
+  const path_parts p = parts_of_path(instance);
+  if (p.cube.empty()) return {};
+  const std::string cube = "pod.sip" + p.sip + ".cube_" + p.cube;
+  return p.pe.empty() ? cube : cube + ".pe" + p.pe;
 }
 
-bool is_numbered(const std::string& place) {
-  static const std::regex numbered(R"(sip\d+\.cube\d+\.pe\d+)");
-  return std::regex_match(place, numbered);
+std::set<std::uint32_t> sips_in(const std::string& path) {
+  constexpr std::string_view kind = "sip";
+  std::set<std::uint32_t> named;
+  for (std::size_t at = path.find(kind); at != std::string::npos; at = path.find(kind, at + 1)) {
+    const auto begin = path.begin() + static_cast<std::ptrdiff_t>(at + kind.size());
+    const std::string number(begin, std::find_if_not(begin, path.end(), is_digit));
+    if (!number.empty()) named.insert(static_cast<std::uint32_t>(std::stoul(number)));
+  }
+  return named;
 }
 
 bool is_between_sips(const std::string& place) { return place.find("-sip") != std::string::npos; }
@@ -48,24 +60,14 @@ bool is_link(const std::string& place) {
   return place.find(".ucie_") != std::string::npos || is_between_sips(place);
 }
 
-std::vector<std::string> pes_in(const std::string& text) {
-  static const std::regex a_pe(R"(pod\.sip\d+\.cube_\d+_\d+\.pe\d+|sip\d+\.cube\d+\.pe\d+)");
-  std::vector<std::string> all;
-  for (std::sregex_iterator hit(text.begin(), text.end(), a_pe), end; hit != end; ++hit)
-    all.push_back(hit->str());
-  return all;
-}
-
-bool may_have_crossed(const std::string& complaint, const std::string& link) {
-  if (complaint.find("came over ") != std::string::npos) return complaint.find(link) != std::string::npos;
-  const bool of_sips = is_between_sips(link);
-  const std::vector<std::string> pes = pes_in(complaint);
+bool may_have_crossed(const evidence& e, const std::string& link) {
+  if (!e.links.empty()) return std::find(e.links.begin(), e.links.end(), link) != e.links.end();
   std::set<std::string> ends;
-  for (const std::string& pe : pes) {
-    const std::string cube = pe.substr(0, pe.rfind(".pe"));
-    ends.insert(of_sips ? cube.substr(0, cube.rfind(".cube")) : cube);
+  for (const std::string& pe : e.pes) {
+    const path_parts p = parts_of_path(pe);
+    ends.insert(is_between_sips(link) ? p.sip : p.sip + "." + p.cube);
   }
-  return ends.size() != 1 || std::set(pes.begin(), pes.end()).size() < 2;
+  return ends.size() != 1 || std::set(e.pes.begin(), e.pes.end()).size() < 2;
 }
 
 }  // namespace diecast::diagnose

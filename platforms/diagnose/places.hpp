@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of a machine: how they are spelled, which of them are links, and what a message may have crossed.
+// Instance paths: their parts, which of them are links, and what a message may have crossed.
 #pragma once
 
-#include <map>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace diecast::diagnose {
 
-/// The PEs' names as configs spell them. Firmware and queue pairs know their PE by numbers, "sip0.cube1.pe2",
-/// and say so; which column and row the cube has is written in the address map.
-class place_names {
- public:
-  /// `map`: what --print-map prints. Lines that name no PE say nothing.
-  explicit place_names(const std::string& map);
-  /// The instance path of a PE that is named by numbers; any other name, and one that the map does not have,
-  /// as it is.
-  [[nodiscard]] std::string spelled(const std::string& name) const;
-
- private:
-  std::map<std::string, std::string> cubes_;  ///< path by "sip0.cube1"
+/// "pod.sip1.cube_2_3.pe5" in its parts, "1", "2_3", "5"; empty texts for what is not in the path.
+struct path_parts {
+  std::string sip, cube, pe;
 };
-
-/// Whether a PE is named by numbers.
-[[nodiscard]] bool is_numbered(const std::string& place);
+[[nodiscard]] path_parts parts_of_path(const std::string& path);
+/// The path of the PE, or else the cube, that an instance is part of; empty when it is part of neither.
+[[nodiscard]] std::string pe_or_cube(const std::string& instance);
+/// Numbers of the SIPs that a path names: of a link between two, both.
+[[nodiscard]] std::set<std::uint32_t> sips_in(const std::string& path);
 /// Whether a path is that of a link between SIPs.
 [[nodiscard]] bool is_between_sips(const std::string& place);
 /// Whether a path is that of a UCIe side or a link between SIPs.
 [[nodiscard]] bool is_link(const std::string& place);
-/// All PEs that a text names, in either spelling, in its order.
-[[nodiscard]] std::vector<std::string> pes_in(const std::string& text);
-/// Whether what a complaint tells of can have crossed the link: the links that it names tell, or else whether
-/// its PEs are in different cubes (SIPs, for a link between SIPs). True where it names fewer than two PEs.
-[[nodiscard]] bool may_have_crossed(const std::string& complaint, const std::string& link);
+
+/// A piece of evidence.
+struct evidence {
+  std::string experiment;  ///< empty: none in particular
+  std::string text;
+  std::vector<std::string> pes{};    ///< concerned
+  std::vector<std::string> links{};  ///< that a packet came over
+  [[nodiscard]] std::string full_text() const { return experiment.empty() ? text : experiment + ": " + text; }
+};
+/// Whether what it tells of can have crossed the link: one of its links, where they are known, or else its
+/// PEs are in different cubes (SIPs, for a link between SIPs). True where it concerns fewer than two PEs.
+[[nodiscard]] bool may_have_crossed(const evidence& e, const std::string& link);
 
 }  // namespace diecast::diagnose

@@ -7,25 +7,12 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <regex>
 #include <set>
 #include <tuple>
 
+#include "platforms/diagnose/places.hpp"
+
 namespace diecast::diagnose {
-namespace {
-
-/// Numbers of the SIPs that a path names: of a link between two, both.
-std::set<std::uint32_t> sips_in(const std::string& path) {
-  static const std::regex a_sip("sip([0-9]{1,9})(?![0-9])");
-  std::set<std::uint32_t> named;
-  for (std::sregex_iterator hit(path.begin(), path.end(), a_sip), end; hit != end; ++hit) {
-    named.insert(static_cast<std::uint32_t>(std::stoul((*hit)[1])));
-  }
-  return named;
-}
-
-}  // namespace
-
 rank_list first_ranks(std::uint32_t n) {
   rank_list all(n);
   std::iota(all.begin(), all.end(), 0U);

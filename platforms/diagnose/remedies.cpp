@@ -113,7 +113,7 @@ class treatment {
   const remedy_set& most_telling(const std::vector<remedy_set>& enough);
   std::vector<collective_job> other_jobs();
   void blame(const remedy_set& some, bool cures);
-  [[nodiscard]] std::vector<std::string> unseen() const;
+  [[nodiscard]] std::vector<evidence> unseen() const;
   [[nodiscard]] std::string of_run() const;
 
   trials& t_;
@@ -238,15 +238,15 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
   return *delaying.front();
 }
 
-/// Before evidence that is not of the run as given.
-std::string treatment::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name + ": "; }
+/// Of evidence that is not of the run as given.
+std::string treatment::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name; }
 
 /// That no checksum sees it, where the very run was looked at with checksums and none did: not where only an
 /// experiment is wrong.
-std::vector<std::string> treatment::unseen() const {
+std::vector<evidence> treatment::unseen() const {
   const bool looked = &bad_ == &t_.base() && t_.was_tried(checksums_experiment);
-  return looked && !t_.found("bit_flip") ? std::vector<std::string>{of_run() + "no checksum sees it"}
-                                         : std::vector<std::string>{};
+  return looked && !t_.found("bit_flip") ? std::vector<evidence>{{of_run(), "no checksum sees it"}}
+                                         : std::vector<evidence>{};
 }
 
 void treatment::blame(const remedy_set& some, bool cures) {
@@ -255,8 +255,8 @@ void treatment::blame(const remedy_set& some, bool cures) {
     f.kind = r->kind;
     f.workaround = r->workaround;
     const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
-    f.evidence.push_back(of_run() + r->evidence + by);
-    for (std::string& text : unseen()) f.evidence.push_back(std::move(text));
+    f.evidence.push_back({of_run(), r->evidence + by});
+    for (evidence& e : unseen()) f.evidence.push_back(std::move(e));
     t_.add(std::move(f));
     t_.let_stand(r->at(delay_), cures);
   }
@@ -275,12 +275,12 @@ finding treatment::unexplained() const {
   finding f;
   f.kind = "wrong_data";
   f.evidence = unseen();
-  f.evidence.emplace_back(
-      of_run() +
-      (all_tried_ ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
+  f.evidence.push_back(
+      {of_run(),
+       all_tried_ ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
                                 "up to {}, leave it",
                                 delays.back().name)
-                  : std::string("not every mitigation was tried: out of time, or rejected by the machine")));
+                  : std::string("not every mitigation was tried: out of time, or rejected by the machine")});
   return f;
 }
 

@@ -22,7 +22,7 @@ std::vector<std::string> only_in(const finding& f, const case_file& file) {
   std::vector<std::string> names;
   if (file.observations.empty() || file.observations.front().exit_code != 0 || f.hidden) return names;
   for (const observation& o : file.observations) {
-    const auto is_of = [&o](const std::string& e) { return e.starts_with(o.name + ": "); };
+    const auto is_of = [&o](const evidence& e) { return e.experiment == o.name; };
     if (std::any_of(f.evidence.begin(), f.evidence.end(), is_of)) names.push_back(o.name);
   }
   if (!names.empty() && names.front() == file.observations.front().name) names.clear();
@@ -79,6 +79,8 @@ const char* determinism_of(const case_file& file) {
 std::string to_json(const case_file& file, const laboratory& lab, const std::string& config_sha256) {
   ordered_json findings = ordered_json::array();
   for (const finding& f : file.findings) {
+    ordered_json shown = ordered_json::array();
+    for (const evidence& e : f.evidence) shown.push_back(e.full_text());
     findings.push_back({{"class", f.kind},
                         {"where", f.where},
                         {"part", f.part},
@@ -86,7 +88,7 @@ std::string to_json(const case_file& file, const laboratory& lab, const std::str
                         {"hidden", f.hidden},
                         {"only_in", only_in(f, file)},
                         {"workaround", f.workaround},
-                        {"evidence", f.evidence}});
+                        {"evidence", shown}});
   }
   ordered_json answers = ordered_json::object();
   for (const auto& [question, answer] : file.answers) answers[question] = answer;
@@ -123,7 +125,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     }
     constexpr std::size_t most_evidence = 4;
     for (std::size_t k = 0; k < f.evidence.size() && k < most_evidence; ++k) {
-      const std::string& e = f.evidence[k];
+      const std::string e = f.evidence[k].full_text();
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
                           e.size() > most_letters ? " ..." : "");
     }

@@ -24,7 +24,7 @@ void absorb(std::vector<finding>& findings, const std::string& winner, const std
   const auto to =
       std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
   if (to == findings.end()) return;
-  std::vector<std::string> evidence;
+  std::vector<evidence> evidence;
   for (const finding& f : findings) {
     if (f.kind == loser) {
       evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
@@ -74,35 +74,34 @@ void name_disorder(std::vector<finding>& findings) {
 constexpr std::size_t enough = 4;
 
 /// What a piece of evidence says, whatever the experiment, the numbers and the numbered places.
-std::string gist_of(const std::string& evidence) {
-  const std::size_t experiment = evidence.find(": ");
-  std::string gist = experiment == std::string::npos ? evidence : evidence.substr(experiment);
+std::string gist_of(const evidence& e) {
+  std::string gist = e.text;
   std::erase_if(gist, [](unsigned char c) { return std::isdigit(c) != 0; });
   return gist;
 }
 
 /// The last piece of evidence that says what one before it says; the end when each says something else.
-std::vector<std::string>::iterator said_before(std::vector<std::string>& evidence) {
-  auto again = evidence.end();
+std::vector<evidence>::iterator said_before(std::vector<evidence>& all) {
+  auto again = all.end();
   std::set<std::string> said;
-  for (auto it = evidence.begin(); it != evidence.end(); ++it) {
+  for (auto it = all.begin(); it != all.end(); ++it) {
     if (!said.insert(gist_of(*it)).second) again = it;
   }
   return again;
 }
 
 /// Where there is enough evidence, what says the same again gives way to what nothing says yet.
-void add_piece(std::vector<std::string>& evidence, const std::string& text) {
-  if (evidence.size() < enough) return evidence.push_back(text);
-  const bool known = std::any_of(evidence.begin(), evidence.end(),
-                                 [gist = gist_of(text)](const std::string& e) { return gist_of(e) == gist; });
-  const auto again = said_before(evidence);
-  if (!known && again != evidence.end()) *again = text;
+void add_piece(std::vector<evidence>& all, const evidence& piece) {
+  if (all.size() < enough) return all.push_back(piece);
+  const bool known = std::any_of(all.begin(), all.end(),
+                                 [gist = gist_of(piece)](const evidence& e) { return gist_of(e) == gist; });
+  const auto again = said_before(all);
+  if (!known && again != all.end()) *again = piece;
 }
 
 /// Adds the evidence of one finding to another of its class, which stays as hidden as it is.
 void add_evidence(finding& to, const finding& from) {
-  for (const std::string& text : from.evidence) add_piece(to.evidence, text);
+  for (const evidence& e : from.evidence) add_piece(to.evidence, e);
   if (to.workaround.empty()) to.workaround = from.workaround;
   if (to.part.empty()) to.part = from.part;
   to.counted = to.counted || from.counted;
@@ -132,10 +131,10 @@ void blame_links(std::vector<finding>& findings) {
       for (std::size_t k = findings.size(); k-- > 0;) {
         const finding& other = findings[k];
         if (k == i || other.kind != kind) continue;
-        const bool behind =
-            !is_link(other.where) && !other.counted &&
-            std::any_of(other.evidence.begin(), other.evidence.end(),
-                        [&](const std::string& e) { return may_have_crossed(e, findings[i].where); });
+        const bool behind = !is_link(other.where) && !other.counted &&
+                            std::any_of(other.evidence.begin(), other.evidence.end(), [&](const evidence& e) {
+                              return may_have_crossed(e, findings[i].where);
+                            });
         if (!behind) continue;
         add_evidence(findings[i], other);
         if (k < i) findings[i].hidden = other.hidden;  // it was shown first
@@ -179,7 +178,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
     same->counted = same->counted || f.counted;
     // Hidden stays what was hidden in the run that showed it first: an experiment is not the job as given.
     if (same->workaround.empty()) same->workaround = f.workaround;
-    for (const std::string& text : f.evidence) add_piece(same->evidence, text);
+    for (const evidence& e : f.evidence) add_piece(same->evidence, e);
   }
 }
 

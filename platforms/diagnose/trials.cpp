@@ -89,13 +89,13 @@ const observation* trials::attempt(const std::string& name, const changes& more,
   const observation& o =
       keep(lab_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
   // What another machine would refuse says nothing about this one.
-  if (what == signs::count && o.exit_code != 2) merge(open_, seen_in(o));
+  if (what == signs::count && o.exit_code != 2) merge(open_, signs_of(o));
   if (o.timed_out) return skip(name), nullptr;
   if (o.exit_code == 2) return answer(name, "is refused: " + o.complaint()), nullptr;
   last_ = {more, {}, 0, o.wall_s};
   last_.after.add(fails(o));
   const observation* const told = until_told_apart(&o, name, std::max(c.patience * expected, least_s));
-  if (told != &o && what == signs::count) merge(open_, seen_in(*told));
+  if (told != &o && what == signs::count) merge(open_, signs_of(*told));
   return told;
 }
 
@@ -124,11 +124,11 @@ const observation& trials::first_look() {
   constexpr double share = 1.0 / 3;  // of the time, for what can be repeated then
   constexpr double few = 5;          // experiments: with so few there is little to say
   const observation& given = keep(lab_.run("as given", {}, lab_.budget() * share));
-  merge(open_, seen_in(given));
+  merge(open_, signs_of(given));
   unfinished_ = given.timed_out;
   const observation& first = given.timed_out || given.wall_s * few > lab_.budget() ? smaller(given) : given;
   // At another size or on other ranks auto might choose another algorithm.
-  if (!is_workload() && first.text("algorithm_reason").starts_with("auto: ")) {
+  if (!is_workload() && first.text("algorithm_chosen_by") == "estimate") {
     whole_.flags.insert(whole_.flags.end(), {"--algorithm", first.text("algorithm")});
     at_ = whole_;
   }
@@ -143,7 +143,7 @@ const observation& trials::smaller(const observation& given) {
     const observation& o = keep(lab_.run("smaller: " + name, flags, lab_.seconds_left() * share));
     if (o.timed_out || o.exit_code == 2) continue;
     if (!given.timed_out && o.exit_code != given.exit_code) continue;  // it does not show it
-    merge(open_, seen_in(o));
+    merge(open_, signs_of(o));
     answer("looked into instead, for want of time", name);
     at_ = whole_ = {file_.observations.size() - 1, flags, bytes};
     return o;
@@ -186,8 +186,12 @@ std::size_t trials::number_of(const observation& o) const {
 }
 
 std::uint32_t trials::count_of_pes() const {
-  const std::vector<std::string> named = pes_in(lab_.ask_of_run("--print-map"));
-  return static_cast<std::uint32_t>(std::set(named.begin(), named.end()).size());
+  std::istringstream words(lab_.ask_of_run("--print-map"));
+  std::set<std::string> pes;
+  for (std::string word; words >> word;) {
+    if (!parts_of_path(word).pe.empty()) pes.insert(pe_or_cube(word));
+  }
+  return static_cast<std::uint32_t>(pes.size());
 }
 
 std::vector<std::string> trials::other_algorithms() const {
@@ -261,7 +265,7 @@ void trials::place(const std::string& where, const std::string& evidence) {
     for (finding& f : *list) {
       if (&f != it) continue;
       f.where = where;
-      f.evidence.push_back(evidence);
+      f.evidence.push_back({{}, evidence});
     }
   }
 }
@@ -269,16 +273,6 @@ void trials::place(const std::string& where, const std::string& evidence) {
 bool trials::was_refused(const std::string& name) const {
   const observation& last = file_.observations.back();
   return last.name == prefix_ + name && last.exit_code == 2;
-}
-
-/// What an experiment shows, at places spelled as in configs.
-std::vector<finding> trials::seen_in(const observation& o) {
-  std::vector<finding> found = signs_of(o);
-  const bool numbered =
-      std::any_of(found.begin(), found.end(), [](const finding& f) { return is_numbered(f.where); });
-  if (numbered && !names_) names_.emplace(lab_.ask_of_run("--print-map"));
-  if (numbered) spell(found, *names_);
-  return found;
 }
 
 void trials::answer(const std::string& question, const std::string& text) {
@@ -322,14 +316,15 @@ case_file trials::close() {
   if (lab_.was_interrupted()) {
     finding f;
     f.kind = "interrupted";
-    f.evidence.push_back(fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget()));
+    f.evidence.push_back({{}, fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget())});
     file_.findings.push_back(std::move(f));
   } else if (unfinished_) {
     finding f;
     f.kind = at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out";
     f.workaround = "use fewer --bytes, --iters or ranks, so that there is time for experiments";
-    f.evidence.push_back(
-        fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint()));
+    f.evidence.push_back({{},
+                          fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(),
+                                      first.complaint())});
     file_.findings.push_back(std::move(f));
   }
   sort_by_gravity(file_.findings);

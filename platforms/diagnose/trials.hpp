@@ -147,7 +147,7 @@ class trials {
 
   void answer(const std::string& question, const std::string& text);
   /// What an experiment of these trials that was to be ignored shows, after all.
-  void take_signs_of(const observation& o) { merge(open_, seen_in(o)); }
+  void take_signs_of(const observation& o) { merge(open_, signs_of(o)); }
   void add(finding f) { merge(open_, {std::move(f)}); }
   /// What has been found stands as it is: nothing that is found later explains it. Of a part that was left
   /// over only classes that are new count: one fault shows at many places.
@@ -198,8 +198,6 @@ class trials {
   [[nodiscard]] changes joined(const changes& more) const;
   void name_the_root();
   [[nodiscard]] std::vector<const finding*> placeless() const;
-  /// What an experiment shows, at places spelled as in configs.
-  [[nodiscard]] std::vector<finding> seen_in(const observation& o);
 
   laboratory& lab_;
   const patient& who_;
@@ -214,10 +212,9 @@ class trials {
     double wall_s{};
   } last_;  ///< the last experiment that was made
   std::string prefix_;
-  bool cured_{};                      ///< with them results are right
-  bool unfinished_{};                 ///< the run as given was stopped
-  std::vector<finding> open_;         ///< not concluded yet
-  std::optional<place_names> names_;  ///< once they are needed
+  bool cured_{};               ///< with them results are right
+  bool unfinished_{};          ///< the run as given was stopped
+  std::vector<finding> open_;  ///< not concluded yet
   case_file file_;
 };
 

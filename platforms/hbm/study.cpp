@@ -279,7 +279,7 @@ std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern, cons
 
 void describe(const study_point& point, const config::machine_config& config, study_outcome& o) {
   o.pattern = point.pattern_text();
-  o.speed = to_string(point.speed);
+  o.pace = to_string(point.speed);
   if (point.speed.how == pace::kind::rate) o.rate_percent = point.speed.percent;
   if (point.speed.how == pace::kind::closed) o.outstanding = point.speed.outstanding;
   if (!point.replay) {

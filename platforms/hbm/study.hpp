@@ -58,6 +58,8 @@ struct study_point {
 struct lost_share {
   std::string limit;
   double percent{};
+
+  DIECAST_LIST(fields, limit, percent)
 };
 /// Beside the limits' own names in study_outcome::time_saved: none of them is left.
 inline constexpr const char* all_limits = "all";
@@ -67,7 +69,7 @@ struct study_outcome {
   bool output_lost{};   ///< a waveform or timeline could not be written
   std::string message;  ///< for the user, when status is not ok
 
-  std::string pattern, speed;
+  std::string pattern, pace;
   std::optional<double> rate_percent;
   std::optional<std::uint64_t> outstanding;
   std::optional<double> read_fraction;         ///< empty: the trace says
@@ -93,6 +95,15 @@ struct study_outcome {
 
   double wall_s{};  ///< simulation only
   double peak_rss_mib{};
+
+  /// Every plain field of a run in result.json and results.csv by its name, in their order.
+  DIECAST_LIST(fields, pattern, pace, rate_percent, outstanding, read_fraction, request_bytes, requests,
+               reads, writes, bytes, time_ns, bandwidth_gbytes_s, peak_gbytes_s, bound_gbytes_s, bound_kind,
+               avg_latency_ns, avg_latency_from_acceptance_ns, p50_latency_ns, p99_latency_ns, max_latency_ns,
+               avg_write_latency_ns, avg_write_latency_from_acceptance_ns, row_hit_rate, bus_busy_percent,
+               forwarded_bursts, verified, checked_reads, wrong_reads)
+  /// What a run's process tells its parent beside them.
+  DIECAST_LIST(carried, status, message, output_lost, notes, lost_time, time_saved, wall_s, peak_rss_mib)
 };
 
 /// What an HBM binary is made of. An out-of-tree binary gives its own name, config and memory.

@@ -51,6 +51,7 @@ json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
          {"step", e.step}};
   if (!e.where.empty()) {
     j["where"] = e.where;
+    j["in_fabric"] = e.in_fabric;
     j["in_flight_state"] = to_string(e.flight);
   }
   if (e.operation) {
@@ -91,7 +92,8 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
   for (const auto& d : machine.pes) {
     j["pes"].push_back({{"pe", pe_path(run.machine.config.shape(), d.pe)},
                         {"state", events::to_string(d.state)},
-                        {"step", analysis::present_step(d)}});
+                        {"step", analysis::present_step(d)},
+                        {"polls", d.polls.has_value()}});
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
       if (d.queue_pairs[i].at_rest()) continue;
       j["queue_pairs"].push_back(

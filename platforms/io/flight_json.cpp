@@ -44,7 +44,6 @@ std::uint64_t whole_ns(sim_time t) { return t.fs / 1'000'000; }
 /// better).
 std::pair<std::uint64_t, std::uint64_t> sizes(const std::string& collective, std::uint64_t all,
                                               std::uint64_t ranks) {
-  if (collective == "barrier") return {0, 0};
   if (collective == "all_gather" || collective == "gather") return {all / ranks, all};
   if (collective == "reduce_scatter" || collective == "scatter") return {all, all / ranks};
   return {all, all};
@@ -197,7 +196,9 @@ class writer {
   [[nodiscard]] json collective(const analysis::pe_dump& pe) const {
     const std::uint64_t all = elements(run_.point.bytes);
     json e = base(pe, 0, run_.point.collective, all, "", 0);
-    const auto [in, out] = sizes(run_.point.collective, all, run_.members.members.size());
+    const auto [in, out] = run_.job == job_kind::barrier
+                               ? std::pair<std::uint64_t, std::uint64_t>{}
+                               : sizes(run_.point.collective, all, run_.members.members.size());
     e["input_sizes"] = json::array({json::array({in})});
     e["output_sizes"] = json::array({json::array({out})});
     e["is_p2p"] = false;

@@ -17,39 +17,6 @@ using platforms::csv_text;
 using platforms::node_of;
 using platforms::read_field;
 
-/// Every plain field by its name in result.json, in its order: written, read back and listed from here.
-template <class Outcome, class Visit>
-void each_field(Outcome& o, Visit visit) {
-  visit("pattern", o.pattern);
-  visit("pace", o.speed);
-  visit("rate_percent", o.rate_percent);
-  visit("outstanding", o.outstanding);
-  visit("read_fraction", o.read_fraction);
-  visit("request_bytes", o.request_bytes);
-  visit("requests", o.requests);
-  visit("reads", o.reads);
-  visit("writes", o.writes);
-  visit("bytes", o.bytes);
-  visit("time_ns", o.time_ns);
-  visit("bandwidth_gbytes_s", o.bandwidth_gbytes_s);
-  visit("peak_gbytes_s", o.peak_gbytes_s);
-  visit("bound_gbytes_s", o.bound_gbytes_s);
-  visit("bound_kind", o.bound_kind);
-  visit("avg_latency_ns", o.avg_latency_ns);
-  visit("avg_latency_from_acceptance_ns", o.avg_latency_from_acceptance_ns);
-  visit("p50_latency_ns", o.p50_latency_ns);
-  visit("p99_latency_ns", o.p99_latency_ns);
-  visit("max_latency_ns", o.max_latency_ns);
-  visit("avg_write_latency_ns", o.avg_write_latency_ns);
-  visit("avg_write_latency_from_acceptance_ns", o.avg_write_latency_from_acceptance_ns);
-  visit("row_hit_rate", o.row_hit_rate);
-  visit("bus_busy_percent", o.bus_busy_percent);
-  visit("forwarded_bursts", o.forwarded_bursts);
-  visit("verified", o.verified);
-  visit("checked_reads", o.checked_reads);
-  visit("wrong_reads", o.wrong_reads);
-}
-
 using shares = std::vector<lost_share>;
 
 /// By limit; null: not told.
@@ -59,16 +26,9 @@ json node_of_shares(const shares& all) {
   for (const lost_share& share : all) j[share.limit] = share.percent;
   return j;
 }
-shares shares_of(const json& j) {
-  shares all;
-  if (!j.is_object()) return all;
-  for (const auto& [limit, percent] : j.items()) all.push_back({limit, percent.get<double>()});
-  return all;
-}
 
 json run_json(const study_outcome& o) {
-  json j = json::object();
-  each_field(o, [&j](const char* name, const auto& value) { j[name] = node_of(value); });
+  json j = platforms::object_of(o);
   j["lost_time"] = node_of_shares(o.lost_time);
   j["time_saved_percent"] = node_of_shares(o.time_saved);
   j["notes"] = o.notes;
@@ -114,24 +74,14 @@ std::string or_dash(const std::optional<double>& v, int decimals) {
 
 std::string pack(const study_outcome& o) {
   json j = run_json(o);
-  j["output_lost"] = o.output_lost;
-  j["wall_s"] = o.wall_s;
-  j["peak_rss_mib"] = o.peak_rss_mib;
+  platforms::each_carried(o, [&j](const std::string& name, const auto& value) { j[name] = node_of(value); });
   return platforms::packed(j);
 }
 
 study_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
-  study_outcome o;
-  each_field(o, [&j](const char* name, auto& value) { read_field(j, name, value); });
-  read_field(j, "output_lost", o.output_lost);
-  o.lost_time = shares_of(j.at("lost_time"));
-  o.time_saved = shares_of(j.at("time_saved_percent"));
-  read_field(j, "notes", o.notes);
-  o.status = platforms::status_named(j.at("status"));
-  if (j.contains("message")) read_field(j, "message", o.message);
-  read_field(j, "wall_s", o.wall_s);
-  read_field(j, "peak_rss_mib", o.peak_rss_mib);
+  auto o = platforms::row_from<study_outcome>(j);
+  platforms::each_carried(o, [&j](const std::string& name, auto& value) { read_field(j, name, value); });
   return o;
 }
 
@@ -151,13 +101,15 @@ std::string result_json(const platforms::result_context& context, const config::
 std::string result_csv(const std::vector<study_outcome>& runs) {
   std::string text;
   const study_outcome none;
-  each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
+  platforms::each_field(none,
+                        [&text](const std::string& name, const auto&) { text += fmt::format("{},", name); });
   for (const std::string& limit : lost_limits()) text += fmt::format("lost_{}_percent,", limit);
   const limit_names savings = saved_limits();
   for (const std::string& limit : savings) text += fmt::format("saved_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
-    each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
+    platforms::each_field(
+        o, [&text](const std::string&, const auto& value) { text += csv_text(node_of(value)) + ","; });
     for (const std::string& limit : lost_limits())
       text += csv_text(node_of(percent_of(o.lost_time, limit))) + ",";
     for (const std::string& limit : savings) text += csv_text(node_of(percent_of(o.time_saved, limit))) + ",";
@@ -193,7 +145,7 @@ std::string table_row(const study_outcome& o) {
   const std::optional<double> bound =
       o.bound_gbytes_s ? std::optional(100 * *o.bound_gbytes_s / o.peak_gbytes_s) : std::nullopt;
   std::string text = table().row(
-      {o.speed, std::to_string(o.requests), std::to_string(o.reads), number(o.bandwidth_gbytes_s, 3),
+      {o.pace, std::to_string(o.requests), std::to_string(o.reads), number(o.bandwidth_gbytes_s, 3),
        number(100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, 1), or_dash(bound, 1),
        number(o.avg_latency_ns, 2), number(o.avg_latency_from_acceptance_ns, 2), number(o.p50_latency_ns, 2),
        number(o.p99_latency_ns, 2), or_dash(hits, 1)});

@@ -17,7 +17,8 @@ json flight_json(const prepared_run& run, const analysis::flight& f) {
           {"from", pe_path(run.machine.config.shape(), f.fields.source)},
           {"first_packet_under_way", f.begins},
           {"state", to_string(f.state)},
-          {"where", f.where}};
+          {"where", f.where},
+          {"in_fabric", f.in_fabric}};
 }
 
 json other_json(const prepared_run& run, const analysis::other_packet& p) {
@@ -29,7 +30,8 @@ json other_json(const prepared_run& run, const analysis::other_packet& p) {
                        : cube_path(shape, sip_id{h.source.sip}, cube_id{h.source.cube})},
          {"offset", h.offset},
          {"bytes", h.payload_bytes},
-         {"where", p.where}};
+         {"where", p.where},
+         {"in_fabric", p.in_fabric}};
   if (tags) j["tag"] = hex_text(h.tag.tag);
   return j;
 }

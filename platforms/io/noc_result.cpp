@@ -14,32 +14,8 @@ using platforms::csv_text;
 using platforms::node_of;
 using platforms::read_field;
 
-/// Every plain field by its name in result.json, in its order: written, read back and listed from here.
-template <class Outcome, class Visit>
-void each_field(Outcome& o, Visit visit) {
-  visit("traffic", o.traffic);
-  visit("packet_flits", o.packet_flits);
-  visit("cycles", o.cycles);
-  visit("offered_flits_per_node_cycle", o.offered_flits_per_node_cycle);
-  visit("injected_flits_per_node_cycle", o.injected_flits_per_node_cycle);
-  visit("accepted_flits_per_node_cycle", o.accepted_flits_per_node_cycle);
-  visit("avg_packet_latency_cycles", o.avg_packet_latency_cycles);
-  visit("p50_packet_latency_cycles", o.p50_packet_latency_cycles);
-  visit("p99_packet_latency_cycles", o.p99_packet_latency_cycles);
-  visit("max_packet_latency_cycles", o.max_packet_latency_cycles);
-  visit("avg_hops", o.avg_hops);
-  visit("measured_packets", o.measured_packets);
-  visit("packets", o.packets);
-  visit("packet_hops", o.packet_hops);
-  visit("flit_hops", o.flit_hops);
-  visit("saturated", o.saturated);
-  visit("fingerprint", o.fingerprint);
-  visit("duration_cycles", o.duration_cycles);
-}
-
 json run_json(const study_outcome& o) {
-  json j = json::object();
-  each_field(o, [&j](const char* name, const auto& value) { j[name] = node_of(value); });
+  json j = platforms::object_of(o);
   if (o.duration_cycles) {
     j["barriers"] = json::array();
     for (const barrier_row& b : o.barriers) {
@@ -75,33 +51,14 @@ const char* topology_name(config::noc_topology t) {
 
 std::string pack(const study_outcome& o) {
   json j = run_json(o);
-  j["output_lost"] = o.output_lost;
-  j["wall_s"] = o.wall_s;
-  j["elaborate_s"] = o.elaborate_s;
-  j["wakeups"] = o.wakeups;
-  j["peak_rss_mib"] = o.peak_rss_mib;
-  j["links"] = json::array();
-  for (const auto& r : o.links)
-    j["links"].push_back({r.link, r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns});
+  platforms::each_carried(o, [&j](const std::string& name, const auto& value) { j[name] = node_of(value); });
   return platforms::packed(j);
 }
 
 study_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
-  study_outcome o;
-  each_field(o, [&j](const char* name, auto& value) { read_field(j, name, value); });
-  o.status = platforms::status_named(j.at("status"));
-  for (const auto& b : j.value("barriers", json::array())) {
-    o.barriers.push_back(
-        {b.at("core")[0], b.at("core")[1], b.at("network"), b.at("issue_cycle"), b.at("latency_cycles")});
-  }
-  if (j.contains("message")) o.message = j.at("message");
-  o.output_lost = j.at("output_lost");
-  o.wall_s = j.at("wall_s");
-  o.elaborate_s = j.at("elaborate_s");
-  o.wakeups = j.at("wakeups");
-  o.peak_rss_mib = j.at("peak_rss_mib");
-  for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
+  auto o = platforms::row_from<study_outcome>(j);
+  platforms::each_carried(o, [&j](const std::string& name, auto& value) { read_field(j, name, value); });
   return o;
 }
 
@@ -118,23 +75,19 @@ std::string result_json(const platforms::result_context& context, const network&
 std::string result_csv(const std::vector<study_outcome>& runs) {
   std::string text;
   const study_outcome none;
-  each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
+  platforms::each_field(none,
+                        [&text](const std::string& name, const auto&) { text += fmt::format("{},", name); });
   text += "status\n";
   for (const auto& o : runs) {
-    each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
+    platforms::each_field(
+        o, [&text](const std::string&, const auto& value) { text += csv_text(node_of(value)) + ","; });
     text += std::string(platforms::to_string(o.status)) + "\n";
   }
   return text;
 }
 
 std::string links_csv(const std::vector<study_outcome>& runs) {
-  std::string text = "run,link,bytes,packets,busy_fraction,stall_ns\n";
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const auto& r : runs[i].links) {
-      text += fmt::format("{},{},{},{},{},{}\n", i, r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns);
-    }
-  }
-  return text;
+  return platforms::rows_csv(runs, &study_outcome::links, platforms::common_link_columns);
 }
 
 namespace {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/result_envelope.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace diecast::platforms {
 namespace {
 
@@ -18,6 +21,15 @@ std::string csv_text(const result_node& value) {
   return value.is_string() ? csv_field(value.get<std::string>()) : value.dump();
 }
 
+std::string csv_value(const result_node& value) {
+  if (value.is_array()) {
+    std::vector<std::string> all;
+    for (const auto& each : value) all.push_back(csv_value(each));
+    return fmt::format("{}", fmt::join(all, ","));
+  }
+  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : csv_text(value);
+}
+
 std::string result_text(const result_context& context, result_node machine, result_node runs,
                         result_node costs, run_status status) {
   const result_node j{{"schema", "diecast.result/1"},  {"version", context.version},
@@ -27,6 +39,23 @@ std::string result_text(const result_context& context, result_node machine, resu
                       {"runs", std::move(runs)},       {"sim", std::move(costs)},
                       {"status", to_string(status)}};
   return j.dump(2, ' ', false, result_node::error_handler_t::replace) + "\n";
+}
+
+result_node fault_json(const detected_fault& f) {
+  result_node j = result_node::object();
+  each_field(f, [&j](const std::string& name, const auto& value) {
+    const result_node node = node_of(value);
+    if (!node.is_null() && node != "" && node != result_node::array()) j[name] = node;
+  });
+  return j;
+}
+
+detected_fault fault_from(const result_node& j) {
+  detected_fault f;
+  each_field(f, [&j](const std::string& name, auto& value) {
+    if (j.contains(name)) read_field(j, name, value);
+  });
+  return f;
 }
 
 std::string packed(const result_node& outcome) {

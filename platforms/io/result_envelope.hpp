@@ -16,13 +16,27 @@ namespace diecast::platforms {
 
 using result_node = nlohmann::ordered_json;
 
+/// A run as result.json has it.
+[[nodiscard]] result_node run_json(const run_outcome& o);
+
 /// null where there is no value.
 template <class T>
 [[nodiscard]] result_node optional_json(const std::optional<T>& value) {
   return value ? result_node(*value) : result_node(nullptr);
 }
 
-/// A field of a run's record: optional ones are null where there is no value.
+/// A type that lists its fields (platforms/run/field_list).
+template <class T>
+concept row_type = requires {
+  T::fields_names;
+};
+
+template <row_type Row>
+[[nodiscard]] result_node values_of(const Row& r);
+template <row_type Row>
+[[nodiscard]] Row row_with(const result_node& values);
+
+/// A field of a run's record: optional ones are null where there is no value, rows arrays of their values.
 template <class T>
 [[nodiscard]] result_node node_of(const T& value) {
   return value;
@@ -31,13 +45,98 @@ template <class T>
 [[nodiscard]] result_node node_of(const std::optional<T>& value) {
   return optional_json(value);
 }
+template <row_type Row>
+[[nodiscard]] result_node node_of(const std::vector<Row>& rows) {
+  result_node list = result_node::array();
+  for (const Row& r : rows) list.push_back(values_of(r));
+  return list;
+}
+[[nodiscard]] inline result_node node_of(run_status s) { return to_string(s); }
+[[nodiscard]] inline result_node node_of(const statistics& numbers) {
+  result_node j = result_node::object();
+  for (const auto& [name, value] : numbers) j[name] = value;
+  return j;
+}
+
 template <class T>
-void read_field(const result_node& record, const char* name, T& value) {
-  value = record.at(name).get<T>();
+void take_field(const result_node& node, T& value) {
+  value = node.get<T>();
 }
 template <class T>
-void read_field(const result_node& record, const char* name, std::optional<T>& value) {
-  if (!record.at(name).is_null()) value = record.at(name).get<T>();
+void take_field(const result_node& node, std::optional<T>& value) {
+  if (!node.is_null()) value = node.get<T>();
+}
+template <row_type Row>
+void take_field(const result_node& node, std::vector<Row>& rows) {
+  for (const auto& values : node) rows.push_back(row_with<Row>(values));
+}
+inline void take_field(const result_node& node, run_status& s) { s = status_named(node); }
+inline void take_field(const result_node& node, statistics& numbers) {
+  for (const auto& [name, value] : node.items()) numbers.emplace_back(name, value.get<double>());
+}
+template <class T>
+void read_field(const result_node& record, const std::string& name, T& value) {
+  take_field(record.at(name), value);
+}
+
+/// The values of a row in the order of its fields, and back.
+template <row_type Row>
+result_node values_of(const Row& r) {
+  result_node values = result_node::array();
+  each_field(r, [&values](const std::string&, const auto& value) { values.push_back(node_of(value)); });
+  return values;
+}
+template <row_type Row>
+Row row_with(const result_node& values) {
+  Row r;
+  std::size_t next = 0;
+  each_field(r, [&](const std::string&, auto& value) { take_field(values.at(next++), value); });
+  return r;
+}
+/// The same by the names of the fields.
+template <row_type Row>
+[[nodiscard]] result_node object_of(const Row& r, const std::string& prefix = "") {
+  result_node j = result_node::object();
+  each_field(r, [&](const std::string& name, const auto& value) { j[prefix + name] = node_of(value); });
+  return j;
+}
+template <row_type Row>
+[[nodiscard]] Row row_from(const result_node& object) {
+  Row r;
+  each_field(r, [&object](const std::string& name, auto& value) { read_field(object, name, value); });
+  return r;
+}
+
+/// A detected fault: what does not apply to it is left out.
+[[nodiscard]] result_node fault_json(const detected_fault& f);
+[[nodiscard]] detected_fault fault_from(const result_node& j);
+
+/// A value of a CSV row: numbers as short as they are exact, nothing for null.
+[[nodiscard]] std::string csv_value(const result_node& value);
+
+/// The rows of all runs behind the number of the run, of each row the first `most` columns.
+template <class Outcome, row_type Row>
+[[nodiscard]] std::string rows_csv(const std::vector<Outcome>& runs, std::vector<Row> Outcome::*rows,
+                                   std::size_t most = SIZE_MAX) {
+  std::string text = "run";
+  const Row none{};
+  const auto each_column = [most](const Row& r, auto visit) {
+    std::size_t column = 0;
+    each_field(r, [&](const std::string& name, const auto& value) {
+      if (column++ < most) visit(name, value);
+    });
+  };
+  each_column(none, [&text](const std::string& name, const auto&) { text += "," + name; });
+  text += "\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const Row& r : runs[i].*rows) {
+      text += std::to_string(i);
+      each_column(
+          r, [&text](const std::string&, const auto& value) { text += "," + csv_value(node_of(value)); });
+      text += "\n";
+    }
+  }
+  return text;
 }
 
 /// A field of a CSV row: strings with commas, quotes or line ends are quoted as RFC 4180 says; empty for

@@ -31,8 +31,8 @@ std::string jitter_text(const run_outcome& o, double jitter_times::*figure, cons
   return o.jitter ? fmt::format("{:.1f}{}", *o.jitter.*figure, unit) : "-";
 }
 
-bool is_barrier(const run_outcome& o) { return o.collective == "barrier"; }
-bool is_workload(const run_outcome& o) { return o.collective == "workload"; }
+bool is_barrier(const run_outcome& o) { return o.job == job_kind::barrier; }
+bool is_workload(const run_outcome& o) { return o.job == job_kind::workload; }
 
 }  // namespace
 
@@ -141,7 +141,7 @@ std::string result_table::row(const run_outcome& o) {
   std::vector<std::string> cells;
   for (const column* c : columns_) cells.push_back(c->text(o));
   text += table_.row(cells) + workload_table(o);
-  if (is_choice(o.algorithm_reason)) text += wrapped("    why: " + o.algorithm_reason, 9);
+  if (o.algorithm_chosen_by != to_string(chooser::user)) text += wrapped("    why: " + o.algorithm_reason, 9);
   if (o.why) text += explanation_text(o);
   for (const auto& note : o.notes) text += wrapped("    note: " + note, 10);
   return text;

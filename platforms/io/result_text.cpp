@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sstream>
 
 #include "models/numeric/types.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/io/result_envelope.hpp"
 #include "platforms/run/wait_rows.hpp"
 
 namespace diecast::platforms {
@@ -14,15 +15,6 @@ std::string count_text(const run_outcome& o) {
   const auto type = numeric::parse_dtype(o.dtype);
   return type ? std::to_string(o.bytes / numeric::size_of(*type)) : "";
 }
-
-std::string jitter_fields(const run_outcome& o) {
-  if (!o.jitter) return ",,,,";
-  const jitter_times& j = *o.jitter;
-  return fmt::format("{},{},{},{},{}", j.median_ns, j.min_ns, j.max_ns, j.spread_percent,
-                     j.spread_without_delay_percent);
-}
-
-std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 }  // namespace
 
@@ -37,37 +29,46 @@ std::string csv_field(const std::string& s) {
 }
 
 std::string result_csv(const std::vector<run_outcome>& runs) {
-  std::string text =
-      "collective,algorithm,dtype,op,bytes,rank_set,ranks,time_ns,time_min_ns,time_max_ns,launch_ns,"
-      "algbw_gbytes_s,busbw_gbytes_s,bound_ns,bound_kind,efficiency,wrong_elements,verified,fingerprint,"
-      "status,count,algorithm_reason,jitter_median_ns,jitter_min_ns,jitter_max_ns,jitter_spread_percent,"
-      "jitter_spread_without_delay_percent\n";
-  for (const auto& o : runs) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                        csv_field(o.collective), csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set,
-                        o.ranks, csv_number(o.timed(o.time_ns)), csv_number(o.timed(o.time_min_ns)),
-                        csv_number(o.timed(o.time_max_ns)), o.launch_ns,
-                        csv_number(o.timed(o.algbw_gbytes_s)), csv_number(o.timed(o.busbw_gbytes_s)),
-                        o.bound_ns, o.bound_kind, o.efficiency ? fmt::format("{}", *o.efficiency) : "",
-                        o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
-                        o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint,
-                        to_string(o.status), count_text(o), csv_field(o.algorithm_reason), jitter_fields(o));
+  constexpr std::array columns{"collective",
+                               "algorithm",
+                               "dtype",
+                               "op",
+                               "bytes",
+                               "rank_set",
+                               "ranks",
+                               "time_ns",
+                               "time_min_ns",
+                               "time_max_ns",
+                               "launch_ns",
+                               "algbw_gbytes_s",
+                               "busbw_gbytes_s",
+                               "bound_ns",
+                               "bound_kind",
+                               "efficiency",
+                               "wrong_elements",
+                               "verified",
+                               "fingerprint",
+                               "status",
+                               "count",
+                               "algorithm_reason",
+                               "jitter_median_ns",
+                               "jitter_min_ns",
+                               "jitter_max_ns",
+                               "jitter_spread_percent",
+                               "jitter_spread_without_delay_percent"};
+  std::string text = fmt::format("{}\n", fmt::join(columns, ","));
+  for (const run_outcome& o : runs) {
+    result_node run = run_json(o);
+    run["count"] = count_text(o);
+    std::vector<std::string> cells;
+    for (const char* name : columns) cells.push_back(csv_value(run.value(name, result_node())));
+    text += fmt::format("{}\n", fmt::join(cells, ","));
   }
   return text;
 }
 
 std::string links_csv(const std::vector<run_outcome>& runs) {
-  std::string text =
-      "run,link,bytes,packets,busy_fraction,stall_ns,payload_bytes,d2d_flits,replays,naks,crc_errors,"
-      "retry_stall_ns,energy_pj\n";
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const auto& r : runs[i].links) {
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i, csv_field(r.name), r.bytes,
-                          r.packets, r.busy_fraction, r.stall_ns, r.payload_bytes, r.d2d_flits, r.replays,
-                          r.naks, r.crc_errors, r.retry_stall_ns, r.energy_pj);
-    }
-  }
-  return text;
+  return rows_csv(runs, &run_outcome::links, link_columns);
 }
 
 namespace {
@@ -94,32 +95,16 @@ std::string waits_csv(const std::vector<run_outcome>& runs) {
 }
 
 std::string ipcq_csv(const std::vector<run_outcome>& runs) {
-  std::string text =
-      "run,pe,direction,sends,bytes,received,bytes_received,credit_stall_ns,empty_wait_ns,occupancy_ns\n";
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const auto& r : runs[i].queue_pairs) {
-      text +=
-          fmt::format("{},{},{},{},{},{},{},{},{},{}\n", i, r.pe, csv_field(r.direction), r.sends, r.bytes,
-                      r.received, r.bytes_received, r.credit_stall_ns, r.empty_wait_ns, r.occupancy_ns);
-    }
-  }
-  return text;
+  return rows_csv(runs, &run_outcome::queue_pairs);
 }
 
 std::string hbm_csv(const std::vector<run_outcome>& runs) {
-  std::string text = "run,channel,reads,writes,activates,busy_share";
-  for (std::size_t c = 0; c < timing::lost_causes; ++c) {
-    text += fmt::format(",lost_{}_share", timing::to_string(static_cast<timing::lost_cause>(c)));
-  }
-  text += '\n';
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const auto& r : runs[i].hbm) {
-      text += fmt::format("{},{},{},{},{},{}", i, r.channel, r.reads, r.writes, r.activates, r.busy_share);
-      for (const double share : r.lost_share) text += fmt::format(",{}", share);
-      text += '\n';
-    }
-  }
-  return text;
+  constexpr std::string_view of_all = ",lost_share";
+  std::string columns;
+  for (std::size_t c = 0; c < timing::lost_causes; ++c)
+    columns += fmt::format(",lost_{}_share", timing::to_string(static_cast<timing::lost_cause>(c)));
+  std::string text = rows_csv(runs, &run_outcome::hbm);
+  return text.replace(text.find(of_all), of_all.size(), columns);
 }
 
 }  // namespace diecast::platforms

@@ -14,75 +14,6 @@ using json = result_node;
 
 constexpr std::size_t most_ops = 40;  ///< in the table; all are in result.json
 
-template <class T>
-void read_optional(const json& j, const char* name, std::optional<T>& v) {
-  if (!j.at(name).is_null()) v = j.at(name).get<T>();
-}
-
-json op_json(const op_row& r) {
-  return {{"id", r.id},
-          {"stream", r.stream},
-          {"op", r.op},
-          {"algorithm", r.algorithm},
-          {"iteration", r.iteration},
-          {"ranks", r.ranks},
-          {"bytes", r.bytes},
-          {"start_ns", r.start_ns},
-          {"end_ns", optional_json(r.end_ns)},
-          {"finished", r.finished},
-          {"verified", optional_json(r.verified)},
-          {"wrong_elements", optional_json(r.wrong_elements)}};
-}
-
-json stream_json(const stream_row& r) {
-  return {{"name", r.name},
-          {"ranks", r.ranks},
-          {"repeat", r.repeat},
-          {"ops", r.ops},
-          {"start_ns", r.start_ns},
-          {"end_ns", optional_json(r.end_ns)},
-          {"time_ns", optional_json(r.time_ns)},
-          {"finished", r.finished},
-          {"verified", optional_json(r.verified)},
-          {"isolated_ns", optional_json(r.isolated_ns)},
-          {"slowdown", optional_json(r.slowdown)},
-          {"not_isolated", r.not_isolated}};
-}
-
-op_row op_from(const json& j) {
-  op_row r;
-  r.id = j.at("id");
-  r.stream = j.at("stream");
-  r.op = j.at("op");
-  r.algorithm = j.at("algorithm");
-  r.iteration = j.at("iteration");
-  r.ranks = j.at("ranks");
-  r.bytes = j.at("bytes");
-  r.start_ns = j.at("start_ns");
-  read_optional(j, "end_ns", r.end_ns);
-  r.finished = j.at("finished");
-  read_optional(j, "verified", r.verified);
-  read_optional(j, "wrong_elements", r.wrong_elements);
-  return r;
-}
-
-stream_row stream_from(const json& j) {
-  stream_row r;
-  r.name = j.at("name");
-  r.ranks = j.at("ranks");
-  r.repeat = j.at("repeat");
-  r.ops = j.at("ops");
-  r.start_ns = j.at("start_ns");
-  read_optional(j, "end_ns", r.end_ns);
-  read_optional(j, "time_ns", r.time_ns);
-  r.finished = j.at("finished");
-  read_optional(j, "verified", r.verified);
-  read_optional(j, "isolated_ns", r.isolated_ns);
-  read_optional(j, "slowdown", r.slowdown);
-  r.not_isolated = j.at("not_isolated");
-  return r;
-}
-
 const char* verdict(bool finished, const std::optional<bool>& verified) {
   if (!finished) return "unfinished";
   if (!verified) return "-";
@@ -106,15 +37,15 @@ std::string table_text(std::vector<text_column> columns, const std::vector<std::
 void write_workload(const run_outcome& o, json& run) {
   if (o.streams.empty()) return;
   run["streams"] = json::array();
-  for (const stream_row& r : o.streams) run["streams"].push_back(stream_json(r));
+  for (const stream_row& r : o.streams) run["streams"].push_back(object_of(r));
   run["ops"] = json::array();
-  for (const op_row& r : o.ops) run["ops"].push_back(op_json(r));
+  for (const op_row& r : o.ops) run["ops"].push_back(object_of(r));
 }
 
 void read_workload(const json& run, run_outcome& o) {
   if (!run.contains("streams")) return;
-  for (const json& r : run.at("streams")) o.streams.push_back(stream_from(r));
-  for (const json& r : run.at("ops")) o.ops.push_back(op_from(r));
+  for (const json& r : run.at("streams")) o.streams.push_back(row_from<stream_row>(r));
+  for (const json& r : run.at("ops")) o.ops.push_back(row_from<op_row>(r));
 }
 
 std::string workload_table(const run_outcome& o) {

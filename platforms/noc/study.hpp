@@ -54,6 +54,8 @@ struct barrier_row {
   std::uint64_t column{}, row{};  ///< place of its core
   std::uint64_t network{};
   std::uint64_t issue_cycle{}, latency_cycles{};
+
+  DIECAST_LIST(fields, column, row, network, issue_cycle, latency_cycles)
 };
 
 struct study_outcome {
@@ -85,6 +87,15 @@ struct study_outcome {
   std::uint64_t wakeups{};
   double peak_rss_mib{};
   std::vector<platforms::link_row> links;
+
+  /// Every plain field of a run in result.json and results.csv by its name, in their order.
+  DIECAST_LIST(fields, traffic, packet_flits, cycles, offered_flits_per_node_cycle,
+               injected_flits_per_node_cycle, accepted_flits_per_node_cycle, avg_packet_latency_cycles,
+               p50_packet_latency_cycles, p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops,
+               measured_packets, packets, packet_hops, flit_hops, saturated, fingerprint, duration_cycles)
+  /// What a run's process tells its parent beside them.
+  DIECAST_LIST(carried, status, message, output_lost, wall_s, elaborate_s, wakeups, peak_rss_mib, barriers,
+               links)
 };
 
 /// A network that can be simulated: config checked, graph built, dependency graph free of cycles.

@@ -7,6 +7,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "models/comm/fault_record.hpp"
 #include "models/cost/barrier_cost.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/host_side.hpp"
@@ -149,6 +150,8 @@ void barrier_watch::tell_escapes(run_outcome& o) const {
   if (checker_->escapes() == 0) return;
   o.verified = false;
   if (o.status == run_status::ok) o.status = run_status::wrong;
+  const std::string who = pe_path(run_.machine.config.shape(), checker_->first_escaped());
+  if (!o.detected) o.detected = {to_string(diecast::fault_kind::barrier_left_early), who};
   o.message = fmt::format("{} times a PE left the barrier too early: {}; counted by rank: {}{}{}",
                           checker_->escapes(), checker_->first_escape(), checker_->escaped_ranks(),
                           o.message.empty() ? "" : "\n", o.message);

@@ -59,6 +59,7 @@ const cost::algorithm_rule* matching_rule(const machine_model& machine, const ap
 std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app::registries& tables,
                                         run_point point, const cost::algorithm_rule& rule, bool ranks_given) {
   point.algorithm_reason = fmt::format("rule {}", rule.where);
+  point.chosen_by = chooser::rule;
   try {
     return std::make_unique<prepared_run>(machine, tables, std::move(point));
   } catch (const user_error& e) {
@@ -159,6 +160,7 @@ class contest {
 
   std::unique_ptr<prepared_run> chosen(const std::string& name, const std::string& reason) {
     std::unique_ptr<prepared_run> run = std::move(runs_.at(name));
+    run->point.chosen_by = chooser::estimate;
     run->algorithm_reason = reason + passed_over_ + (passed_over_.empty() ? "" : " cannot run here");
     return run;
   }
@@ -178,9 +180,9 @@ class contest {
 
 std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const app::registries& tables,
                                             run_point point) {
-  // Barriers choose by themselves (barrier_run).
-  const bool barrier = point.collective == comm::to_string(comm::collective::barrier);
-  if (barrier || point.algorithm != automatic_algorithm || !point.workload.empty()) {
+  // Barriers choose by themselves (barrier_run), programs and workloads have their own algorithms.
+  const bool chosen = job_of(point.collective, point.workload) == job_kind::collective;
+  if (!chosen || point.algorithm != automatic_algorithm) {
     return std::make_unique<prepared_run>(machine, tables, std::move(point));
   }
   const comm::rank_set set = [&] {

@@ -27,8 +27,8 @@ struct kind_load {
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
               double busy_ns, double stall_ns, run_outcome& o) {
   link_row row;
-  row.link = link;
-  row.name = run.machine.topology.links()[link].name;
+  row.number = link;
+  row.link = run.machine.topology.links()[link].name;
   row.bytes = flits * run.machine.config.noc.flit_bytes;
   row.packets = packets;
   row.busy_fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
@@ -45,7 +45,7 @@ bool at_terminal(fabric::link_kind kind) {
 kind_load busiest_kind(const prepared_run& run, const std::vector<link_row>& rows) {
   std::map<fabric::link_kind, kind_load> loads;
   for (const link_row& row : rows) {
-    const auto kind = run.machine.topology.links()[row.link].kind;
+    const auto kind = run.machine.topology.links()[row.number].kind;
     if (at_terminal(kind)) continue;
     kind_load& load = loads[kind];
     load.busiest = std::max(load.busiest, row.busy_fraction);
@@ -184,11 +184,16 @@ void collect_hbm(netlist::pod& pod, run_outcome& o) {
 /// Messages and credits under way, each once: a half received message is in packets, too.
 class flight_list {
  public:
-  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins = false) {
+  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins = false,
+           bool in_fabric = false) {
     const std::size_t at = numbered(credit, f);
-    if (at == list.size()) list.push_back({credit, f, where});
+    const bool added = at == list.size();
+    if (added) list.push_back({credit, f, where});
     list[at].begins |= begins;
-    if (list[at].state == analysis::flight_state::part_arrived) list[at].where = where;
+    if (added || list[at].state == analysis::flight_state::part_arrived) {
+      list[at].where = where;
+      list[at].in_fabric = in_fabric;
+    }
     if (list[at].state != analysis::flight_state::held_behind)
       list[at].state = analysis::flight_state::under_way;
   }
@@ -209,12 +214,12 @@ class flight_list {
     }
   }
   /// A packet in the fabric: of a message or credit, or another one.
-  void add(const abi::packet_header& h, const std::string& where) {
+  void add(const abi::packet_header& h, const std::string& where, bool in_fabric) {
     const bool credit = h.kind == abi::packet_kind::ipcq_credit;
     if (credit || h.kind == abi::packet_kind::ipcq_data) {
-      add(credit, h.ipcq, where, h.offset == 0);
+      add(credit, h.ipcq, where, h.offset == 0, in_fabric);
     } else {
-      others.push_back({h, where});
+      others.push_back({h, where, in_fabric});
     }
   }
   std::vector<analysis::flight> list;
@@ -246,23 +251,23 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   for (const auto& sip : pod.sips()) {
     for (const auto& fault : sip->faults()) {
       fault->visit_held([&](const hw::packet& p) {
-        if (held.insert(&p).second) flights.add(p.header, "held on " + fault->place());
+        if (held.insert(&p).second) flights.add(p.header, "held on " + fault->place(), true);
       });
     }
   }
   for (const auto& sip : pod.sips()) {
     sip->pool().visit([&](const hw::packet& p) {
       if (!held.contains(&p))
-        flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip));
+        flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip), true);
     });
   }
   for (const auto& fault : pod.link_faults()) {
-    fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link()); });
+    fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link(), true); });
   }
   for (const auto& sip : pod.sips()) {
     if (sip->io().staging() == nullptr) continue;
     sip->io().staging()->visit([&](const hw::sip_message& m) {
-      flights.add(m.header, fmt::format("in host memory, on its way to {}", sip->basename()));
+      flights.add(m.header, fmt::format("in host memory, on its way to {}", sip->basename()), false);
     });
   }
   return flights;
@@ -351,7 +356,7 @@ void report_totals(const prepared_run& run, const machine_totals& t, const host_
   std::uint64_t bytes = 0, replays = 0, crc_errors = 0;
   double energy_pj = 0;
   for (const link_row& row : o.links) {
-    if (!at_terminal(run.machine.topology.links()[row.link].kind)) bytes += row.bytes;
+    if (!at_terminal(run.machine.topology.links()[row.number].kind)) bytes += row.bytes;
     replays += row.replays;
     crc_errors += row.crc_errors;
     energy_pj += row.energy_pj;

@@ -17,7 +17,7 @@ void add_links(const prepared_run& run, const run_outcome& o, cost::activity& a)
   using fabric::link_kind;
   const fabric::topology& t = run.machine.topology;
   for (const link_row& row : o.links) {
-    const fabric::link& l = t.links()[row.link];
+    const fabric::link& l = t.links()[row.number];
     if (l.kind == link_kind::mesh || l.kind == link_kind::eject) a.router_bytes += row.bytes;
     if (l.kind == link_kind::mesh) a.link_bytes += row.bytes;
     if (l.kind == link_kind::sip) a.sip_link_bytes += row.bytes;

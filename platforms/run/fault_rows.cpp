@@ -179,7 +179,7 @@ std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod, pr
 }
 
 std::string to_text(const fault_row& row) {
-  return fmt::format("faults[{}] ({} at {}) was not met: {}", row.number, row.kind, row.where, row.why_not);
+  return fmt::format("faults[{}] ({} at {}) was not met: {}", row.fault, row.kind, row.where, row.why_not);
 }
 
 }  // namespace diecast::platforms

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <string>
 
-#include "models/comm/install_plan.hpp"
+#include "models/comm/fault_record.hpp"
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::platforms {
@@ -15,6 +16,7 @@ struct fault_text {
   run_status status{};
   std::string message;
   bool output_lost{};
+  std::optional<fault_record> record{};  ///< of status fault
 };
 
 /// Classifies what ended a run, before the simulation or in it: protocol errors and firmware traps are faults
@@ -23,5 +25,10 @@ struct fault_text {
 /// model. `names`: what the run calls its queue pairs.
 [[nodiscard]] fault_text explain(const std::exception_ptr& fault,
                                  const comm::direction_namer& names = comm::generic_names());
+
+/// The same as data. `instance`: the block that reported it, at `time_ns`.
+[[nodiscard]] detected_fault detected(const fault_record& r, const std::string& instance,
+                                      const machine_shape& shape, const comm::direction_namer& names,
+                                      double time_ns);
 
 }  // namespace diecast::platforms

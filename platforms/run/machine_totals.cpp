@@ -80,7 +80,7 @@ std::string by_rank(const prepared_run& run, const std::string& text) {
 
 void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
   add_rows(o.links, part.links,
-           [&run](const link_row& r) { return run.machine.topology.links()[r.link].sip; });
+           [&run](const link_row& r) { return run.machine.topology.links()[r.number].sip; });
   add_rows(o.queue_pairs, part.queue_pairs, [](const queue_pair_row& r) { return sip_in(r.pe); });
   add_rows(o.hbm, part.hbm, [](const hbm_row& r) { return sip_in(r.channel); });
   o.waits += part.waits;

@@ -88,14 +88,15 @@ comm::install_plan place_rings(const std::vector<comm::edge>& edges, const confi
 void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
   if (c.ccl.errata != "none") {
     throw user_error(problem{"ccl.errata", "applies to barriers only, and this job has none", c.ccl.errata,
-                             "none, --collective barrier or a workload with one"});
+                             "none, --collective barrier or a workload with one",
+                             problem_kind::barriers_only});
   }
   for (std::size_t i = 0; tell_faults && i < c.faults.size(); ++i) {
     const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
     if (!kind.barriers_only) continue;
     throw user_error(problem{fmt::format("faults[{}].kind", i),
                              "acts in barriers only, and this job has none", kind.name,
-                             "--collective barrier or a workload with one"});
+                             "--collective barrier or a workload with one", problem_kind::barriers_only});
   }
 }
 
@@ -165,25 +166,24 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
     : point(std::move(what)),
+      job(job_of(point.collective, point.workload)),
       own_machine(machine_for(m, point.algorithm)),
       machine(own_machine ? *own_machine : m) {
-  const bool of_barrier =
-      point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier);
-  if (!point.workload.empty() && !is_xml_file(point.workload)) {
+  if (job == job_kind::workload) {
     load_file(tables);
     note_missing();
     return;
   }
-  if (!of_barrier) refuse_defects_of_barriers(machine.config, point.tell_faults);
+  if (job != job_kind::barrier) refuse_defects_of_barriers(machine.config, point.tell_faults);
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
                              fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
                              std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
   }
-  if (of_barrier) {
+  if (job == job_kind::barrier) {
     choose_barrier(tables);
-  } else if (point.workload.empty()) {
+  } else if (job == job_kind::collective) {
     choose_kernel(tables);
     if (const auto layout = sharded_layout(machine.config, point, members.set)) {
       load_shards(tables, *layout);
@@ -250,7 +250,9 @@ void prepared_run::choose_barrier(const app::registries& tables) {
                              config::with_nearest("no such barrier algorithm", point.algorithm, known),
                              point.algorithm, config::join(known)});
   }
+  if (point.algorithm == "auto") point.chosen_by = chooser::estimate;
   const std::string rule = point.algorithm == "auto" ? ask_rules(machine, tables, point) : "";
+  if (!rule.empty()) point.chosen_by = chooser::rule;
   barrier = plan_barrier(machine, point, members);
   if (!rule.empty()) barrier->reason = rule;
   point.bytes = 0;
@@ -328,7 +330,7 @@ void prepared_run::load_streams(const app::registries& tables) {
                                                                  user_rules(machine.config.ccl, tables)},
                                              machine.config);
   plan = workload->install();
-  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
+  prove_again();
   members = {comm::rank_set::pe, workload->workload().participants};
 }
 
@@ -349,8 +351,13 @@ void prepared_run::wire(const app::registries& tables) {
   }
   plan = place_rings(edges, rings, sw::lay_out(kernel, *launch).end,
                      !sw::lies_in_hbm(kernel, *launch) && !kernel.whole_vector);
-  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
+  prove_again();
   grow_tree();
+}
+
+void prepared_run::prove_again() {
+  const machine_shape shape = machine.config.shape();
+  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan, &shape);
 }
 
 /// The tree that the plan needs, proven free of cycles together with nothing else: its VCs are its own.
@@ -374,6 +381,8 @@ void prepared_run::describe(run_outcome& o) const {
   o.collective = point.collective;
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
+  o.algorithm_chosen_by = to_string(point.chosen_by);
+  o.job = job;
   o.dtype = o.op = "mixed";
   if (!workload || !shards.empty()) {
     o.dtype = numeric::to_string(point.type);

@@ -34,6 +34,7 @@ struct prepared_run {
   prepared_run& operator=(const prepared_run&) = delete;
 
   run_point point;
+  const job_kind job;
   std::unique_ptr<const machine_model>
       own_machine;  ///< of an algorithm that wants another than the given one
   const machine_model& machine;
@@ -63,6 +64,8 @@ struct prepared_run {
   void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
   void note_missing();
+  /// Where a fault has changed the plan.
+  void prove_again();
   void grow_tree();
 
   comm::pattern_entry pattern_;  ///< of the kernel; none for a program

@@ -260,6 +260,7 @@ run_outcome run_on_processes(const machine_model& machine, const prepared_run& r
   run_outcome asked;
   run.describe(asked);
   o.algorithm_reason = asked.algorithm_reason;  // who chose, knows
+  o.algorithm_chosen_by = asked.algorithm_chosen_by;
   return o;
 }
 

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/comm/collective.hpp"
+#include "platforms/io/workload_json.hpp"
+
 namespace diecast::platforms {
 
 namespace {
@@ -38,9 +41,20 @@ const status_row& row_of(run_status s) {
 
 const char* to_string(run_status s) { return row_of(s).name; }
 
-bool is_choice(const std::string& algorithm_reason) {
-  const auto begins = [&](const char* with) { return algorithm_reason.starts_with(with); };
-  return begins("auto: ") || begins("rule ") || begins("comm.");
+job_kind job_of(const std::string& collective, const std::string& workload) {
+  if (!workload.empty()) return is_xml_file(workload) ? job_kind::program : job_kind::workload;
+  const bool barrier = collective == comm::to_string(comm::collective::barrier);
+  return barrier ? job_kind::barrier : job_kind::collective;
+}
+
+const char* to_string(chooser c) {
+  switch (c) {
+    case chooser::user: return "user";
+    case chooser::rule: return "rule";
+    case chooser::key: return "key";
+    case chooser::estimate: return "estimate";
+  }
+  return "?";
 }
 
 std::string complaint(run_status s, const std::string& message) {

@@ -15,16 +15,28 @@
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
+#include "platforms/run/detected_fault.hpp"
+#include "platforms/run/field_list.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/workload_rows.hpp"
 
 namespace diecast::platforms {
+
+/// What is run: one of many algorithms of a collective, a barrier, an MSCCL program or a workload of streams.
+enum class job_kind : std::uint8_t { collective, barrier, program, workload };
+/// The only place that decides it. `workload`: the file of --workload; empty for none.
+[[nodiscard]] job_kind job_of(const std::string& collective, const std::string& workload);
+
+/// Who chose an algorithm.
+enum class chooser : std::uint8_t { user, rule, key, estimate };
+[[nodiscard]] const char* to_string(chooser c);
 
 /// What is asked.
 struct run_point {
   std::string collective{"all_reduce"};
   std::string algorithm;
   std::string algorithm_reason{"given"};  ///< why this one, when it is named
+  chooser chosen_by{chooser::user};
   numeric::dtype type{numeric::dtype::f16};
   numeric::reduction op{numeric::reduction::sum};
   std::uint64_t bytes{};                ///< per rank
@@ -64,10 +76,6 @@ enum class run_status : std::uint8_t {
   internal
 };
 [[nodiscard]] const char* to_string(run_status s);
-/// Whether a reason says why an algorithm was chosen for the user, who named none or left the choice to a
-/// key.
-[[nodiscard]] bool is_choice(const std::string& algorithm_reason);
-
 /// What a message says on stderr: behind the status, unless all else is well (a waveform that could not be
 /// written).
 [[nodiscard]] std::string complaint(run_status s, const std::string& message);
@@ -91,8 +99,8 @@ inline constexpr int output_failed = 5;
 
 /// One link of the fabric, for links.csv.
 struct link_row {
-  std::uint32_t link{};  ///< its number in the topology
-  std::string name;
+  std::uint32_t number{};  ///< in the topology
+  std::string link;
   std::uint64_t bytes{};
   std::uint64_t packets{};
   double busy_fraction{};
@@ -104,7 +112,13 @@ struct link_row {
   std::uint64_t naks{}, crc_errors{};
   double retry_stall_ns{};  ///< the wire stood still because the retry buffer was full
   double energy_pj{};       ///< UCIe only
+
+  DIECAST_LIST(fields, link, bytes, packets, busy_fraction, stall_ns, payload_bytes, d2d_flits, replays, naks,
+               crc_errors, retry_stall_ns, energy_pj, number)
 };
+/// Columns of links.csv, and those of network studies: what every link has.
+inline constexpr std::size_t link_columns = 12, common_link_columns = 5;
+
 /// One queue pair, for ipcq.csv.
 struct queue_pair_row {
   std::string pe;
@@ -113,6 +127,9 @@ struct queue_pair_row {
   std::uint64_t received{}, bytes_received{};  ///< messages that became visible
   double credit_stall_ns{}, empty_wait_ns{};
   std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
+
+  DIECAST_LIST(fields, pe, direction, sends, bytes, received, bytes_received, credit_stall_ns, empty_wait_ns,
+               occupancy_ns)
 };
 
 /// One HBM channel with banks that served anything, for hbm.csv. Shares of the channel's peak.
@@ -122,14 +139,18 @@ struct hbm_row {
   std::uint64_t activates{};
   double busy_share{};
   std::array<double, timing::lost_causes> lost_share{};  ///< by timing::lost_cause
+
+  DIECAST_LIST(fields, channel, reads, writes, activates, busy_share, lost_share)
 };
 
 /// One entry of `faults`, for faults_met.
 struct fault_row {
-  std::size_t number{};  ///< in the list
+  std::size_t fault{};  ///< its number in the list
   std::string kind, where;
   std::uint64_t met{};  ///< packets or operations it acted on, at all its places
   std::string why_not;  ///< when these are none
+
+  DIECAST_LIST(fields, fault, kind, where, met, why_not)
 };
 
 /// Times of a run whose PEs start a little later, platforms/run/jitter.hpp. By draw, the first without
@@ -140,6 +161,9 @@ struct jitter_times {
   double spread_without_delay_percent{};    ///< the same of times less the largest delay of their draw
   std::uint64_t limit_ns{};                 ///< largest delay that can be drawn
   std::vector<double> times_ns, delays_ns;  ///< delays: the largest of each draw
+
+  DIECAST_LIST(fields, median_ns, min_ns, max_ns, spread_percent, spread_without_delay_percent, limit_ns,
+               times_ns, delays_ns)
 };
 
 /// What the time above the bound is owed to, platforms/run/explain.hpp. bound, parts and rest add up to the
@@ -171,6 +195,8 @@ struct run_outcome {
   std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
+  std::string algorithm_chosen_by;  ///< chooser
+  job_kind job{};
   std::string team;  ///< of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{},
@@ -204,11 +230,22 @@ struct run_outcome {
   std::vector<op_row> ops;          ///< of a workload
   std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
-  std::vector<fault_row> faults;  ///< none without faults
+  std::vector<fault_row> faults;           ///< none without faults
+  std::optional<detected_fault> detected;  ///< of status fault, and of barriers that were left too early
 
   /// A time or bandwidth of this run as users see it: nothing where the run came to its end before there was
   /// one, whose 0 would read as the fastest of all.
   [[nodiscard]] std::optional<double> timed(double figure) const;
+
+  /// Every plain field of a run in result.json by its name, in their order.
+  DIECAST_LIST(fields, collective, algorithm, algorithm_reason, algorithm_chosen_by, dtype, op, bytes,
+               rank_set, ranks, time_ns, time_min_ns, time_max_ns, launch_ns, algbw_gbytes_s, busbw_gbytes_s,
+               bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how, wrong_elements,
+               ranks_bitwise_equal, output_min, output_max, fingerprint, stats, energy, notes, status)
+  /// What a run's process tells its parent beside them.
+  DIECAST_LIST(carried, job, output_lost, data_fingerprint, deadlock_json, flight_json, health, waits, steps,
+               critical_path_json, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
+               queue_pairs, hbm)
 };
 
 }  // namespace diecast::platforms

@@ -11,6 +11,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/timing/longest_step.hpp"
+#include "platforms/io/result_envelope.hpp"
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
@@ -40,26 +41,39 @@ struct share {
   std::uint64_t count{};   ///< of SIPs
 };
 
+void take_fault(const prepared_run& run, const hw::fault_sink& faults, run_outcome& o) {
+  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  fault_text f = explain(faults.fault(), names);
+  o.status = f.status;
+  o.message = std::move(f.message);
+  if (f.record)
+    o.detected = detected(*f.record, faults.instance(), run.machine.config.shape(), names,
+                          sim_time{faults.at().value()}.ns());
+}
+
 /// The fault that ends a run of several processes: the earliest; of several at one instant, that of the
 /// lowest path.
-fault_text first_fault(const hw::fault_sink& faults, const comm::direction_namer& names,
-                       process_group& group) {
-  nlohmann::json own;
+void take_first_fault(const prepared_run& run, const hw::fault_sink& faults, process_group& group,
+                      run_outcome& o) {
+  nlohmann::ordered_json own;
   if (faults.fault()) {
-    const fault_text f = explain(faults.fault(), names);
-    own = {faults.at().value(), faults.instance(), to_string(f.status), f.message};
+    take_fault(run, faults, o);
+    own = {faults.at().value(), faults.instance(), to_string(o.status), o.message,
+           o.detected ? fault_json(*o.detected) : nlohmann::ordered_json()};
   }
-  nlohmann::json first;
+  nlohmann::ordered_json first;
   const std::string text_of_own = own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const std::string& text : group.gather(text_of_own)) {
-    const auto part = nlohmann::json::parse(text);
+    const auto part = nlohmann::ordered_json::parse(text);
     if (part.is_null()) continue;
     const auto key = [](const auto& f) {
       return std::pair(f[0].template get<std::uint64_t>(), f[1].template get<std::string>());
     };
     if (first.is_null() || key(part) < key(first)) first = part;
   }
-  return {status_named(first[2]), first[3], false};
+  o.status = status_named(first[2]);
+  o.message = first[3];
+  o.detected = first[4].is_null() ? std::nullopt : std::optional(fault_from(first[4]));
 }
 
 /// A run of several processes that was stopped: who waits for whom is not known of PEs in other processes.
@@ -81,20 +95,14 @@ void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_gro
 void conclude(end_of_run end, const prepared_run& run, const host_side& s, const hw::fault_sink& faults,
               netlist::pod& pod, const analysis::line_history* lines, process_group* group, run_outcome& o) {
   s.report(o);
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
   const auto stop = [&](run_status status, const std::string& why) {
     if (group != nullptr) return report_stop_of_many(run, pod, *group, status, why, o);
     report_stop(run, pod, status, why, lines, o);
   };
   switch (end) {
     case end_of_run::finished: return;
-    case end_of_run::fault: {
-      const fault_text f =
-          group != nullptr ? first_fault(faults, names, *group) : explain(faults.fault(), names);
-      o.status = f.status;
-      o.message = f.message;
-      return;
-    }
+    case end_of_run::fault:
+      return group != nullptr ? take_first_fault(run, faults, *group, o) : take_fault(run, faults, o);
     case end_of_run::starved: return stop(run_status::deadlock, "no event is left");
     case end_of_run::watchdog:
       return stop(run_status::deadlock, fmt::format("nothing has moved for sim.watchdog_us = {}",

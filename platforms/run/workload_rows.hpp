@@ -20,6 +20,9 @@ struct op_row {
   bool finished{};               ///< all members have ended it
   std::optional<bool> verified;  ///< empty: nothing to check, or not checked
   std::optional<std::uint64_t> wrong_elements;
+
+  DIECAST_LIST(fields, id, stream, op, algorithm, iteration, ranks, bytes, start_ns, end_ns, finished,
+               verified, wrong_elements)
 };
 
 struct stream_row {
@@ -33,6 +36,9 @@ struct stream_row {
   std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)
   std::optional<double> slowdown;     ///< time_ns / isolated_ns
   std::string not_isolated;           ///< why the stream cannot run alone, or has not ended then (--isolate)
+
+  DIECAST_LIST(fields, name, ranks, repeat, ops, start_ns, end_ns, time_ns, finished, verified, isolated_ns,
+               slowdown, not_isolated)
 };
 
 }  // namespace diecast::platforms

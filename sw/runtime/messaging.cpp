@@ -317,11 +317,12 @@ void messaging::finish() {
       [this] { return open_receipts(); }, [this] { return not_received(); });
   if (messages_.empty()) return;
   const message_status first = status_of(messages_.begin()->second.header, 0);
-  throw firmware_trap(
-      runtime_.hal().self(),
-      fmt::format("the program ends with {} messages that nobody received, the first from rank "
-                  "{}, tag {}, {} bytes",
-                  messages_.size(), first.source, first.tag, first.bytes));
+  fault_record r{fault_kind::messages_left};
+  r.value = messages_.size();
+  r.sender = std::to_string(first.source);
+  r.tag = first.tag;
+  r.bytes = first.bytes;
+  throw firmware_trap(runtime_.hal().self(), std::move(r));
 }
 
 message_counts messaging::counts() const {

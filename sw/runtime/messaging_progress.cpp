@@ -33,6 +33,10 @@ void messaging::progress() try {
   flush_commands();
   use_heap();
   driver_.arm();
+} catch (const protocol::tag_contradiction& e) {
+  fault_record r{fault_kind::tag_list_contradiction};
+  r.text = e.what();
+  throw firmware_trap(runtime_.hal().self(), std::move(r));
 } catch (const std::logic_error& e) {
   throw firmware_trap(runtime_.hal().self(), e.what());
 }
@@ -61,8 +65,9 @@ void messaging::on_done(const abi::tm_done_word& word) {
     case abi::tm_done_kind::fin: {
       const auto at = sends_.find(word.index);
       if (at == sends_.end()) {
-        throw firmware_trap(runtime_.hal().self(),
-                            fmt::format("TM_DONE names send {}, which is not open", word.index));
+        fault_record r{fault_kind::unknown_send};
+        r.sequence = word.index;
+        throw firmware_trap(runtime_.hal().self(), std::move(r));
       }
       operation& o = operations_.at(at->second);
       (word.kind == abi::tm_done_kind::sent ? o.source_read : o.fin) = true;

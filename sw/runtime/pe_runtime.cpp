@@ -35,10 +35,13 @@ void pe_runtime::enter(abi::entry_point e) {
   if (target == abi::routine_of(e)) return;
   hal_.count(abi::firmware_count::corrupted_calls, 1);
   if (target != abi::sleep_routine) {
-    throw firmware_trap(
-        hal_.self(), fmt::format("call through a bad entry: table runtime_calls, index {} ({}), value {:#x}; "
-                                 "expected {:#x} or the monitor's stub at {:#x}",
-                                 index, abi::to_string(e), target, abi::routine_of(e), abi::stub_of(e)));
+    fault_record r{fault_kind::bad_call};
+    r.sequence = index;
+    r.text = abi::to_string(e);
+    r.value = target;
+    r.expected = abi::routine_of(e);
+    r.address = abi::stub_of(e);
+    throw firmware_trap(hal_.self(), std::move(r));
   }
   const std::string step = fmt::format("sleep, entered as {}", abi::to_string(e));
   hal_.mark_step({step, abi::no_step_index});

@@ -4,7 +4,7 @@
 
 Rooms open one way: models <- {sw, hw} <- platforms <- testbench. sw and hw never include each
 other; models and sw know no SystemC; models knows
-neither JSON nor files. Each include of a file of the tree is taken for that file, however it is written.
+neither JSON nor files; platforms reads no sentence that is made for people. Each include of a file of the tree is taken for that file, however it is written.
 Before all that it tests itself: each rule can fail.
 """
 import functools
@@ -74,6 +74,23 @@ def problems(path, text, exists):
             yield f"{where}; {room} may include {', '.join(sorted(ALLOWED[room]))}"
 
 
+# Results are data: no code of platforms may learn anything from a sentence made for people. Words of the command line and
+# parts of paths have no two words and no colon within them; what other programs print is theirs.
+SENTENCE = re.compile(r"\b(?:find|rfind|starts_with|ends_with|contains|compare)\(\s*R?\"[^\"]*(?:[A-Za-z][ :] *[A-Za-z]|[A-Za-z]: )[^\"]*\"")
+FOREIGN = {"platforms/app/options.cpp", "platforms/run/processes.cpp"}  # user input; launchers
+
+
+def read_sentences(path, text):
+    """Where a file of platforms reads sentences: regular expressions, searches for words."""
+    if not path.as_posix().startswith("platforms/") or path.as_posix() in FOREIGN:
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if "<regex>" in line or "std::regex" in line:
+            yield f"{path}:{number}: a regular expression; results are records ({line.strip()})"
+        if SENTENCE.search(line):
+            yield f"{path}:{number}: searches a sentence; results are records ({line.strip()})"
+
+
 def cycle(graph):
     """A cycle of files that include each other, or None."""
     state = {}
@@ -140,6 +157,15 @@ def self_test():
         sys.exit("self-test: cycles are not found")
 
 
+    doctor = pathlib.PurePath("platforms/diagnose/findings.cpp")
+    for mutant in ('  if (o.errors.find("checksum mismatch") != npos)', '  return reason.starts_with("auto: ");',
+                   '#include <regex>', r'  std::regex a(R"(token for .*)");'):
+        if not list(read_sentences(doctor, mutant)):
+            sys.exit(f"self-test: {mutant} was not found")
+    if list(read_sentences(doctor, '  if (word.starts_with("--") || place.find("-sip") == npos) return kind == "drop";')):
+        sys.exit("self-test: words of a command line or a path were taken for a sentence")
+
+
 def main():
     self_test()
     root = pathlib.Path(__file__).resolve().parents[2]
@@ -154,6 +180,7 @@ def main():
             files += 1
             text, relative = path.read_text(), path.relative_to(root)
             found += problems(relative, text, exists)
+            found += read_sentences(relative, text)
             seen_oracle = seen_oracle or relative.as_posix() == ORACLE
             named = (resolved(relative, name, exists) for _, _, name in includes(text))
             graph[relative.as_posix()] = [file.as_posix() for file in named if file]

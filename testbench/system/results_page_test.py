@@ -32,6 +32,7 @@ RUNS = {
     "order": ([*harness.SMALL, "--algorithm", "ring_1d", *harness.sets(
         "comm.checksum=crc32c",
         'faults=[{"kind":"reorder","where":"pod.sip0.cube_0_0.ucie_east","after":4,"delay_ns":300}]')], 4),
+    "token": (["--config", FAULTS / "drop.json", *harness.sets("ipcq.slot_bytes=1024")], 4),
     "unmet": ([*harness.SMALL, "--bytes", "1KiB", "--set", 'faults=[{"kind":"drop","where":"*ucie_east","after":1000000}]'], 0),
 }
 CSV_FILES = ("links.csv", "ipcq.csv", "waits.csv", "hbm.csv", "health.csv")
@@ -77,6 +78,7 @@ class ResultsPage(harness.Case):
         self.held("A stream", [stream for row in self.rows for stream in row.get("streams", ())])
         self.held("An op", [op for row in self.rows for op in row.get("ops", ())])
         self.held("A fault", [fault for row in self.rows for fault in row.get("faults_met", ())])
+        self.held("A detected fault", [row["fault"] for row in self.rows if "fault" in row])
         for name in CSV_FILES:
             tables = [(self.folder / run / name).read_text().splitlines() for run in RUNS]
             columns = {table[0] for table in tables}

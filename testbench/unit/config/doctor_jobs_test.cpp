@@ -94,7 +94,7 @@ TEST_CASE("doctor: a machine that is right in its job is tried with barriers and
   CHECK(d.exit_code == 0);  // the run as given is right
   const std::string race =
       "case \"$*\" in *tag_match*) right; exit 0;; esac; "
-      "echo 'sip0.cube0.pe1: tag shadow: entry 0 is consumed' >&2; exit 4";
+      "fault tag_list_contradiction pod.sip0.cube_0_0.pe1; exit 4";
   const json k = json::parse(script(wrong_in("ANY", race), map).examine(60).json);
   CHECK(k["verdict"] == "tag_list_race");
   CHECK(k["answers"]["in messages to each PE in turn: matching in software removes it"] == "yes");

@@ -13,7 +13,8 @@
 
 namespace diecast::test {
 
-/// A program made of a few lines of shell; $OUT is the folder that --out names. What is asked beside runs
+/// A program made of a few lines of shell; $OUT is the folder that --out names. `fault KIND PLACE` leaves a
+/// result with that fault, `refuse KIND` a problem. What is asked beside runs
 /// (--list, --print-map) gets `answer`.
 class script {
  public:
@@ -22,14 +23,18 @@ class script {
     path_ = (std::filesystem::temp_directory_path() /
              ("diecast-patient-" + std::to_string(getpid()) + "-" + std::to_string(made++)))
                 .string();
-    std::ofstream(path_) << "#!/bin/sh\nOUT= before=\nfor word; do\n  [ \"$before\" = --out ] && OUT=$word\n "
-                            " before=$word\ndone\n"
-                            "[ -n \"$OUT\" ] || { echo '"
-                         << answer
-                         << "'; exit 0; }\nright() {\n  mkdir -p $OUT\n"
-                            "  echo '{\"runs\":[{\"fingerprint\":\"7\",\"time_ns\":5}]}' > $OUT/result.json\n"
-                            "}\n"
-                         << lines;
+    std::ofstream(path_)
+        << "#!/bin/sh\nOUT= before=\nfor word; do\n  [ \"$before\" = --out ] && OUT=$word\n "
+           " before=$word\ndone\n"
+           "[ -n \"$OUT\" ] || { echo '"
+        << answer
+        << "'; exit 0; }\nright() {\n  mkdir -p $OUT\n"
+           "  echo '{\"runs\":[{\"fingerprint\":\"7\",\"time_ns\":5}]}' > $OUT/result.json\n"
+           "}\nfault() {\n  mkdir -p $OUT\n"
+           "  echo '{\"runs\":[{\"fingerprint\":\"7\",\"time_ns\":5,\"fault\":{\"kind\":\"'"
+           "$1'\",\"place\":\"'$2'\"}}]}' > $OUT/result.json\n  echo 'a sentence for people' >&2\n}\n"
+           "refuse() { echo '[{\"kind\":\"'$1'\"}]' > $DIECAST_PROBLEMS; exit 2; }\n"
+        << lines;
     std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
   }
   ~script() { std::filesystem::remove(path_); }

@@ -157,7 +157,7 @@ TEST_CASE(
       "[ $bytes -gt 4096 ] && sleep 3\nright\n";
   const script wrong(slow + "exit 1\n"), right_when_small(slow + "[ $bytes -le 4096 ]\n"),
       // Another fault of a smaller run is none of the run as given.
-      trapped(slow + "[ $bytes -gt 4096 ] && exit 1\necho 'call through a bad entry: table t' >&2\nexit 4\n");
+      trapped(slow + "[ $bytes -gt 4096 ] && exit 1\nfault bad_call\nexit 4\n");
   // At the same time: they sleep.
   const auto examined = [](const script& s) {
     return std::async(std::launch::async, [&s] { return s.examine(12); });
@@ -214,11 +214,11 @@ TEST_CASE("doctor: few ranks that take too long are not asked for once more") {
 
 TEST_CASE("doctor: what is not known of ranks' places is said") {
   const script lost(
-      "right\n"
-      "echo '{\"runs\":[{\"fingerprint\":\"7\",\"rank_set\":\"pe\",\"ranks\":2}]}' > $OUT/result.json\n"
+      "fault bad_call pod.sip0.cube_0_0.pe0\n"
+      "sed -i 's/\"time_ns\"/\"rank_set\":\"pe\",\"ranks\":2,\"time_ns\"/' $OUT/result.json\n"
       "printf 'run,measure,where,value,expected,unit\\n0,core_clock,pod.sip0.cube_0_0.pe0,1,1,GHz\\n' "
       "> $OUT/health.csv\n"
-      "echo 'fault: call through a bad entry: table t on pod.sip0.cube_0_0.pe0' >&2\nexit 4\n");
+      "exit 4\n");
   const json j = json::parse(lost.examine(60).json);
   CHECK(j["answers"]["what is wrong without the place of the first finding"].get<std::string>().starts_with(
       "skipped: "));
@@ -276,7 +276,7 @@ TEST_CASE("doctor: what needs a long delay to be seen is given one") {
 
 TEST_CASE("doctor: what shows in an experiment only is said to") {
   const script patient(
-      "case \"$*\" in *--iters*) right; echo 'call through a bad entry: table t' >&2; exit 4;; "
+      "case \"$*\" in *--iters*) fault bad_call; exit 4;; "
       "esac\nright\n");
   const diagnose::diagnosis d = patient.examine(100);
   const json j = json::parse(d.json);
@@ -301,8 +301,7 @@ TEST_CASE("doctor: wrong results of an experiment only are said to be its own") 
 }
 
 TEST_CASE("doctor: a config that is refused for the default job gets one that it takes") {
-  const std::string patient =
-      "case \"$*\" in *barrier*) right; exit 0;; esac\necho 'needs --collective barrier' >&2; exit 2\n";
+  const std::string patient = "case \"$*\" in *barrier*) right; exit 0;; esac\nrefuse barriers_only\n";
   const diagnose::diagnosis d = script(patient).examine(100);
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "healthy");
@@ -473,7 +472,7 @@ TEST_CASE(
     diagnose::finding f;
     f.kind = kind;
     f.where = where;
-    f.evidence = {std::string("of ") + kind};
+    f.evidence = {{{}, std::string("of ") + kind}};
     return f;
   };
   std::vector<diagnose::finding> found{finding("half_message", "pod.sip1.cube_0_0.pe0"),

@@ -17,19 +17,20 @@ using nlohmann::json;
 
 namespace {
 
-observation faulted(const std::string& complaint) {
+observation faulted(const json& fault) {
   observation o;
   o.name = "as given";
   o.exit_code = 4;
-  o.errors = complaint + "\n";
+  o.errors = "a sentence for people\n";
+  o.result = {{"runs", json::array({{{"fault", fault}}})}};
   return o;
 }
 
-finding made(const char* kind, const char* where, const char* evidence = "") {
+finding made(const char* kind, const char* where, diagnose::evidence shown = {}) {
   finding f;
   f.kind = kind;
   f.where = where;
-  f.evidence = {evidence};
+  f.evidence = {std::move(shown)};
   return f;
 }
 
@@ -45,30 +46,18 @@ using places = std::vector<std::pair<std::string, std::string>>;
 
 }  // namespace
 
-TEST_CASE("findings: PEs named by numbers are spelled as configs do") {
-  const diagnose::place_names names(
-      "first               last                region         answered by\n"
-      "0x0000100000000000  0x000010000016dfff  tcm            pod.sip0.cube_0_0.pe0 on router 0\n"
-      "0x0000400000000000  0x0000400000ffffff  sram           pod.sip0.cube_0_0.sram on router 3\n"
-      // Cube 1 has no PE; cube 2 begins the second row.
-      "0x0002101000000000  0x000210100016dfff  tcm            pod.sip0.cube_0_1.pe1 on router 1\n"
-      "0x0103100000000000  0x010310000016dfff  tcm            pod.sip1.cube_1_1.pe0 on router 0\n");
-  CHECK(names.spelled("sip0.cube0.pe3") == "pod.sip0.cube_0_0.pe3");
-  CHECK(names.spelled("sip0.cube2.pe1") == "pod.sip0.cube_0_1.pe1");
-  CHECK(names.spelled("sip1.cube3.pe0") == "pod.sip1.cube_1_1.pe0");
-  for (const char* as_it_is : {"sip0.cube1.pe0", "pod.sip0.cube_0_0.pe3", "pod.sip0.e-sip1.w", ""}) {
-    CHECK(names.spelled(as_it_is) == as_it_is);
-  }
-  std::vector<finding> found{made("reorder", "sip0.cube2.pe0"), made("drop", "pod.sip0.e-sip1.w")};
-  diagnose::spell(found, names);
-  CHECK(found[0].where == "pod.sip0.cube_0_1.pe0");
-  CHECK(found[1].where == "pod.sip0.e-sip1.w");
+TEST_CASE("findings: the place of a fault is the PE, or else the cube, of who found it") {
+  CHECK(diagnose::pe_or_cube("pod.sip1.cube_2_13.pe0.dma") == "pod.sip1.cube_2_13.pe0");
+  CHECK(diagnose::pe_or_cube("pod.sip0.cube_1_0.noc") == "pod.sip0.cube_1_0");
+  CHECK(diagnose::pe_or_cube("pod.sip0.io").empty());
+  CHECK(diagnose::sips_in("pod.sip10.e-sip1.w") == std::set<std::uint32_t>{1, 10});
+  CHECK(diagnose::sips_in("pod.sip0.sip_port_e") == std::set<std::uint32_t>{0});
 }
 
 TEST_CASE("findings: a direction is no part of a place") {
   observation o;
-  o.health = {{"credits_skipped", "pod.sip1.cube_1_0.pe0 W", 2, 0},
-              {"credits_skipped", "pod.sip1.cube_1_0.pe0 E", 1, 0}};
+  o.health = {{"credits_skipped", "pod.sip1.cube_1_0.pe0", 2, 0, "W"},
+              {"credits_skipped", "pod.sip1.cube_1_0.pe0", 1, 0, "E"}};
   o.exit_code = 0;
   std::vector<finding> found;
   diagnose::merge(found, diagnose::signs_of(o));
@@ -77,33 +66,30 @@ TEST_CASE("findings: a direction is no part of a place") {
   CHECK(found[0].part == "W, E");
 }
 
-TEST_CASE("findings: the PE that is installed wrongly is the one most complaints name") {
+TEST_CASE("findings: the PE that is installed wrongly is the one most problems name") {
   observation o;
   o.exit_code = 2;
-  o.errors =
-      "sip1.cube1.pe3 E: writes a ring that is not paired with it (value ring of sip0.cube0.pe0 E, which "
-      "hears "
-      "sip0.cube0.pe1; expected a ring of sip0.cube0.pe0 that hears sip1.cube1.pe3)\n"
-      "sip1.cube1.pe3 E: writes to a direction whose credits go elsewhere (I3) (value sip0.cube0.pe0 E "
-      "answers "
-      "to "
-      "0x000010100015e000; expected 0x0101103000166000, the ring of sip1.cube1.pe3 E)\n"
-      "sip0.cube0.pe1 W: writes to a direction whose credits go elsewhere (I3) (value sip0.cube0.pe0 W "
-      "answers "
-      "to "
-      "0x0101103000166000; expected 0x000010100015e000, the ring of sip0.cube0.pe1 W)\n";
+  CHECK(diagnose::signs_of(o).front().kind == "config_error");
+  const char *const a = "pod.sip1.cube_1_0.pe3", *const b = "pod.sip0.cube_0_0.pe0",
+                    *const c = "pod.sip0.cube_0_0.pe1";
+  const auto problem = [](std::vector<std::string> pes) -> json {
+    return {{"kind", "wrong_install"}, {"pes", std::move(pes)}};
+  };
+  o.problems = json::array({problem({a, b, c, b, a}), problem({a, b, a}), problem({c, b, c, b})});
   const auto found = diagnose::signs_of(o);
   REQUIRE(found.size() == 1);
   CHECK(found[0].kind == "wrong_install");
-  CHECK(found[0].where == "sip0.cube0.pe0");
+  CHECK(found[0].where == b);
 }
 
 TEST_CASE("findings: a first packet that is still under way is late, not lost") {
-  observation o = faulted(
-      "fault: pod.sip0.cube_1_0.pe2.dma: bytes at offset 1024 of message 4 from pod.sip0.cube_1_0.pe1 to "
-      "0x0001102000160000 (sip0 cube1 tcm[2]+0x160000), of which no message is open here: its first packet "
-      "has not come, "
-      "or all of it has; they came over a, b");
+  observation o = faulted({{"kind", "no_open_message"},
+                           {"place", "pod.sip0.cube_1_0.pe2"},
+                           {"sender", "pod.sip0.cube_1_0.pe1"},
+                           {"sequence", 4},
+                           {"first_pa", "0x0001102000160000"},
+                           {"end_pa", "0x0001102000160001"},
+                           {"links", {"a", "b"}}});
   const auto with = [&o](bool first, std::uint64_t sequence) {
     o.flight = {{"in_flight", json::array({{{"kind", "message"},
                                             {"address_pa", "0x0001102000160000"},
@@ -121,14 +107,13 @@ TEST_CASE("findings: a first packet that is still under way is late, not lost") 
 }
 
 TEST_CASE("findings: a message under way from the same PE into another ring is another message") {
-  observation o = faulted(
-      "fault: ipcq of sip0.cube1.pe0: token for 0x0001100000160000, sequence 1, 2048 bytes, sent by "
-      "sip0.cube0.pe3 "
-      "E: matched W, but expected sequence 0\n"
-      "  E            tx+rx rx_base 0x0001100000166000 peer_rx_base 0x000110100015e000 (4 x 8192 B) my_head "
-      "1\n"
-      "  W            tx+rx rx_base 0x000110000015e000 peer_rx_base 0x0000103000166000 (4 x 8192 B) my_head "
-      "2");
+  observation o = faulted({{"kind", "token_sequence"},
+                           {"place", "pod.sip0.cube_1_0.pe0"},
+                           {"sender", "pod.sip0.cube_0_0.pe3"},
+                           {"sequence", 1},
+                           {"expected", 0},
+                           {"first_pa", "0x000110000015e000"},
+                           {"end_pa", "0x0001100000166000"}});
   const auto with = [&o](const char* slot) {
     o.flight = {{"in_flight", json::array({{{"kind", "message"},
                                             {"address_pa", slot},
@@ -149,7 +134,7 @@ TEST_CASE("findings: packets of any kind that stand still on a link that lets no
   o.deadlock = {{"still", true}, {"in_flight", json::array()}};
   std::vector<finding> lost = diagnose::signs_of(o);
   CHECK(diagnose::names(lost, "missing_packets"));
-  o.deadlock["in_flight"] = json::array({{{"kind", "tag_message"}, {"where", "held on pod.sip0.e-sip1.w"}}});
+  o.deadlock["in_flight"] = json::array({{{"kind", "tag_message"}, {"in_fabric", true}}});
   CHECK(diagnose::names(diagnose::signs_of(o), "link_down"));
 }
 
@@ -171,23 +156,22 @@ TEST_CASE("findings: credits are late by what they need, however many are") {
 
 TEST_CASE("findings: what a link does is not blamed on the PEs behind it") {
   const char* const link = "pod.sip0.e-sip1.w";
-  const char* const over =
-      "with checksums: fault: pod.sip1.cube_0_0.pe0.dma: crc32c checksum mismatch; it came over "
-      "pod.sip0.cube_1_0.pe3.inject, pod.sip0.e-sip1.w, pod.sip1.cube_0_0.pe0.eject";
-  const finding measured =
-      made("bit_flip", link, "4 packets arrived with a wrong checksum, 0 were sent with one");
-  CHECK(settled({made("bit_flip", "pod.sip1.cube_0_0.pe0", over), measured}) == places{{"bit_flip", link}});
+  const auto over = [](const char* last) {
+    return diagnose::evidence{"with checksums", "a checksum", {}, {"pod.sip0.cube_1_0.pe3.inject", last}};
+  };
+  const finding measured = made("bit_flip", link, {{}, "4 packets arrived with a wrong checksum"});
+  CHECK(settled({made("bit_flip", "pod.sip1.cube_0_0.pe0", over(link)), measured}) ==
+        places{{"bit_flip", link}});
   // Another path, or within a cube: another fault.
-  CHECK(settled(
-            {made("bit_flip", "pod.sip0.cube_1_0.pe2", "it came over pod.sip0.cube_1_0.pe2.eject"), measured})
+  CHECK(settled({made("bit_flip", "pod.sip0.cube_1_0.pe2", over("pod.sip0.cube_1_0.pe2.eject")), measured})
             .size() == 2);
-  const finding counted = made("drop", link, "3 of 5 packets came");
-  const char* const inside = "ipcq of sip0.cube1.pe2: token, sent by sip0.cube1.pe1 E: expected sequence 3";
-  const char* const across = "ipcq of sip1.cube0.pe0: token, sent by sip0.cube1.pe3 E: expected sequence 3";
+  const finding counted = made("drop", link, {{}, "3 of 5 packets came"});
+  const diagnose::evidence inside{{}, "a token", {"pod.sip0.cube_1_0.pe2", "pod.sip0.cube_1_0.pe1"}};
+  const diagnose::evidence across{{}, "a token", {"pod.sip1.cube_0_0.pe0", "pod.sip0.cube_1_0.pe3"}};
   CHECK(settled({made("drop", "pod.sip0.cube_1_0.pe2", inside), counted}).size() == 2);
   CHECK(settled({made("drop", "pod.sip1.cube_0_0.pe0", across), counted}) == places{{"drop", link}});
   // A PE's own counters are as good as a link's.
-  finding own = made("drop", "pod.sip1.cube_0_0.pe0", "3 of 5 packets came at pod.sip1.cube_0_0.pe0");
+  finding own = made("drop", "pod.sip1.cube_0_0.pe0", {{}, "3 of 5 packets came", {"pod.sip1.cube_0_0.pe0"}});
   own.counted = true;
   CHECK(settled({own, counted}).size() == 2);
 }
@@ -195,14 +179,14 @@ TEST_CASE("findings: what a link does is not blamed on the PEs behind it") {
 TEST_CASE("findings: a link that brings packets out of order does what somebody complains of") {
   const char* const link = "pod.sip0.cube_0_0.ucie_east";
   const finding seen = made(diagnose::disordered, link);
-  const char* const across = "ipcq of sip0.cube1.pe0: token, sent by sip0.cube0.pe3 E: expected sequence 3";
+  const diagnose::evidence across{{}, "a token", {"pod.sip0.cube_1_0.pe0", "pod.sip0.cube_0_0.pe3"}};
   for (const char* kind : {"reorder", "drop", "duplicate"}) {
     CHECK(settled({made(kind, "pod.sip0.cube_1_0.pe0", across), seen}) == places{{kind, link}});
   }
   CHECK(settled({made("drop", "pod.sip0.cube_1_0.pe0", across),
                  made("reorder", "pod.sip0.cube_1_0.pe0", across), seen}) == places{{"reorder", link}});
   // It has lost packets there and somebody else got one twice: two faults.
-  CHECK(settled({made("drop", link), made("duplicate", "pod.sip1.cube_1_0.pe2", "twice"), seen}) ==
+  CHECK(settled({made("drop", link), made("duplicate", "pod.sip1.cube_1_0.pe2", {{}, "twice"}), seen}) ==
         places{{"duplicate", "pod.sip1.cube_1_0.pe2"}, {"drop", link}});
   CHECK(settled({seen}) == places{{"reorder", link}});
 }
@@ -210,11 +194,15 @@ TEST_CASE("findings: a link that brings packets out of order does what somebody 
 TEST_CASE("findings: what many experiments count leaves room for what says something else") {
   const char* const pe = "pod.sip0.cube_1_0.pe2";
   finding missing =
-      made("missing_packets", pe, "as given: 1499 of 1500 packets came at pod.sip0.cube_1_0.pe2");
+      made("missing_packets", pe, {"as given", "1499 of 1500 packets came at pod.sip0.cube_1_0.pe2"});
   for (const char* experiment : {"once more", "with checksums", "four launches"}) {
-    missing.evidence.push_back(std::string(experiment) + ": 99 of 100 packets came at pod.sip0.cube_1_0.pe2");
+    missing.evidence.push_back({experiment, "99 of 100 packets came at pod.sip0.cube_1_0.pe2"});
   }
-  const char* const skipped = "as given: 1 credits lost (gap in credit sequence numbers)";
+  const diagnose::evidence skipped{"as given", "1 credits lost (gap in credit sequence numbers)"};
+  const auto count = [](const std::vector<diagnose::evidence>& all, const diagnose::evidence& of) {
+    return std::count_if(all.begin(), all.end(),
+                         [&](const diagnose::evidence& e) { return e.full_text() == of.full_text(); });
+  };
   // Whichever comes first.
   for (const auto& found : {std::vector{missing, made("lost_credit", pe, skipped)},
                             std::vector{made("lost_credit", pe, skipped), missing}}) {
@@ -223,14 +211,14 @@ TEST_CASE("findings: what many experiments count leaves room for what says somet
     REQUIRE(left.size() == 1);
     const auto& evidence = left[0].evidence;
     CHECK(evidence.size() == 4);
-    CHECK(std::count(evidence.begin(), evidence.end(), skipped) == 1);
-    CHECK(std::count(evidence.begin(), evidence.end(), missing.evidence.front()) == 1);
+    CHECK(count(evidence, skipped) == 1);
+    CHECK(count(evidence, missing.evidence.front()) == 1);
   }
   std::vector<finding> merged{missing};
-  diagnose::merge(merged, {made("missing_packets", pe, "as given: something else")});
+  diagnose::merge(merged, {made("missing_packets", pe, {"as given", "something else"})});
   REQUIRE(merged.size() == 1);
   CHECK(merged[0].evidence.size() == 4);
-  CHECK(merged[0].evidence.back() == "as given: something else");
+  CHECK(merged[0].evidence.back().text == "something else");
 }
 
 TEST_CASE("findings: as hidden as in the run that showed it first, whatever else joins it") {
@@ -251,7 +239,8 @@ TEST_CASE("findings: as hidden as in the run that showed it first, whatever else
   diagnose::merge(merged, {lost});
   CHECK(settles(merged));
   const finding link = made("bit_flip", "pod.sip0.e-sip1.w");
-  const finding behind = made("bit_flip", "pod.sip1.cube_0_0.pe0", "it came over pod.sip0.e-sip1.w");
+  const finding behind =
+      made("bit_flip", "pod.sip1.cube_0_0.pe0", {{}, "a checksum", {}, {"pod.sip0.e-sip1.w"}});
   CHECK(settles({hidden(link), behind}));
   CHECK(settles({hidden(behind), link}));
   CHECK_FALSE(settles({link, hidden(behind)}));
@@ -259,17 +248,16 @@ TEST_CASE("findings: as hidden as in the run that showed it first, whatever else
 }
 
 TEST_CASE("findings: what a message that came twice does elsewhere is no finding of its own") {
-  const auto seen = [](const char* complaint) { return diagnose::signs_of(faulted(complaint)).front(); };
-  const finding answered = seen("fault: firmware on sip1.cube0.pe2: TM_DONE names send 3, which is not open");
-  const finding left = seen(
-      "fault: firmware on sip0.cube1.pe2: the program ends with 1 messages that nobody received, the first "
-      "from "
-      "rank 7, tag 2, 1024 bytes");
-  finding twice = made("duplicate", "pod.sip0.cube_1_0.pe2", "172 of 169 packets came");
+  const auto seen = [](const char* kind, const char* place) {
+    return diagnose::signs_of(faulted({{"kind", kind}, {"place", place}})).front();
+  };
+  const finding answered = seen("unknown_send", "pod.sip1.cube_0_0.pe2");
+  const finding left = seen("messages_left", "pod.sip0.cube_1_0.pe2");
+  finding twice = made("duplicate", "pod.sip0.cube_1_0.pe2", {{}, "172 of 169 packets came"});
   twice.counted = true;
   CHECK(settled({left, answered, twice}) == places{{"duplicate", "pod.sip0.cube_1_0.pe2"}});
-  CHECK(settled({answered}) == places{{"duplicate", "sip1.cube0.pe2"}});
-  CHECK(settled({left}) == places{{"unexplained_fault", "sip0.cube1.pe2"}});
+  CHECK(settled({answered}) == places{{"duplicate", "pod.sip1.cube_0_0.pe2"}});
+  CHECK(settled({left}) == places{{"unexplained_fault", "pod.sip0.cube_1_0.pe2"}});
 }
 
 TEST_CASE("findings: ranks beside two") {
@@ -282,7 +270,7 @@ TEST_CASE("findings: ranks beside two") {
 }
 
 TEST_CASE("findings: a message is lost where packets are, else another queue pair counted it") {
-  observation o = faulted("deadlock: at 1596.000 ns 2 of 2 PEs have not finished and no event is left");
+  observation o = faulted(json::object());
   o.exit_code = 3;
   const json wait{{"waiter", "pod.sip0.cube_0_0.pe0"},
                   {"direction", "W"},

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/comm/fault_record.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -32,7 +33,9 @@ TEST_CASE("queue pair text: names in columns are filled up") {
 }
 
 TEST_CASE("queue pair text: an error has both texts") {
-  const queue_pair_error error("token of " + queue_pair_mark(here, north));
+  fault_record r;
+  r.text = "token of " + queue_pair_mark(here, north);
+  const fault_error error(std::move(r));
   CHECK(std::string(error.what()) == "token of N");
   CHECK(error.text(of_run) == "token of sip3.up0");
 }
