@@ -66,11 +66,13 @@ def csv_columns(where, columns):
 
 
 def flags_of(row):
-    """The flags that a row's run had. In tables that the platforms write, ranks is how many there were."""
+    """The flags that a row's run had. Beside a column rank_set, as in tables that the platforms write, ranks is how many there
+    were; it may be missing."""
     flags = {name: row[name] for name in FLAGS if row.get(name)}
     if "rank_set" not in row:
         return flags
-    flags |= {"ranks": row["rank_set"], **({"team": row["team"]} if row.get("team") else {})}
+    flags.pop("ranks", None)
+    flags |= {flag: row[name] for flag, name in (("ranks", "rank_set"), ("team", "team")) if row.get(name)}
     return {name: value for name, value in flags.items() if (name, value) != ("op", "none")}
 
 
@@ -84,7 +86,8 @@ def read_csv(path, text):
             continue
         held = row.get("hold_out")
         need(held in (None, "", "0", "1"), where, f"hold_out is {one_line(held)!r}; expected 1, 0 or nothing")
-        ranks = inputs.whole_number(row.get("ranks", ""), where, "ranks", BadMeasurements) if "rank_set" in row else None
+        counted = "rank_set" in row and row.get("ranks")
+        ranks = inputs.whole_number(counted, where, "ranks", BadMeasurements) if counted else None
         rows.append(Row(where, time_of(where, unit, row[unit], UNITS[unit]), flags_of(row),
                         held_out=None if held is None else held == "1", ranks=ranks))
     return rows, unended

@@ -135,6 +135,14 @@ class Calibrate(ScriptCase):
                                "fit.json")
         self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 400, delta=40)
         self.assertRegex(found.stdout, r"ring_1d 2097152 ")
+        # A table of one's own: rank_set without ranks, and megabytes.
+        rows = [row for row in csv.DictReader(done.stdout.splitlines()) if (row["algorithm"], row["bytes"]) == ("ring_1d", "2097152")]
+        self.assertEqual(len(rows), 1)
+        own = "".join(f"all_reduce,{r['algorithm']},2097152,cube,{float(r['time_ns']) / 1000}\n" for r in rows)
+        table = self.file("own.csv", "collective,algorithm,bytes,rank_set,time_us\n" + own)
+        fit = self.calibrate(table, "--key", "sip_link.gbytes_s", "--set", hbm, "--set", "sip_link.latency_ns=400", "--jitter", "1",
+                             "--hold-out", "0")
+        self.assertRegex(fit.stdout, r"all_reduce ring_1d 2097152 cube .* [+-]0\.0\d%")
         hang = done.stdout + done.stdout.splitlines()[1].replace(",ok,", ",deadlock,") + "\n"
         self.assertIn("1 rows of runs without an end are left out",
                       self.calibrate(self.file("h.csv", hang), "--key", "noc.no_such_key", expect=2).stderr)
