@@ -313,7 +313,7 @@ void pe_core::vector(const abi::vector_command& c) {
   const std::uint64_t element = std::max(numeric::size_of(c.type), numeric::size_of(c.type_of_b()));
   const std::uint64_t total = c.count * element;
   if (c.op != abi::vector_op::copy) vector_elements_[static_cast<std::size_t>(c.type)] += c.count;
-  const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
+  const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_bytes(c.two_operands());
   wait_until(hw::now() + core_clock_.cycles(setup_.config.pe.vector_startup_cycles));
   for (std::uint64_t offset = 0; offset < total; offset += vector_block_bytes) {
     const std::uint64_t bytes = std::min(vector_block_bytes, total - offset);

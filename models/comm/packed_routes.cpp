@@ -109,7 +109,10 @@ void turn_round(std::vector<move>& moves) {
   }
 }
 
-route_set search(const neighbor_graph& g, const pattern_context& c, collective what) {
+route_set search(const neighbor_graph& g, const pattern_context& c, collective what,
+                 packed_routes::cut blocks) {
+  if (blocks == packed_routes::cut::steps)
+    return what == collective::reduce_scatter ? routes_round(g) : whole_routes_to_all(g);
   switch (what) {
     case collective::gather:
     case collective::scatter: return routes_from(g, root_of(c));
@@ -121,13 +124,13 @@ route_set search(const neighbor_graph& g, const pattern_context& c, collective w
 
 }  // namespace
 
-packed_routes::packed_routes(const pattern_context& c, collective what) {
+packed_routes::packed_routes(const pattern_context& c, collective what, cut blocks) {
   if (c.members.members.size() > most_ranks) {
     throw user_error(problem{"ranks", "too many for packed_routes", std::to_string(c.members.members.size()),
                              fmt::format("at most {}", most_ranks)});
   }
   const neighbor_graph g(c);
-  const route_set found = search(g, c, what);
+  const route_set found = search(g, c, what, blocks);
   parts_ = found.parts;
   busiest_ = found.busiest;
   timetable times(g, found.trees);

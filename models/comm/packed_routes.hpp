@@ -21,9 +21,13 @@ namespace diecast::comm {
 /// backwards.
 class packed_routes {
  public:
+  enum class cut : std::uint8_t {
+    least_load,  ///< as above
+    steps        ///< all_gather: whole blocks; reduce_scatter: halves round a ring, else whole blocks
+  };
   /// Throws user_error beyond most_ranks, and what neighbor_graph and root_of throw; std::logic_error for
   /// another collective.
-  packed_routes(const pattern_context& c, collective what);
+  packed_routes(const pattern_context& c, collective what, cut blocks = cut::least_load);
 
   /// A part of a rank's block on one link. It goes when the stage below has come.
   struct piece {

@@ -208,15 +208,53 @@ route_set routes_from(const neighbor_graph& g, std::uint32_t root) {
   });
 }
 
-route_set routes_to_all(const neighbor_graph& g) {
+namespace {
+
+route_set trees_to_all(const neighbor_graph& g, const std::vector<std::uint32_t>& choices) {
   if (g.ranks() < 2) return {};
   double narrowest = std::numeric_limits<double>::max();
   for (std::uint32_t r = 0; r < g.ranks(); ++r) narrowest = std::min(narrowest, width_of(g, r));
   const auto search = [&](std::uint32_t parts, load_limit limit) {
     return tree_search(g, parts, limit).run();
   };
-  return best_parts(search, {1, 2, 4},
+  return best_parts(search, choices,
                     [&](std::uint32_t parts) { return at_least_one(parts * (g.ranks() - 1.0) / narrowest); });
+}
+
+/// The links from `root` to all others, the first of them out of place `first`; fewer where there is no ring.
+std::vector<std::uint32_t> links_round(const neighbor_graph& g, std::uint32_t root, std::size_t first) {
+  std::vector<std::uint32_t> links;
+  for (std::uint32_t at = root; g.leaving(at).size() == 2 && links.size() + 1 < g.ranks();) {
+    const std::vector<std::uint32_t>& out = g.leaving(at);
+    links.push_back(links.empty() ? out[first] : out[out[0] == (links.back() ^ 1U) ? 1 : 0]);
+    at = g.links()[links.back()].to;
+    if (at == root) break;
+  }
+  return links;
+}
+
+}  // namespace
+
+route_set routes_to_all(const neighbor_graph& g) { return trees_to_all(g, {1, 2, 4}); }
+route_set whole_routes_to_all(const neighbor_graph& g) { return trees_to_all(g, {1}); }
+
+route_set routes_round(const neighbor_graph& g) {
+  const std::uint32_t ranks = g.ranks();
+  const bool is_ring = ranks > 2 && g.links().size() == 2 * ranks && links_round(g, 0, 0).size() + 1 == ranks;
+  if (!is_ring) return whole_routes_to_all(g);
+  // The part of a block is the way that it goes: places of links differ from rank to rank, ways do not.
+  const std::vector<std::uint32_t> forth = links_round(g, 0, 0), back = links_round(g, 0, 1);
+  route_set found{{}, 2, (ranks - 1.0) / 2};
+  for (std::uint32_t part = 0; part < 2; ++part) {
+    std::vector<std::uint32_t> round = part == 0 ? forth : back;
+    const std::vector<std::uint32_t>& out = g.leaving(g.links()[round.back()].to);
+    round.push_back(out[out[0] == (round.back() ^ 1U) ? 1 : 0]);  // home again
+    for (std::size_t k = 0; k < round.size(); ++k) {
+      std::rotate(round.begin(), round.begin() + 1, round.end());
+      found.trees.push_back({g.links()[round.front()].from, part, {round.begin(), round.end() - 1}});
+    }
+  }
+  return found;
 }
 
 }  // namespace diecast::comm

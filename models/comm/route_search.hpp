@@ -23,7 +23,12 @@ struct route_set {
 
 /// A path from `root` for each part of every other rank's block.
 [[nodiscard]] route_set routes_from(const neighbor_graph& g, std::uint32_t root);
-/// A tree from every rank to all others for each part of its block.
+/// A tree from every rank to all others for each part of its block, in as many parts as pay.
 [[nodiscard]] route_set routes_to_all(const neighbor_graph& g);
+/// Likewise with whole blocks.
+[[nodiscard]] route_set whole_routes_to_all(const neighbor_graph& g);
+/// Halves of blocks, each all the way round a ring of the links, one way each; whole blocks where the links
+/// form no ring.
+[[nodiscard]] route_set routes_round(const neighbor_graph& g);
 
 }  // namespace diecast::comm

@@ -3,6 +3,7 @@
 // range, description and source of every key stand in the block's field table (tables.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,6 +80,7 @@ struct pe_block {
   std::uint64_t tcm_bank_bytes{16};
   std::uint64_t tcm_read_cycles{8};
   std::uint64_t vector_lanes{64};  ///< lanes of 16 bits
+  auto_count sum_lanes{};          ///< lanes that add in reductions, no more than vector_lanes; auto: all
   std::uint64_t vector_startup_cycles{10};
   std::uint64_t register_cycles{7};
   std::uint64_t interrupt_cycles{10};
@@ -96,6 +98,11 @@ struct pe_block {
   std::uint64_t cache_hit_cycles{2};
   std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all looks at every set
   std::uint64_t cache_write_buffer{8};  ///< lines written back and not acknowledged
+
+  /// Bytes of an operand that the vector unit takes per cycle.
+  [[nodiscard]] std::uint64_t vector_bytes(bool reduces) const {
+    return 2 * (reduces && sum_lanes ? std::min(*sum_lanes, vector_lanes) : vector_lanes);
+  }
 };
 
 enum class match_policy : std::uint8_t { address, sender };
@@ -318,6 +325,9 @@ struct ccl_block {
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
   std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
+  std::uint64_t connect_ns{0};                  ///< of every collective, before the entry barrier
+  std::uint64_t entry_signal_ns{0};             ///< of the entry barrier, for every other rank
+  std::uint64_t exit_ns{0};                     ///< after its end
   std::uint64_t jitter_ns{50};                  ///< PEs start up to so much later in the draws of --jitter
   tensor_kind tensors{tensor_kind::tcm};        ///< key tensor_kind
   auto_count tensor_chunk_bytes{};              ///< tensors in HBM: of a rank's vector, at a time in TCM

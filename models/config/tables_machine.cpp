@@ -144,6 +144,11 @@ block_table pe_table() {
              "Tenstorrent Wormhole L1")
       .count(&b::vector_lanes, "vector_lanes", "", 1, 65'536, "Lanes of 16 bits of the vector unit.",
              "128 B per cycle and operand: reduction keeps up with one 64 B per cycle port")
+      .auto_size(
+          &b::sum_lanes, "sum_lanes", "", 1, 65'536,
+          "Lanes of 16 bits of the vector unit that reductions use, no more than pe.vector_lanes; auto: "
+          "all. Copies use all.",
+          assumption)
       .count(&b::vector_startup_cycles, "vector_startup_cycles", "cycles", 0, 10'000,
              "From the vector command to its first element.", assumption)
       .count(&b::register_cycles, "register_cycles", "cycles", 1, 10'000, "Access to a register by firmware.",
@@ -260,6 +265,15 @@ block_table ccl_table() {
             "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
             assumption)
+      .count(&b::connect_ns, "connect_ns", "ns", 0, 1'000'000'000,
+             "Launch of a collective: until a rank's connections to its neighbors are open.", assumption)
+      .count(
+          &b::entry_signal_ns, "entry_signal_ns", "ns", 0, 1'000'000'000,
+          "Launch of a collective: its entry barrier takes so long for each rank but one, as ranks pass its "
+          "signals on one after the other.",
+          assumption)
+      .count(&b::exit_ns, "exit_ns", "ns", 0, 1'000'000'000,
+             "End of a collective: until a rank's connections are closed.", assumption)
       .count(&b::jitter_ns, "jitter_ns", "ns", 1, 1'000'000'000,
              "Largest delay of a PE's start in a draw of --jitter N; --jitter N:NS replaces it. Delays are "
              "uniform "

@@ -33,7 +33,7 @@ wire_rates::wire_rates(const config::machine_config& c) : config_(c) {
   copy_factor_ = best_factor(c.noc.max_packet_bytes, flit);
   noc_ = d(flit) * c.noc.clock_ghz;
   tcm_ = d(c.pe.tcm_banks * c.pe.tcm_bank_bytes) * c.noc.clock_ghz;
-  vector_ = d(c.pe.vector_lanes) * 2 * c.noc.clock_ghz;
+  vector_ = d(c.pe.vector_bytes(true)) * c.noc.clock_ghz;
 }
 
 double wire_rates::ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube, fabric::side s) const {

@@ -86,10 +86,10 @@ class balance_table {
 
   void pe_rows() {
     const double ni = link_rate();
-    const double vector = d(c_.pe.vector_lanes) * 2 * ghz();
+    const double vector = d(c_.pe.vector_bytes(true)) * ghz();
     const double tcm = d(c_.pe.tcm_banks * c_.pe.tcm_bank_bytes) * ghz();
     add("PE network interface", ni, fmt::format("{} B per cycle each way", c_.noc.flit_bytes));
-    add("PE vector unit", vector, fmt::format("{} lanes of 2 B, per operand", c_.pe.vector_lanes),
+    add("PE vector unit", vector, fmt::format("{} lanes of 2 B, per operand", c_.pe.vector_bytes(true) / 2),
         less(vector, ni),
         fmt::format("reduces slower than the network interface delivers ({:.1f} GB/s)", ni));
     // A reduce-scatter at wire rate writes what arrives, reads it and the local operand, writes the

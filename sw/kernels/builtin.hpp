@@ -45,6 +45,9 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 [[nodiscard]] kernel_entry reduce_scatter_three_level_entry();
 [[nodiscard]] kernel_entry reduce_scatter_routes_entry();
 [[nodiscard]] kernel_entry all_gather_ring_entry();
+[[nodiscard]] kernel_entry all_gather_steps_entry();
+[[nodiscard]] kernel_entry all_reduce_steps_entry();
+[[nodiscard]] kernel_entry reduce_scatter_steps_entry();
 [[nodiscard]] kernel_entry all_gather_bruck_entry();
 [[nodiscard]] kernel_entry all_gather_two_level_entry();
 [[nodiscard]] kernel_entry all_gather_three_level_entry();

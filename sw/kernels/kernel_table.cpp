@@ -2,6 +2,7 @@
 #include "sw/kernels/kernel_table.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -34,17 +35,20 @@ kernel_table builtin_kernels() {
           all_reduce_three_level_entry(),
           all_reduce_in_network_entry(),
           all_reduce_packed_entry(),
+          all_reduce_steps_entry(),
           reduce_scatter_ring_entry(),
           reduce_scatter_halving_entry(),
           reduce_scatter_pairwise_entry(),
           reduce_scatter_two_level_entry(),
           reduce_scatter_three_level_entry(),
           reduce_scatter_routes_entry(),
+          reduce_scatter_steps_entry(),
           all_gather_ring_entry(),
           all_gather_bruck_entry(),
           all_gather_two_level_entry(),
           all_gather_three_level_entry(),
           all_gather_routes_entry(),
+          all_gather_steps_entry(),
           broadcast_ring_entry(),
           broadcast_binomial_entry(),
           broadcast_trees_entry(),
@@ -93,14 +97,29 @@ void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumu
   pe.narrow();
 }
 
+void run_programs(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& arguments,
+                  const std::function<void(const kernel_entry&, const abi::kernel_arguments&)>& run) {
+  runtime.enter_collective(arguments.ranks);
+  run(kernel, arguments);
+  runtime.leave_collective();
+  if (kernel.then == nullptr) return;
+  kernel_entry second = kernel;
+  second.run = std::exchange(second.then, nullptr);
+  abi::kernel_arguments of_second = arguments;
+  of_second.input = of_second.output;
+  run_programs(second, runtime, of_second, run);
+}
+
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
   pe_runtime runtime{hal, options};
   runtime.begin();
-  if (lies_in_hbm(arguments)) return run_on_hbm(kernel, runtime, arguments, options.accumulate);
-  pe_context pe{runtime, arguments, {}};
-  run_accumulating(kernel, pe, options.accumulate);
-  pe.finish();
+  run_programs(kernel, runtime, arguments, [&](const kernel_entry& program, const abi::kernel_arguments& a) {
+    if (lies_in_hbm(a)) return run_on_hbm(program, runtime, a, options.accumulate);
+    pe_context pe{runtime, a, {}};
+    run_accumulating(program, pe, options.accumulate);
+    pe.finish();
+  });
 }
 
 comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch) {

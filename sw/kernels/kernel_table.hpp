@@ -21,6 +21,7 @@
 namespace diecast::sw {
 
 class pe_context;        // sw/runtime/pe_context.hpp
+class pe_runtime;        // sw/runtime/pe_runtime.hpp
 struct runtime_options;  // sw/runtime/options.hpp
 
 /// Facts about a launch from which a kernel's arguments are made, host-side.
@@ -66,6 +67,8 @@ struct kernel_entry {
   /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
   /// comm::moves_out_of_hbm (sw/kernels/tensor_place.hpp).
   bool moves_slots{};
+  /// A second program, launched when the first has ended, on the output of the first. May be null.
+  void (*then)(pe_context&){};
   /// How the additions of an element are nested: what is not exact is held to the bound of that.
   numeric::summation sums{numeric::summation::sequential};
 };
@@ -92,6 +95,10 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
 /// What the routers of its tree, where its pattern has one, must do with the kernel's messages.
 [[nodiscard]] comm::tree_arithmetic tree_arithmetic_of(const kernel_entry& kernel,
                                                        const argument_context& launch);
+/// Calls `run` for the programs of a kernel (kernel_entry::run, then) one after the other, each with what the
+/// launch of a collective and its end take.
+void run_programs(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& arguments,
+                  const std::function<void(const kernel_entry&, const abi::kernel_arguments&)>& run);
 /// Runs the kernel in that mode (ccl.accumulation), which the runtime's options have too.
 void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode);
 

@@ -5,7 +5,8 @@
 //   for every piece that goes to this neighbor:    when it has come here, send it
 //   for every piece that comes from this neighbor: store it, or add it to what is here
 //
-// What comes and goes, and in which order, is a table that the host writes to scratch.
+// What comes and goes, and in which order, is a table that the host writes to scratch. neighbor_steps is the
+// same with whole blocks, or halves round a ring, each sent on when all of it has come.
 #include "models/comm/packed_routes.hpp"
 
 #include <algorithm>
@@ -21,8 +22,10 @@ namespace packed_routes_kernel {
 using arrival = pe_context::arrival;
 using comm::collective, comm::packed_routes;
 
-/// Words of kernel_arguments::extra; extra_copy is another.
-enum extra : std::size_t { extra_neighbors, extra_parts };
+using cut = packed_routes::cut;
+
+/// Words of kernel_arguments::extra; extra_copy is another. Of a second table: its first word, and its parts.
+enum extra : std::size_t { extra_neighbors, extra_parts, extra_in_steps, extra_second, extra_second_parts };
 
 /// The table: for every neighbor its counts, then the pieces sent and received, neighbor after neighbor.
 struct lane_counts {
@@ -39,15 +42,19 @@ std::vector<Entry> load(pe_context& pe, std::uint64_t& at, std::size_t count) {
   return entries;
 }
 
-pe_context::awaited stage_before(const piece& p) {
+/// `at`: awaited::at.
+pe_context::awaited stage_before(const piece& p, std::uint64_t at) {
   if (p.stage == packed_routes::no_stage) return {};
-  return {p.stage, p.lane};
+  return {p.stage, p.lane, at};
 }
 
-/// The rank's part of the routes over `v`.
-std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, arrival how) {
-  const auto parts = static_cast<std::uint64_t>(pe.args().extra[extra_parts]);
-  std::uint64_t at = pe.args().scratch;
+/// The rank's part of the routes over `v`, of its first or its second table.
+std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, arrival how,
+                                         bool second = false) {
+  const auto word = [&pe](std::size_t i) { return static_cast<std::uint64_t>(pe.args().extra[i]); };
+  const std::uint64_t parts = word(second ? extra_second_parts : extra_parts);
+  const bool in_steps = word(extra_in_steps) != 0;
+  std::uint64_t at = pe.args().scratch + (second ? word(extra_second) * sizeof(std::uint64_t) : 0);
   std::vector<pe_context::lane> lanes;
   for (const lane_counts& n :
        load<lane_counts>(pe, at, static_cast<std::size_t>(pe.args().extra[extra_neighbors]))) {
@@ -56,14 +63,29 @@ std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, 
     lane.send = lane.recv = {neighbor};
     for (const piece& p : load<piece>(pe, at, n.sent)) {
       const tcm_range r = v.part_of_block(p.block, p.part, parts);
-      lane.sent.push_back({r.at, r.bytes, {stage_before(p)}});
+      lane.sent.push_back({r.at, r.bytes, {stage_before(p, in_steps ? r.bytes : 0)}});
     }
     for (const piece& p : load<piece>(pe, at, n.received)) {
       const tcm_range r = v.part_of_block(p.block, p.part, parts);
-      lane.received.push_back({r.at, r.bytes, how, stage_before(p)});
+      lane.received.push_back({r.at, r.bytes, how, stage_before(p, 0)});
     }
   }
   return lanes;
+}
+
+/// Sums of `v`. Those that go both ways round a ring take each step of both ways together: where each way has
+/// adders of its own, half of all, a step takes what they take.
+void add_up(pe_context& pe, const block_vector& v) {
+  const std::vector<pe_context::lane> lanes = lanes_over(pe, v, arrival::reduce);
+  const bool round = pe.args().extra[extra_in_steps] != 0 && pe.args().extra[extra_parts] == 2;
+  if (!round) return pe.stream(lanes, "reduce_scatter");
+  for (std::uint32_t k = 0; k + 1 < v.blocks(); ++k) {
+    std::vector<pe_context::lane> now;
+    for (const pe_context::lane& l : lanes)
+      now.push_back({l.send, {{l.sent[k].offset, l.sent[k].bytes}}, l.recv, {l.received[k]}});
+    pe.step("reduce_scatter", k);
+    pe.stream(now, [](std::uint32_t) {});
+  }
 }
 
 void run_all_gather(pe_context& pe) {
@@ -82,20 +104,36 @@ void run_scatter(pe_context& pe) {
 
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.last_stream(lanes_over(pe, v, arrival::reduce), "reduce_scatter");
+  if (pe.args().extra[extra_in_steps] != 0) {
+    add_up(pe, v);
+  } else {
+    pe.last_stream(lanes_over(pe, v, arrival::reduce), "reduce_scatter");
+  }
   deliver_own_block(pe, v);
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-template <collective What>
-const packed_routes& routes_of(const argument_context& c) {
-  return c.memo.get<packed_routes>([&c] { return packed_routes(pattern_context_of(c), What); },
-                                   static_cast<std::uint32_t>(What));
+/// The first program of an all_reduce; run_second is the other.
+void run_first(pe_context& pe) {
+  const block_vector v = reduced_in_output(pe);
+  add_up(pe, v);
+  const tcm_range own = v.block(pe.args().rank);
+  pe.finish_average(own.at, own.bytes);
 }
 
-template <collective What>
-std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
-  const std::vector<packed_routes::lane>& lanes = routes_of<What>(c).lanes(rank);
+void run_second(pe_context& pe) {
+  pe.last_stream(lanes_over(pe, reduced_in_output(pe), arrival::copy, true), "all_gather");
+}
+
+// --- host side -----------------------------------------------------------------------------------
+
+template <collective What, cut Cut>
+const packed_routes& routes_of(const argument_context& c) {
+  return c.memo.get<packed_routes>([&c] { return packed_routes(pattern_context_of(c), What, Cut); },
+                                   2 * static_cast<std::uint32_t>(What) + (Cut == cut::steps ? 1 : 0));
+}
+
+std::vector<std::uint64_t> table(const std::vector<packed_routes::lane>& lanes) {
   std::vector<std::uint64_t> words;
   words.reserve(lanes.size());
   for (const packed_routes::lane& l : lanes) words.push_back(l.sent.size() | l.received.size() << 32U);
@@ -107,44 +145,70 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
   return words;
 }
 
+template <collective What, cut Cut>
+std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
+  if constexpr (What == collective::all_reduce) {
+    std::vector<std::uint64_t> words = image<collective::reduce_scatter, Cut>(c, rank);
+    const std::vector<std::uint64_t> second = image<collective::all_gather, Cut>(c, rank);
+    words.insert(words.end(), second.begin(), second.end());
+    return words;
+  } else {
+    return table(routes_of<What, Cut>(c).lanes(rank));
+  }
+}
+
+template <collective What, cut Cut>
+std::uint64_t table_words(const argument_context& c, std::uint32_t rank) {
+  if constexpr (What == collective::all_reduce) {
+    return table_words<collective::reduce_scatter, Cut>(c, rank) +
+           table_words<collective::all_gather, Cut>(c, rank);
+  } else {
+    std::uint64_t words = 0;
+    for (const packed_routes::lane& l : routes_of<What, Cut>(c).lanes(rank))
+      words += 1 + l.sent.size() + l.received.size();
+    return words;
+  }
+}
+
 /// Of the longest table.
-template <collective What>
+template <collective What, cut Cut>
 std::uint64_t image_words(const argument_context& c) {
   std::uint64_t most = 0;
-  for (std::uint32_t r = 0; r < c.members.members.size(); ++r) {
-    std::uint64_t words = 0;
-    for (const packed_routes::lane& l : routes_of<What>(c).lanes(r)) {
-      words += 1 + l.sent.size() + l.received.size();
-    }
-    most = std::max(most, words);
-  }
+  for (std::uint32_t r = 0; r < c.members.members.size(); ++r)
+    most = std::max(most, table_words<What, Cut>(c, r));
   return most;
 }
 
-template <collective What>
+template <collective What, cut Cut>
 std::uint64_t scratch(const argument_context& c) {
-  const std::uint64_t words = image_words<What>(c);
+  const std::uint64_t words = image_words<What, Cut>(c);
   return What == collective::reduce_scatter ? scatter_scratch(c, words) : words * sizeof(std::uint64_t);
 }
 
-template <collective What>
+template <collective What, cut Cut>
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  a.extra[extra_neighbors] = std::ssize(routes_of<What>(c).lanes(rank));
-  a.extra[extra_parts] = routes_of<What>(c).parts();
-  if (What == collective::reduce_scatter) fill_scatter(c, image_words<What>(c), a);
+  constexpr collective first = What == collective::all_reduce ? collective::reduce_scatter : What;
+  a.extra[extra_neighbors] = std::ssize(routes_of<first, Cut>(c).lanes(rank));
+  a.extra[extra_parts] = routes_of<first, Cut>(c).parts();
+  a.extra[extra_in_steps] = Cut == cut::steps ? 1 : 0;
+  if (What == collective::reduce_scatter) fill_scatter(c, image_words<What, Cut>(c), a);
+  if constexpr (What == collective::all_reduce) {
+    a.extra[extra_second] = static_cast<std::int64_t>(table_words<first, Cut>(c, rank));
+    a.extra[extra_second_parts] = routes_of<collective::all_gather, Cut>(c).parts();
+  }
 }
 
-template <collective What>
+template <collective What, cut Cut = cut::least_load>
 kernel_entry entry(const char* description, void (*run)(pe_context&)) {
-  return {"packed_routes",
+  return {Cut == cut::steps ? "neighbor_steps" : "packed_routes",
           comm::to_string(What),
           description,
           "neighbors",
           {comm::rank_set::cube, comm::rank_set::sip},
           run,
-          scratch<What>,
-          fill<What>,
-          image<What>};
+          scratch<What, Cut>,
+          fill<What, Cut>,
+          image<What, Cut>};
 }
 
 }  // namespace packed_routes_kernel
@@ -158,6 +222,25 @@ kernel_entry reduce_scatter_routes_entry() {
   using namespace packed_routes_kernel;
   return entry<collective::reduce_scatter>("sums up trees of neighbors that load all links alike",
                                            run_reduce_scatter);
+}
+kernel_entry all_gather_steps_entry() {
+  using namespace packed_routes_kernel;
+  return entry<collective::all_gather, cut::steps>(
+      "whole blocks by the fewest links, a neighbor further in every step", run_all_gather);
+}
+kernel_entry reduce_scatter_steps_entry() {
+  using namespace packed_routes_kernel;
+  return entry<collective::reduce_scatter, cut::steps>(
+      "sums of half blocks each way round a ring of neighbors, or of blocks from both ends of a line, in "
+      "steps",
+      run_reduce_scatter);
+}
+kernel_entry all_reduce_steps_entry() {
+  using namespace packed_routes_kernel;
+  kernel_entry e = entry<collective::all_reduce, cut::steps>(
+      "two programs: reduce_scatter, then all_gather of the same name", run_first);
+  e.then = run_second;
+  return e;
 }
 kernel_entry gather_routes_entry() {
   using namespace packed_routes_kernel;

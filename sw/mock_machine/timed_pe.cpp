@@ -168,9 +168,8 @@ void timed_pe::vector(const abi::vector_command& c) {
   const auto served = [&](std::uint64_t bytes, std::uint64_t n) {
     return n * ((bytes + per_cycle - 1) / per_cycle);
   };
-  const auto lanes = [&](std::uint64_t bytes) {
-    return (bytes + block_.vector_lanes * 2 - 1) / (block_.vector_lanes * 2);
-  };
+  const std::uint64_t width = block_.vector_bytes(c.two_operands());
+  const auto lanes = [width](std::uint64_t bytes) { return (bytes + width - 1) / width; };
   const std::uint64_t last = (total - 1) % vector_block + 1, blocks = (total - last) / vector_block;
   // A block's requests leave at the edge after the one at hand, half a cycle from here.
   const auto block_fs = [&](std::uint64_t bytes, bool is_last) {

@@ -18,6 +18,9 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.accumulate = c.ccl.accumulate;
   o.slot_bytes = c.ipcq.slot_bytes;
   o.quantum_cycles = c.pe.task_quantum_cycles;
+  o.connect = nanoseconds(static_cast<double>(c.ccl.connect_ns));
+  o.entry_signal = nanoseconds(static_cast<double>(c.ccl.entry_signal_ns));
+  o.exit = nanoseconds(static_cast<double>(c.ccl.exit_ns));
   o.start_delay = nanoseconds(config::start_delay_ns(c, pe));
   o.tag_match = c.tag_match;
   o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});

@@ -51,6 +51,17 @@ void pe_runtime::enter(abi::entry_point e) {
   }
 }
 
+void pe_runtime::enter_collective(std::uint32_t ranks) {
+  const sim_time launch = options_.connect + options_.entry_signal * (ranks - 1);
+  if (launch == sim_time{}) return;
+  hal_.mark_step({"launch"});
+  sleep_until(hal_.now() + launch);
+}
+
+void pe_runtime::leave_collective() {
+  if (options_.exit != sim_time{}) sleep_until(hal_.now() + options_.exit);
+}
+
 void pe_runtime::before_idle(std::function<void()> tell) {
   if (before_idle_) throw std::logic_error("pe_runtime::before_idle is called a second time");
   before_idle_ = std::move(tell);

@@ -49,6 +49,9 @@ class pe_runtime {
 
   /// First thing of a launch: a straggler waits for its start delay.
   void begin();
+  /// What the launch of a collective over so many ranks takes, and its end.
+  void enter_collective(std::uint32_t ranks);
+  void leave_collective();
 
   /// Straight-line work of the core. Beside other tasks it is done in pieces of
   /// runtime_options::quantum_cycles, and after each the tasks that have something to do get their turn.

@@ -33,9 +33,12 @@ class collective_run final : public planned_op {
   std::string reason() const override { return reason_; }
 
   void run(const op_context& pe) const override {
-    pe_context context(pe.runtime, arguments_[pe.rank], pe.directions);
-    run_accumulating(kernel_, context, config_.ccl.accumulate);
-    context.finish();
+    const auto run_one = [&](const kernel_entry& program, const abi::kernel_arguments& a) {
+      pe_context context(pe.runtime, a, pe.directions);
+      run_accumulating(program, context, config_.ccl.accumulate);
+      context.finish();
+    };
+    run_programs(kernel_, pe.runtime, arguments_[pe.rank], run_one);
     pe.runtime.hal().pipe_barrier();  // it has ended when what it has written is in memory
   }
   void prepare(const op_host& h) override;

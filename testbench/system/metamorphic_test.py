@@ -108,6 +108,18 @@ class OneMessage(harness.Case):
         self.assertLessEqual(times[1] - times[0], 32)
         self.assertEqual(times[2] - times[1], 64)
 
+    def test_launch(self):
+        # A collective begins so much later and ends so much later; neighbor_steps sums in one program and gathers in another.
+        def steps(*assignments):
+            return {name: self.one(*harness.SMALL, "--collective", name, "--algorithm", "neighbor_steps", "--ranks", "cube", "--bytes",
+                                   "12KiB", *harness.sets(*assignments)) for name in ("all_reduce", "all_gather", "reduce_scatter")}
+        before, after = steps(), steps("ccl.connect_ns=4000", "ccl.entry_signal_ns=300", "ccl.exit_ns=50")
+        for name, row in before.items():
+            launches = 2 if name == "all_reduce" else 1
+            # A rank sleeps meanwhile, and an interrupt wakes it.
+            self.assertAlmostEqual(after[name]["time_ns"] - row["time_ns"], launches * (4000 + 50 + 300 * (row["ranks"] - 1)),
+                                   delta=20 * launches, msg=name)
+
     def test_registers(self):
         # The same whole number of accesses at any latency.
         times = [self.time(f"pe.register_cycles={n}") for n in (7, 14, 21, 28)]

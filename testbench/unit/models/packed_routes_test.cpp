@@ -110,11 +110,11 @@ TEST_CASE("packed routes: scatter brings every part to its rank and nowhere else
   }
 }
 
-TEST_CASE("packed routes: all_gather brings everything everywhere once; reduce_scatter adds everybody once") {
+void check_all_gather_and_back(packed_routes::cut blocks) {
   for (const machine& m : machines) {
     CAPTURE(m.shape.sips, m.shape.cube_columns, m.shape.cube_rows);
-    const packed_routes out(m.context(), collective::all_gather),
-        back(m.context(), collective::reduce_scatter);
+    const packed_routes out(m.context(), collective::all_gather, blocks),
+        back(m.context(), collective::reduce_scatter, blocks);
     rehearsal gather(m, out), reduce(m, back);
     REQUIRE(gather.run());
     REQUIRE(reduce.run());
@@ -123,9 +123,41 @@ TEST_CASE("packed routes: all_gather brings everything everywhere once; reduce_s
         for (std::uint32_t r = 0; r < m.ranks(); ++r) {
           if (r != block) CHECK(gather.arrivals[{r, block, p}] == 1);
         }
+      }
+      for (std::uint32_t p = 0; p < back.parts(); ++p) {
         CHECK(reduce.sums[{block, block, p}].size() == m.ranks() - 1);  // and its own, which is there
       }
     }
+  }
+}
+
+TEST_CASE("packed routes: all_gather brings everything everywhere once; reduce_scatter adds everybody once") {
+  check_all_gather_and_back(packed_routes::cut::least_load);
+  check_all_gather_and_back(packed_routes::cut::steps);
+}
+
+TEST_CASE("packed routes in steps: half way round a ring with whole blocks, all the way with halves") {
+  struct expected {
+    const char* topology;
+    std::uint32_t columns, ranks;
+    double busiest, busiest_back;
+    std::uint32_t parts_back, depth, depth_back;
+  };
+  for (const expected& e :
+       {expected{"ring", 0, 8, 4, 3.5, 2, 4, 7}, expected{"ring", 0, 3, 1, 1, 2, 1, 2},
+        expected{"mesh_2d", 8, 8, 7, 7, 1, 7, 7}, expected{"mesh_2d", 2, 2, 1, 1, 1, 1, 1}}) {
+    CAPTURE(e.topology, e.ranks);
+    machine m(machine_shape{e.ranks, 1, 1, 1}, rank_set::sip);
+    m.config.pod.topology = e.columns > 0 ? config::pod_topology::mesh_2d : config::pod_topology::ring;
+    m.config.pod.columns = e.columns;
+    const packed_routes out(m.context(), collective::all_gather, packed_routes::cut::steps),
+        back(m.context(), collective::reduce_scatter, packed_routes::cut::steps);
+    CHECK(out.parts() == 1);
+    CHECK(out.busiest() == Approx(e.busiest));
+    CHECK(out.depth() == e.depth);
+    CHECK(back.parts() == e.parts_back);
+    CHECK(back.busiest() == Approx(e.busiest_back));
+    CHECK(back.depth() == e.depth_back);
   }
 }
 

@@ -197,8 +197,8 @@ void grid_matrix(const std::string& algorithm) {
 TEST_CASE("mesh_2d reduces right everywhere") { grid_matrix("mesh_2d"); }
 TEST_CASE("torus_2d reduces right everywhere") { grid_matrix("torus_2d"); }
 
-TEST_CASE("packed_trees reduces right everywhere") {
-  matrix m{"packed_trees"};
+void neighbor_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
   for (const auto& [columns, rows] :
        {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {3u, 3u}, {1u, 7u}, {4u, 4u}, {5u, 5u}}) {
     m.run({{1, columns, rows, 2}, comm::rank_set::cube});
@@ -209,6 +209,9 @@ TEST_CASE("packed_trees reduces right everywhere") {
   m.run_types({{1, 3, 3, 1}, comm::rank_set::cube});
   CHECK(m.rows() == 954);
 }
+
+TEST_CASE("packed_trees reduces right everywhere") { neighbor_matrix("packed_trees"); }
+TEST_CASE("neighbor_steps reduces right everywhere") { neighbor_matrix("neighbor_steps"); }
 
 void hierarchical_matrix(const std::string& algorithm) {
   matrix m{algorithm};
