@@ -235,7 +235,7 @@ std::string most_contended(const run_outcome& o) {
   std::string text;
   for (auto l = links.begin(); l != last; ++l) {
     text +=
-        fmt::format("{}{} ({:.0f}% busy)", text.empty() ? "" : ", ", (*l)->name, 100 * (*l)->busy_fraction);
+        fmt::format("{}{} ({:.0f}% busy)", text.empty() ? "" : ", ", (*l)->link, 100 * (*l)->busy_fraction);
   }
   return text;
 }

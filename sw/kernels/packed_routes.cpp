@@ -125,8 +125,6 @@ void run_second(pe_context& pe) {
   pe.last_stream(lanes_over(pe, reduced_in_output(pe), arrival::copy, true), "all_gather");
 }
 
-// --- host side -----------------------------------------------------------------------------------
-
 template <collective What, cut Cut>
 const packed_routes& routes_of(const argument_context& c) {
   return c.memo.get<packed_routes>([&c] { return packed_routes(pattern_context_of(c), What, Cut); },
