@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/dispatch_table.hpp"
 
+#include <fmt/format.h>
+
 namespace diecast::abi {
 namespace {
 
@@ -27,6 +29,15 @@ std::string target_text(const dispatch_image& table, entry_point e) {
   const std::uint64_t at = table.at(i);
   if (at != stub_of(e)) return routine_text(at);
   return routine_text(table.at(entry_points + i)) + ", over the monitor's stub";
+}
+
+std::string sleep_step(entry_point e) { return fmt::format("sleep, entered as {}", to_string(e)); }
+
+bool is_sleep_step(std::string_view step) {
+  for (unsigned i = 0; i < entry_points; ++i) {
+    if (step == sleep_step(static_cast<entry_point>(i))) return true;
+  }
+  return false;
 }
 
 }  // namespace diecast::abi

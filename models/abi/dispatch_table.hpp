@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace diecast::abi {
 
@@ -38,5 +39,9 @@ inline constexpr std::uint64_t sleep_routine = 0x4000 + entry_points * 0x200;
 }
 /// Where an entry leads: "barrier", "barrier, over the monitor's stub", "sleep", "no routine".
 [[nodiscard]] std::string target_text(const dispatch_image& table, entry_point e);
+
+/// The step of a core that a call of `e` led into the sleep routine, and whether a step is one of those.
+[[nodiscard]] std::string sleep_step(entry_point e);
+[[nodiscard]] bool is_sleep_step(std::string_view step);
 
 }  // namespace diecast::abi

@@ -247,19 +247,20 @@ void hung_in_circle(const json& waits, std::vector<finding>& found) {
 /// The waits of all others end at a PE that waits for nobody.
 void hung_at(const std::string& pe, const observation& o, std::vector<finding>& found) {
   std::string state = "unknown", step;
-  bool polls = false;
+  bool polls = false, misled = false;
   for (const json& p : o.deadlock.value("pes", json::array())) {
     if (text_of(p, "pe") != pe) continue;
     state = text_of(p, "state");
     step = text_of(p, "step");
     polls = p.value("polls", false);
+    misled = p.value("in_sleep_routine", false);
   }
   const std::string where_it_is = fmt::format("{}, step '{}'", state, step);
   const auto add = [&](const char* kind, const std::string& text) {
     found.push_back(make(kind, pe, {{}, text + " (" + where_it_is + ")", {pe}}));
   };
   if (polls) return add("infinite_poll", pe + " polls");
-  if (state == "asleep" && step.starts_with("sleep, entered as ")) {
+  if (misled) {
     add("dispatch_corruption", pe + " runs a routine that nobody called");
     found.back().workaround = "comm.mr_cache_monitor=disabled";
     return;

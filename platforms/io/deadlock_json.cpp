@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "models/abi/dispatch_table.hpp"
 #include "models/events/state_names.hpp"
 #include "platforms/io/in_flight_json.hpp"
 #include "platforms/io/result_envelope.hpp"
@@ -93,7 +94,8 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
     j["pes"].push_back({{"pe", pe_path(run.machine.config.shape(), d.pe)},
                         {"state", events::to_string(d.state)},
                         {"step", analysis::present_step(d)},
-                        {"polls", d.polls.has_value()}});
+                        {"polls", d.polls.has_value()},
+                        {"in_sleep_routine", abi::is_sleep_step(analysis::present_step(d))}});
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
       if (d.queue_pairs[i].at_rest()) continue;
       j["queue_pairs"].push_back(

@@ -2,7 +2,6 @@
 #include "sw/runtime/pe_runtime.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
@@ -43,7 +42,7 @@ void pe_runtime::enter(abi::entry_point e) {
     r.address = abi::stub_of(e);
     throw firmware_trap(hal_.self(), std::move(r));
   }
-  const std::string step = fmt::format("sleep, entered as {}", abi::to_string(e));
+  const std::string step = abi::sleep_step(e);
   hal_.mark_step({step, abi::no_step_index});
   for (;;) {  // as a core does that has nothing to do
     hal_.wait_for_event();

@@ -142,7 +142,7 @@ TEST_CASE("vector: half the lanes take twice the time") {
 
 TEST_CASE("vector: lanes of reductions leave copies as fast, and are no more than there are") {
   config::machine_config c = one_cube(1);
-  const std::uint64_t copy = vector_cycles(abi::vector_op::copy, 8192, c);
+  const double copy = vector_cycles(abi::vector_op::copy, 8192, c);
   c.pe.sum_lanes = 32;
   CHECK(vector_cycles(abi::vector_op::sum, 8192, c) == 10 + 16 * 16);
   CHECK(vector_cycles(abi::vector_op::copy, 8192, c) == copy);
