@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -229,9 +230,12 @@ void laboratory::remove_folder_at_end() {
   }
   setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) (void)std::signal(number, SIG_IGN);
-  close(ends[1]);
+  // Keepers that two threads start at the same time would hold each other's pipe open.
+  constexpr int pipe_end = 3;
+  if (ends[0] != pipe_end) dup2(ends[0], pipe_end);
+  close_range(pipe_end + 1, UINT_MAX, 0);
   char none{};
-  while (read(ends[0], &none, 1) < 0 && errno == EINTR) {
+  while (read(pipe_end, &none, 1) < 0 && errno == EINTR) {
   }
   // An experiment that ends at the same time may still make a file.
   constexpr int most_tries = 100;
