@@ -159,12 +159,12 @@ void sort_by_ranks(std::vector<std::string>& algorithms, const registries& table
 std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
                                           const config::machine_config& config) {
   std::vector<std::string> algorithms = o.algorithms;
-  const job_kind job = platforms::job_of(o.collective, o.workload);
-  const bool named = job == job_kind::collective || job == job_kind::barrier;  // by the command line
-  if (!named && !algorithms.empty()) {
+  if (!o.workload.empty() && !algorithms.empty()) {  // whatever the file is, which may not be there
     throw user_error(
         problem{"--algorithm", "cannot be combined with --workload", algorithms.front(), "one of the two"});
   }
+  const job_kind job = platforms::job_of(o.collective, o.workload);
+  const bool named = job == job_kind::collective || job == job_kind::barrier;  // by the command line
   check_workload_flags(o, job);
   const bool all = algorithms == std::vector<std::string>{"all"};
   const bool by_key = config.comm.deterministic_reduction && named && o.collective == "all_reduce";
