@@ -74,26 +74,37 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
 /// What each candidate that cannot run is short of or lacks otherwise.
 class refusals {
  public:
-  void add(const user_error& e) {
-    problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+  void add(const std::string& name, const user_error& e) {
+    refused_.emplace_back(name, e.problems());
     const auto* const lack = dynamic_cast<const shortage_error*>(&e);
     if (lack == nullptr || (least_ && least_->needed <= lack->lacks().needed)) return;
     least_ = lack->lacks();
   }
-  void add(const std::string& name, const user_error& e) {
-    const std::size_t known = problems.size();
-    add(e);
-    for (std::size_t i = known; i < problems.size(); ++i) problems[i].what.insert(0, name + " cannot run: ");
-  }
   [[noreturn]] void raise() const {
-    if (least_) throw shortage_error(problems, *least_);
-    if (!problems.empty()) throw user_error(problems);
+    if (least_) throw shortage_error(problems(), *least_);
+    if (!refused_.empty()) throw user_error(problems());
     throw user_error(problem{"--algorithm", "none that can run can be estimated", "auto", "the name of one"});
   }
 
-  std::vector<problem> problems;
-
  private:
+  /// One for each algorithm, with its name; where all have the same, that alone.
+  [[nodiscard]] std::vector<problem> problems() const {
+    const auto& first = refused_.front().second;
+    const auto text = [](const std::vector<problem>& all) { return std::string(user_error(all).what()); };
+    const bool alike = std::all_of(refused_.begin(), refused_.end(),
+                                   [&](const auto& r) { return text(r.second) == text(first); });
+    if (alike) return first;
+    std::vector<problem> named;
+    for (const auto& [name, all] : refused_) {
+      for (problem p : all) {
+        p.what.insert(0, name + " cannot run: ");
+        named.push_back(std::move(p));
+      }
+    }
+    return named;
+  }
+
+  std::vector<std::pair<std::string, std::vector<problem>>> refused_;  ///< by algorithm
   std::optional<shortage> least_;  ///< the smallest of those that a smaller job would not have
 };
 
