@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/bound.hpp"
 
+#include <algorithm>
+
+#include "models/cost/least_work.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "platforms/run/shards.hpp"
 #include "sw/mock_machine/race.hpp"
@@ -10,6 +13,19 @@ namespace {
 
 cost::bound_request request_of(const prepared_run& run, comm::collective what) {
   return {what, run.members, run.point.bytes, run.launch ? run.launch->root : 0};
+}
+
+/// What an estimate that was cut off would have come to, from the share of its bytes that have arrived.
+std::optional<double> by_progress(const prepared_run& run, const sw::timed_outcome& o) {
+  const auto what = comm::collective_named(run.point.collective);
+  if (!what || !o.limited) return std::nullopt;
+  const fabric::topology& t = run.machine.topology;
+  const config::machine_config& c = run.machine.config;
+  const cost::bound_request r = request_of(run, *what);
+  const double sent = cost::bound_of(t, c, r, cost::lower_bound(t, c, r), run.kernel.name).sent;
+  constexpr double enough = 0.1;  // less says little of the rest
+  const double share = sent > 0 ? static_cast<double>(o.bytes) / sent : 0;
+  return share < enough ? std::nullopt : std::optional(o.time_ns / std::min(1.0, share));
 }
 
 }  // namespace
@@ -30,7 +46,7 @@ std::optional<double> expected_ns(const prepared_run& run) {
   const sw::timed_limits limits{sim_time::never(), sw::most_events(run.machine.config.shape().pes())};
   try {
     const auto o = sw::run_timed(run.machine.topology, run.plan, run.kernel, *run.launch, limits);
-    return o.finished ? std::optional(o.time_ns) : std::nullopt;
+    return o.finished ? o.time_ns : by_progress(run, o);
   } catch (const std::exception&) {
     return std::nullopt;  // the run itself will say what is wrong
   }
