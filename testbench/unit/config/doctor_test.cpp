@@ -352,14 +352,14 @@ TEST_CASE("doctor: a fault that acts by chance has a rate, and what removes it i
   }
 }
 
-TEST_CASE("doctor: staging is not asked for where it changes nothing") {
+TEST_CASE("doctor: staging is asked of tag-matched messages, too") {
   const json j = json::parse(
       script("mkdir -p $OUT; echo '{\"runs\":[{\"fingerprint\":\"7\",\"stats\":{\"tag_posted\":4}}]}' > "
              "$OUT/result.json\nexit 1\n")
           .examine(60, "w.json")
           .json);
-  CHECK((*question(j, "staging"))["answer"] == "not applicable");
-  CHECK(j["answers"]["staging removes it"] == "not applicable: tag-matched messages are not staged");
+  CHECK((*question(j, "staging"))["answer"] == "no");
+  CHECK(j["answers"]["staging removes it"] == "no");
 }
 
 TEST_CASE("doctor: rates that time does not tell apart are not distinguishable") {
