@@ -12,6 +12,7 @@ namespace diecast::sw {
 namespace {
 
 constexpr std::uint64_t events_of_any = 600'000, events_per_pe = 500;
+constexpr double bytes_per_event = 64, most_events_for_bytes = 10'000'000;
 /// Making a PE of the mock machine takes as long as some events.
 constexpr std::uint64_t events_to_make_a_pe = 60;
 /// From step to step of simulated time; the first one is a part of the least bound.
@@ -29,7 +30,10 @@ struct runner {
 class heats {
  public:
   heats(std::vector<algorithm_candidate> candidates, std::uint64_t pes)
-      : setup_(pes * events_to_make_a_pe), left_(most_events(pes)), half_(left_ / 2) {
+      : setup_(pes * events_to_make_a_pe),
+        left_(most_events(pes)),
+        more_(events_for(least_sent(candidates))),
+        half_(left_ / 2) {
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const algorithm_candidate& a, const algorithm_candidate& b) {
                        return a.bound.in_row < b.bound.in_row;
@@ -38,9 +42,13 @@ class heats {
   }
 
   choice decide() {
-    for (double until = first_step(); !open_.empty() && left_ > 0 && best_ > until / further;
-         until *= further)
-      step(until);
+    double until = first_step();
+    for (;;) {
+      for (; !open_.empty() && left_ > 0 && best_ > until / further; until *= further) step(until);
+      if (left_ > 0 || more_ == 0 || known()) break;
+      left_ = std::exchange(more_, 0);
+      half_ = left_ / 2;
+    }
     if (left_ == 0) take_by_progress();
     std::stable_sort(found_.sorted.begin(), found_.sorted.end(),
                      [](const auto& a, const auto& b) { return a.ns < b.ns; });
@@ -48,6 +56,20 @@ class heats {
   }
 
  private:
+  /// Something better than bounds.
+  [[nodiscard]] bool known() const {
+    return !found_.sorted.empty() ||
+           std::any_of(open_.begin(), open_.end(), [](const runner& r) { return end_of(r).has_value(); });
+  }
+  /// Effort beyond most_events(): the more a job sends, the longer is its simulation.
+  [[nodiscard]] static std::uint64_t events_for(double bytes) {
+    return static_cast<std::uint64_t>(std::min(bytes / bytes_per_event, most_events_for_bytes));
+  }
+  [[nodiscard]] static double least_sent(const std::vector<algorithm_candidate>& candidates) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const algorithm_candidate& c : candidates) least = std::min(least, c.bound.sent);
+    return candidates.empty() ? 0 : least;
+  }
   [[nodiscard]] double first_step() const {
     double least = std::numeric_limits<double>::infinity();
     for (const runner& r : open_) least = std::min(least, r.what.bound.in_row);
@@ -97,17 +119,18 @@ class heats {
   }
 
   void take_by_progress() {
+    const bool better_than_bounds = known();
     for (runner& r : open_) {
       if (const auto end = end_of(r)) {
         keep(r, *end, known_by::progress);
-      } else if (found_.sorted.empty() && (r.run != nullptr || r.what.start())) {
+      } else if (!better_than_bounds && found_.sorted.empty() && (r.run != nullptr || r.what.start())) {
         keep(r, r.what.bound.in_row, known_by::bounds);  // a bound is no forecast: nothing else is known
       }
     }
   }
 
   std::vector<runner> open_;
-  std::uint64_t setup_, left_, half_;
+  std::uint64_t setup_, left_, more_, half_;
   double best_ = std::numeric_limits<double>::infinity();
   choice found_;
 };

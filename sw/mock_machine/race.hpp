@@ -40,6 +40,8 @@ struct choice {
 /// Of a machine of `pes` PEs: about half a second for 256 of them, five seconds for 8,192.
 [[nodiscard]] std::uint64_t most_events(std::uint64_t pes);
 
+/// Takes most_events(); where nothing but bounds is known then, one more for each 64 bytes that the ranks
+/// send together, ten million at most: about half of what the simulation will take.
 [[nodiscard]] choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes);
 
 }  // namespace diecast::sw
