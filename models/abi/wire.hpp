@@ -91,8 +91,8 @@ struct tag_fields {
   bool operator==(const tag_fields&) const = default;
 };
 
-/// Of a packet that goes through host memory (comm.path = staged) the ends of its whole way: source and
-/// destination are those of one of its two parts.
+/// First source and last destination of a packet that goes through host memory (comm.path = staged). The
+/// header's source and destination are those of one of its two parts.
 struct staged_ends {
   bool set{};
   node_address from, to;

@@ -36,12 +36,12 @@ enum class fault_kind : std::uint8_t {
 struct fault_record {
   fault_kind kind{};
   std::string place{};             ///< who found it, as its sentence says
-  std::optional<pe_coord> pe{};    ///< of that place
-  std::string sender{};            ///< of what arrived, as the sentence says
+  std::optional<pe_coord> pe{};    ///< the PE at `place`
+  std::string sender{};            ///< who sent what arrived
   std::optional<pe_coord> from{};  ///< the PE that sent it
   std::optional<std::uint16_t> queue_pair{}, from_queue_pair{};
   std::uint64_t sequence{}, expected{}, value{};  ///< what they count or are depends on the kind
-  std::uint64_t address{};                        ///< of the slot
+  std::uint64_t address{};                        ///< address of the slot
   struct {
     std::uint64_t first{}, end{};
   } ring{};  ///< the slot ring that a token was matched with

@@ -25,7 +25,7 @@ struct route_set {
 [[nodiscard]] route_set routes_from(const neighbor_graph& g, std::uint32_t root);
 /// A tree from every rank to all others for each part of its block, in as many parts as pay.
 [[nodiscard]] route_set routes_to_all(const neighbor_graph& g);
-/// Likewise with whole blocks.
+/// A tree from every rank to all others for its whole block.
 [[nodiscard]] route_set whole_routes_to_all(const neighbor_graph& g);
 /// Halves of blocks, each all the way round a ring of the links, one way each; whole blocks where the links
 /// form no ring.

@@ -325,13 +325,13 @@ struct ccl_block {
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
   std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
-  std::uint64_t connect_ns{0};                  ///< of every collective, before the entry barrier
-  std::uint64_t entry_signal_ns{0};             ///< of the entry barrier, for every other rank
-  std::uint64_t exit_ns{0};                     ///< after its end
-  std::uint64_t jitter_ns{50};                  ///< PEs start up to so much later in the draws of --jitter
-  tensor_kind tensors{tensor_kind::tcm};        ///< key tensor_kind
-  auto_count tensor_chunk_bytes{};              ///< tensors in HBM: of a rank's vector, at a time in TCM
-  std::uint64_t tensor_stripe_bytes{16'384};    ///< tensors in HBM: before the next of the rank's ports
+  std::uint64_t connect_ns{0};                ///< connection set-up of a collective, before its entry barrier
+  std::uint64_t entry_signal_ns{0};           ///< time of the entry barrier for each other rank
+  std::uint64_t exit_ns{0};                   ///< after its end
+  std::uint64_t jitter_ns{50};                ///< PEs start up to so much later in the draws of --jitter
+  tensor_kind tensors{tensor_kind::tcm};      ///< key tensor_kind
+  auto_count tensor_chunk_bytes{};            ///< tensors in HBM: of a rank's vector, at a time in TCM
+  std::uint64_t tensor_stripe_bytes{16'384};  ///< tensors in HBM: before the next of the rank's ports
 };
 
 struct trace_block {

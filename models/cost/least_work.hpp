@@ -18,7 +18,8 @@ struct least_work {
   double copies{1};
 };
 
-/// Of `p` ranks, two or more, and `n` bytes as --bytes. Nothing for an algorithm that is not built in.
+/// The least work of an algorithm for `p` ranks (two or more) and `n` bytes (as --bytes); all zero for an
+/// algorithm that is not built in.
 [[nodiscard]] least_work least_work_of(comm::collective what, const std::string& algorithm, double p,
                                        double n);
 

@@ -212,8 +212,8 @@ double transfer_engine::begins_behind(const entry& before, double now, double bu
 }
 
 /// Sets the ends of all entries as if their queues took turns, a packet each, from `now` on. An entry with W
-/// ns of work of its queue up to its last flit is done after these W and, for each other queue, the smaller
-/// of W and that queue's work.
+/// ns of work in its queue up to its last flit ends W later, and later still by min(W, work of the queue) for
+/// each of the other queues.
 void transfer_engine::share(server& s, double now) {
   queues_.clear();
   totals_.clear();

@@ -84,7 +84,7 @@ class transfer_engine {
     std::uint64_t queue{};
     double head{};    ///< its first flit comes
     double work{};    ///< ns
-    double rest{};    ///< of that, left at `asof`
+    double rest{};    ///< work left at `asof`, ns
     double asof{};    ///< rest drains from here to `end`
     double end{};     ///< when the server is done with it
     double come{};    ///< all of it is here
@@ -105,7 +105,7 @@ class transfer_engine {
     std::uint32_t next{};  ///< stage to join
     double head{}, tail{};
     double begin{};             ///< at its source
-    double pace{};              ///< of flits there: its own, or of a slower server that holds it; ns
+    double pace{};              ///< ns per flit at its source, or of a slower server that holds it
     double tail_path{};         ///< latency that the tail has had up to `next`
     std::vector<double> ends;   ///< by stage: when its server is done with it
     std::vector<double> paths;  ///< by stage: tail_path behind its server

@@ -238,7 +238,7 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
   return *delaying.front();
 }
 
-/// Of evidence that is not of the run as given.
+/// Name of the run that evidence is from; empty for the run as given.
 std::string treatment::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name; }
 
 /// That no checksum sees it, where the very run was looked at with checksums and none did: not where only an

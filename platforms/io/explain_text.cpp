@@ -47,6 +47,10 @@ std::string explanation_text(const run_outcome& o) {
   for (const time_part* p : parts) {
     if (percent(p->time_ns, e.time_ns) >= shown_percent) text += line(p->time_ns, e.time_ns, words_of(*p));
   }
+  for (const time_part* p : parts) {
+    if (!p->measured)
+      text += wrapped(fmt::format("    not measured, its removal is refused: {}", p->cause), 6);
+  }
   return text + line(e.rest_ns, e.time_ns,
                      "rest: rounds and bytes of the algorithm beyond the bound, waits of PEs for each other");
 }
@@ -58,6 +62,7 @@ result_node explanation_json(const explanation& e) {
                      {"time_ns", p.time_ns},
                      {"share", e.time_ns > 0 ? p.time_ns / e.time_ns : 0.0},
                      {"keys", p.keys},
+                     {"measured", p.measured},
                      {"detail", p.detail}});
   }
   return {

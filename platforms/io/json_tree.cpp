@@ -194,7 +194,7 @@ std::optional<json_node> read_json(std::string_view text, const std::string& fil
 std::optional<json_node> read_json_file(const std::filesystem::path& path, std::vector<problem>& problems) {
   const input_file& file = read_input("--config", path);
   if (file.failure.empty()) return read_json(file.text, path.string(), problems);
-  problems.push_back({path.string(), "cannot be read", file.failure, "a JSON file"});
+  problems.push_back({path.string(), "cannot be read: " + file.failure, "", "a JSON file"});
   return std::nullopt;
 }
 

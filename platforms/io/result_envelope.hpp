@@ -93,7 +93,7 @@ Row row_with(const result_node& values) {
   each_field(r, [&](const std::string&, auto& value) { take_field(values.at(next++), value); });
   return r;
 }
-/// The same by the names of the fields.
+/// An object with the fields of a row by name, and a row from such an object.
 template <row_type Row>
 [[nodiscard]] result_node object_of(const Row& r, const std::string& prefix = "") {
   result_node j = result_node::object();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/bound.hpp"
 
-#include <algorithm>
-
 #include "models/cost/least_work.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "platforms/run/shards.hpp"
@@ -22,10 +20,7 @@ std::optional<double> by_progress(const prepared_run& run, const sw::timed_outco
   const fabric::topology& t = run.machine.topology;
   const config::machine_config& c = run.machine.config;
   const cost::bound_request r = request_of(run, *what);
-  const double sent = cost::bound_of(t, c, r, cost::lower_bound(t, c, r), run.kernel.name).sent;
-  constexpr double enough = 0.1;  // less says little of the rest
-  const double share = sent > 0 ? static_cast<double>(o.bytes) / sent : 0;
-  return share < enough ? std::nullopt : std::optional(o.time_ns / std::min(1.0, share));
+  return sw::end_by_progress(o, cost::bound_of(t, c, r, cost::lower_bound(t, c, r), run.kernel.name).sent);
 }
 
 }  // namespace

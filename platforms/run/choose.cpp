@@ -87,13 +87,13 @@ class refusals {
   }
 
  private:
-  /// One for each algorithm, with its name; where all have the same, that alone.
+  /// One for each algorithm, with its name; where several have the same, that alone.
   [[nodiscard]] std::vector<problem> problems() const {
     const auto& first = refused_.front().second;
     const auto text = [](const std::vector<problem>& all) { return std::string(user_error(all).what()); };
     const bool alike = std::all_of(refused_.begin(), refused_.end(),
                                    [&](const auto& r) { return text(r.second) == text(first); });
-    if (alike) return first;
+    if (alike && refused_.size() > 1) return first;
     std::vector<problem> named;
     for (const auto& [name, all] : refused_) {
       for (problem p : all) {

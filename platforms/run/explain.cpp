@@ -18,7 +18,7 @@ namespace {
 
 using config::machine_config;
 
-constexpr std::uint64_t many_slots = 64;  ///< of a ring that never runs full
+constexpr std::uint64_t many_slots = 64;  ///< slots of a ring that never runs full
 constexpr std::uint64_t faster = 4;       ///< times
 
 void set_least(machine_config& c, const config::field& f) {
@@ -205,7 +205,9 @@ double weigh_alone(experiments& runs, std::vector<time_part>& parts) {
   const double total = *runs.excess(0);
   std::vector<double> alone(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    alone[i] = std::max(0.0, total - runs.excess(std::uint32_t{1} << i).value_or(total));
+    const auto without = runs.excess(std::uint32_t{1} << i);
+    alone[i] = std::max(0.0, total - without.value_or(total));
+    parts[i].measured = without.has_value();
   }
   const double overlap = overlap_of(alone, total);
   double left = total, larger = 0;
@@ -254,7 +256,8 @@ std::vector<std::string> keys_of(const cause& what, machine_config c) {
 void add_explanation(const prepared_run& run, const app::registries& tables, run_outcome& o) {
   if (o.status != run_status::ok) return;
   explanation e;
-  for (const cause& c : all_causes()) e.parts.push_back({c.name, "", keys_of(c, run.machine.config), 0});
+  for (const cause& c : all_causes())
+    e.parts.push_back({c.name, "", keys_of(c, run.machine.config), 0, false});
   e.parts.back().detail = most_contended(o);
   experiments runs(run, tables, o);
   std::vector<std::size_t> order(e.parts.size());

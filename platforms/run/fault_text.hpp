@@ -26,7 +26,7 @@ struct fault_text {
 [[nodiscard]] fault_text explain(const std::exception_ptr& fault,
                                  const comm::direction_namer& names = comm::generic_names());
 
-/// The same as data. `instance`: the block that reported it, at `time_ns`.
+/// A detected fault as data for result.json. `instance`: the block that reported it, at `time_ns`.
 [[nodiscard]] detected_fault detected(const fault_record& r, const std::string& instance,
                                       const machine_shape& shape, const comm::direction_namer& names,
                                       double time_ns);

@@ -172,6 +172,7 @@ struct time_part {
   std::string cause, detail;
   std::vector<std::string> keys;  ///< that would make it less
   double time_ns{};
+  bool measured{};  ///< false: the machine without this cause cannot run the job
 };
 struct explanation {
   double time_ns{}, bound_ns{};
@@ -214,7 +215,7 @@ struct run_outcome {
   std::string fingerprint;
   std::string data_fingerprint;  ///< of the results alone, whenever they came
   std::optional<jitter_times> jitter;
-  std::optional<explanation> why;  ///< of --explain
+  std::optional<explanation> why;  ///< what --explain found
   statistics stats;
   statistics energy;  ///< pJ by part, of all launches, and what follows from them
   std::vector<std::string> notes;
@@ -230,8 +231,9 @@ struct run_outcome {
   std::vector<op_row> ops;          ///< of a workload
   std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
-  std::vector<fault_row> faults;           ///< none without faults
-  std::optional<detected_fault> detected;  ///< of status fault, and of barriers that were left too early
+  std::vector<fault_row> faults;  ///< none without faults
+  std::optional<detected_fault>
+      detected;  ///< what ended a run of status fault, or which barrier was left too early
 
   /// A time or bandwidth of this run as users see it: nothing where the run came to its end before there was
   /// one, whose 0 would read as the fastest of all.

@@ -13,13 +13,15 @@ namespace {
 
 constexpr std::uint64_t events_of_any = 600'000, events_per_pe = 500;
 constexpr double bytes_per_event = 64, most_events_for_bytes = 10'000'000;
+/// On machines of more PEs an event takes longer, as their state does not fit a cache.
+constexpr double many_pes = 256;
 /// Making a PE of the mock machine takes as long as some events.
 constexpr std::uint64_t events_to_make_a_pe = 60;
 /// From step to step of simulated time; the first one is a part of the least bound.
 constexpr double further = 1.3, first_part = 0.1;
 /// With half of the effort spent, candidates go on whose progress says less than so many times the time of
-/// the leader. Progress is known from a tenth of the bytes on.
-constexpr double behind = 2, enough = 0.1;
+/// the leader.
+constexpr double behind = 2;
 
 struct runner {
   algorithm_candidate what;
@@ -32,7 +34,7 @@ class heats {
   heats(std::vector<algorithm_candidate> candidates, std::uint64_t pes)
       : setup_(pes * events_to_make_a_pe),
         left_(most_events(pes)),
-        more_(events_for(least_sent(candidates))),
+        more_(events_for(least_sent(candidates), pes)),
         half_(left_ / 2) {
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const algorithm_candidate& a, const algorithm_candidate& b) {
@@ -62,8 +64,9 @@ class heats {
            std::any_of(open_.begin(), open_.end(), [](const runner& r) { return end_of(r).has_value(); });
   }
   /// Effort beyond most_events(): the more a job sends, the longer is its simulation.
-  [[nodiscard]] static std::uint64_t events_for(double bytes) {
-    return static_cast<std::uint64_t>(std::min(bytes / bytes_per_event, most_events_for_bytes));
+  [[nodiscard]] static std::uint64_t events_for(double bytes, std::uint64_t pes) {
+    const double most = most_events_for_bytes * std::min(1.0, many_pes / static_cast<double>(pes));
+    return static_cast<std::uint64_t>(std::min(bytes / bytes_per_event, most));
   }
   [[nodiscard]] static double least_sent(const std::vector<algorithm_candidate>& candidates) {
     double least = std::numeric_limits<double>::infinity();
@@ -94,9 +97,7 @@ class heats {
 
   /// When it would end at the rate at which bytes have arrived.
   [[nodiscard]] static std::optional<double> end_of(const runner& r) {
-    const double share = r.what.bound.sent > 0 ? static_cast<double>(r.so_far.bytes) / r.what.bound.sent : 0;
-    if (share < enough) return std::nullopt;
-    return r.so_far.time_ns / std::min(1.0, share);
+    return end_by_progress(r.so_far, r.what.bound.sent);
   }
 
   /// True when no more is to be known of it: it has ended, or cannot run.
@@ -147,6 +148,12 @@ const char* text_of(known_by how) {
 }  // namespace
 
 std::uint64_t most_events(std::uint64_t pes) { return events_of_any + events_per_pe * pes; }
+
+std::optional<double> end_by_progress(const timed_outcome& o, double sent) {
+  constexpr double enough = 0.1;
+  const double share = sent > 0 ? static_cast<double>(o.bytes) / sent : 0;
+  return share < enough ? std::nullopt : std::optional(o.time_ns / std::min(1.0, share));
+}
 
 choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes) {
   return heats(std::move(candidates), pes).decide();

@@ -37,11 +37,16 @@ struct choice {
   [[nodiscard]] std::string reason() const;
 };
 
-/// Of a machine of `pes` PEs: about half a second for 256 of them, five seconds for 8,192.
+/// Effort of a choice on a machine of `pes` PEs, in events of its estimates: about a second for 256 PEs, ten
+/// for 8,192 (measured on one core of a server).
 [[nodiscard]] std::uint64_t most_events(std::uint64_t pes);
 
-/// Takes most_events(); where nothing but bounds is known then, one more for each 64 bytes that the ranks
-/// send together, ten million at most: about half of what the simulation will take.
+/// When a run that was cut off would end, from the share of the `sent` bytes that have arrived; empty below a
+/// tenth, which says little of the rest.
+[[nodiscard]] std::optional<double> end_by_progress(const timed_outcome& o, double sent);
+
+/// Takes most_events(); where nothing but bounds is known then, one event more for each 64 bytes that the
+/// ranks send together, ten million at most, fewer on machines of more than 256 PEs.
 [[nodiscard]] choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes);
 
 }  // namespace diecast::sw

@@ -83,8 +83,6 @@ std::optional<std::uint64_t> messaging::kept_page(std::uint64_t bytes) {
   return fresh;
 }
 
-// --- checksums over buffers ---------------------------------------------------------------------------
-
 std::uint32_t messaging::check_of(const message_buffer& b) {
   if (!runtime_.options().end_to_end || b.bytes == 0) return 0;
   buffer_check sum(runtime_.hal());

@@ -48,6 +48,13 @@ class Auto(harness.Case):
         self.assertIn("by an estimate", chosen["algorithm_reason"])
         self.assertLess(chosen["time_ns"], 1.03 * min(row["time_ns"] for row in rows), chosen["algorithm_reason"])
 
+    def test_jobs_too_long_to_estimate_to_their_end_are_not_chosen_by_bounds(self):
+        """All bounds of a large all-reduce are equal; double_binary_tree, the first of them, takes 1.28 times the best."""
+        row, = self.result("--ranks", "pe", "--bytes", "256KiB", "--no-data")["runs"]
+        self.assertIn("by the progress of an estimate", row["algorithm_reason"])
+        self.assertLess(row["time_ns"], 1.15 * self.result("--ranks", "pe", "--bytes", "256KiB", "--no-data", "--algorithm",
+                                                          "rabenseifner")["runs"][0]["time_ns"])
+
     def test_rings_on_two_levels_are_chosen_where_they_are_best(self):
         sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", "--bytes", "1MiB")
         row = self.one(*sip, "--algorithm", "auto")
