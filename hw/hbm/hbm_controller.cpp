@@ -10,8 +10,7 @@ hbm_controller::hbm_controller(sc_core::sc_module_name module_name, const config
     : memory_target(module_name, hbm.port_mib << 20, hbm.queue, strict, faults),
       parameters_(timing::make_dram_parameters(hbm)),
       map_(hbm),
-      controller_(nanoseconds(hbm.controller_ns)),
-      scheduler_(parameters_) {}
+      controller_(nanoseconds(hbm.controller_ns)) {}
 
 void hbm_controller::start(request_id id, std::uint64_t offset, std::uint64_t bytes, bool write) {
   if (open_.size() <= id) open_.resize(id + 1);
@@ -20,22 +19,22 @@ void hbm_controller::start(request_id id, std::uint64_t offset, std::uint64_t by
   const std::uint64_t last = (offset + bytes - 1) >> bits;
   open_[id] = {last - first + 1, 0};
   const timing::dram_tick arrived = present();
-  for (std::uint64_t b = first; b <= last; ++b) scheduler_.push({id, map_.decode(b << bits), write}, arrived);
+  for (std::uint64_t b = first; b <= last; ++b) scheduler().push({id, map_.decode(b << bits), write}, arrived);
   arm();
 }
 
 bool hbm_controller::has_room(bool write) {
   if (present() < ahead_) return false;  // promised to the request that is held
-  if (scheduler_.has_room(write)) return true;
-  scheduler_.run(present(), served_);
+  if (scheduler().has_room(write)) return true;
+  scheduler().run(present(), served_);
   collect();
-  return scheduler_.has_room(write);
+  return scheduler().has_room(write);
 }
 
 /// Nothing can arrive while a request is held, so the time at which it gets its place is known.
 void hbm_controller::on_held(bool write) {
   if (present() >= ahead_) {
-    ahead_ = scheduler_.run_until_room(write, served_);
+    ahead_ = scheduler().run_until_room(write, served_);
     collect();
   }
   admit_at(parameters_.tick * ahead_);
@@ -44,16 +43,16 @@ void hbm_controller::on_held(bool write) {
 void hbm_controller::advance() {
   if (armed_ > now()) return;  // overtaken by an earlier wake-up
   armed_ = sim_time::never();
-  scheduler_.run(present(), served_);
+  scheduler().run(present(), served_);
   collect();
   arm();
 }
 
 /// A read answers read_end after its command at the earliest, unless a waiting write answers it.
 void hbm_controller::arm() {
-  const timing::dram_tick next = scheduler_.next_tick();
+  const timing::dram_tick next = scheduler().next_tick();
   if (next == timing::never_tick) return;
-  const bool reads_only = scheduler_.waiting_writes() == 0;
+  const bool reads_only = scheduler().waiting_writes() == 0;
   const sim_time at = parameters_.tick * (next + (reads_only ? parameters_.read_end : 0)) + controller_;
   if (at >= armed_) return;
   armed_ = at;
@@ -61,11 +60,17 @@ void hbm_controller::arm() {
 }
 
 timing::lost_time_report hbm_controller::lost_time() {
+  if (!scheduler_) {
+    timing::dram_scheduler unused(parameters_);
+    unused.run(present(), served_);
+    refreshes_ = unused.counters();
+    return unused.lost(present());
+  }
   if (present() >= ahead_) {
-    scheduler_.run(present(), served_);
+    scheduler_->run(present(), served_);
     collect();
   }
-  return scheduler_.lost(present());
+  return scheduler_->lost(present());
 }
 
 void hbm_controller::collect() {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <systemc>
 #include <vector>
 
@@ -31,10 +32,12 @@ class hbm_controller final : public memory_target {
 
   [[nodiscard]] hbm_controller* controller() override { return this; }
   /// Sees the commands of the channel. They come in order of time, but later than their time.
-  void observe(timing::dram_command_observer* o) { scheduler_.observe(o); }
+  void observe(timing::dram_command_observer* o) { scheduler().observe(o); }
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }
   [[nodiscard]] const timing::dram_address_map& address_map() const { return map_; }
-  [[nodiscard]] const timing::dram_counters& commands() const { return scheduler_.counters(); }
+  [[nodiscard]] const timing::dram_counters& commands() const {
+    return scheduler_ ? scheduler_->counters() : refreshes_;
+  }
   /// Where the time of the data buses went, from time zero to now.
   [[nodiscard]] timing::lost_time_report lost_time();
   [[nodiscard]] std::uint64_t activates() const { return commands().activates; }
@@ -53,6 +56,11 @@ class hbm_controller final : public memory_target {
   [[nodiscard]] bool has_room(bool write) override;
   void on_held(bool write) override;
   void advance() override;
+  /// Made by its first use: its records of all banks are most of what the block takes.
+  timing::dram_scheduler& scheduler() {
+    if (!scheduler_) scheduler_ = std::make_unique<timing::dram_scheduler>(parameters_);
+    return *scheduler_;
+  }
   void collect();
   void arm();
   [[nodiscard]] timing::dram_tick present() const { return now().fs / parameters_.tick.fs; }
@@ -60,7 +68,8 @@ class hbm_controller final : public memory_target {
   timing::dram_parameters parameters_;
   timing::dram_address_map map_;
   sim_time controller_;
-  timing::dram_scheduler scheduler_;
+  std::unique_ptr<timing::dram_scheduler> scheduler_;  ///< null until it is used
+  timing::dram_counters refreshes_;                    ///< up to lost_time(), while it is not
   std::vector<open_request> open_;  ///< by request id
   std::vector<timing::served_burst> served_;
   sim_time armed_{sim_time::never()};  ///< the wake-up that counts
