@@ -19,7 +19,8 @@ void hbm_controller::start(request_id id, std::uint64_t offset, std::uint64_t by
   const std::uint64_t last = (offset + bytes - 1) >> bits;
   open_[id] = {last - first + 1, 0};
   const timing::dram_tick arrived = present();
-  for (std::uint64_t b = first; b <= last; ++b) scheduler().push({id, map_.decode(b << bits), write}, arrived);
+  for (std::uint64_t b = first; b <= last; ++b)
+    scheduler().push({id, map_.decode(b << bits), write}, arrived);
   arm();
 }
 

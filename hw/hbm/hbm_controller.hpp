@@ -70,7 +70,7 @@ class hbm_controller final : public memory_target {
   sim_time controller_;
   std::unique_ptr<timing::dram_scheduler> scheduler_;  ///< null until it is used
   timing::dram_counters refreshes_;                    ///< up to lost_time(), while it is not
-  std::vector<open_request> open_;  ///< by request id
+  std::vector<open_request> open_;                     ///< by request id
   std::vector<timing::served_burst> served_;
   sim_time armed_{sim_time::never()};  ///< the wake-up that counts
   timing::dram_tick ahead_{};          ///< up to here the scheduler ran while a request was held

@@ -133,7 +133,7 @@ class dma_engine : public sc_core::sc_module,
     abi::ipcq_fields fields;
     std::uint64_t number{};                ///< counts the messages begun here
     std::uint32_t unarrived{};             ///< bytes that have not come; 1 for a message without bytes
-    std::uint32_t missing{};               ///< bytes not acknowledged written; likewise
+    std::uint32_t missing{};               ///< bytes not acknowledged written; 1 for a message without bytes
     sim_time early_by{sim_time::never()};  ///< see publication_rule
     bool published{};
     std::uint64_t digest{};  ///< digest of the parts that have arrived, while a checksum is wanted

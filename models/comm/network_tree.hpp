@@ -17,7 +17,7 @@ inline constexpr direction tree_reduction = 1;
 /// (noc.multicast), or something on the way would have to read each packet alone (staging, checksums).
 [[nodiscard]] std::vector<edge> multicast_tree(const pattern_context& c);
 /// From every other rank to the root, which adds its own: its network interface then has the result alone to
-/// send on. Throws likewise, for noc.reduce.
+/// send on. Throws user_error as multicast_tree does, for noc.reduce.
 [[nodiscard]] std::vector<edge> reduction_tree(const pattern_context& c);
 /// Both, over central_rank.
 [[nodiscard]] std::vector<edge> in_network(const pattern_context& c);

@@ -22,7 +22,7 @@ struct size {
   double p{}, n{};
   double doublings{};  ///< whole ones within p
   double line{};       ///< steps along both sides of a square of p ranks, the least of any rectangle
-  double edges{};      ///< along the three sides of a cube of p ranks, likewise
+  double edges{};      ///< steps along the three sides of a cube of p ranks, the least of any box
   [[nodiscard]] double others() const { return p - 1; }
   [[nodiscard]] double share() const { return n * (p - 1) / p; }
 };

@@ -183,7 +183,7 @@ class bound_finder {
   void root_terms() {
     const bool out = r_.what == collective::broadcast;
     const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
-    const sim_time flits = timing::noc_clock(c_).cycles(message_flits(c_, 1));  // of the vector's own
+    const sim_time flits = timing::noc_clock(c_).cycles(message_flits(c_, 1));  // the vector's own flits
     const sim_time way = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) + ends_.arrival +
                          consume_ + end_ + staging_latency_;
     keep(out ? "injection" : "ejection", way.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
@@ -362,8 +362,8 @@ class bound_finder {
   sim_time consume_, end_;
   double startup_ns_{};
   double staging_startup_ns_{};
-  sim_time staging_latency_;           ///< of an element out of HBM and of one into it
-  std::vector<bound_term> strongest_;  ///< of each kind, in the order found
+  sim_time staging_latency_;           ///< time of one element out of HBM and of one into it
+  std::vector<bound_term> strongest_;  ///< the largest term of each kind, in the order found
 };
 
 }  // namespace

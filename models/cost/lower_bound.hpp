@@ -24,8 +24,8 @@ struct bound_term {
 };
 
 struct bound {
-  double ns{};                    ///< of the binding term; 0: nothing has to happen (one rank, no bytes)
-  std::string kind;               ///< of the binding term; empty when nothing has to happen
+  double ns{};                    ///< time of the binding term; 0: nothing has to happen (one rank, no bytes)
+  std::string kind;               ///< name of the binding term; empty when nothing has to happen
   std::vector<bound_term> terms;  ///< the strongest of each kind, strongest first
 };
 

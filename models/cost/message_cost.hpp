@@ -18,7 +18,7 @@ namespace diecast::cost {
 struct endpoint_costs {
   sim_time send;       ///< firmware: the runtime call and its two registers, up to the doorbell
   sim_time departure;  ///< doorbell to the first packet at the network interface: engine, DMA, TCM read
-  sim_time source;     ///< of that, the TCM read
+  sim_time source;     ///< the part of the source that the TCM read takes
   sim_time arrival;    ///< last packet at the receiver's terminal to the token visible: TCM write, match
   sim_time wake;       ///< interrupt and the read of the event register
   sim_time call;       ///< firmware: the runtime call that takes the message

@@ -135,7 +135,8 @@ struct hop {
 enum class purpose : std::uint8_t {
   machine,           ///< a pod, as the config says
   network_study,     ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
-  transaction_study  ///< likewise with the classes request, which keeps its VC, and response
+  transaction_study  ///< a network_study with two traffic classes: requests, which keep their VC, and
+                     ///< responses
 };
 
 class topology {
@@ -167,7 +168,7 @@ class topology {
   [[nodiscard]] std::uint64_t most_hop_cycles(std::uint64_t usual) const;
   /// Which PEs there are. Those left out keep their terminals, where nothing is attached.
   [[nodiscard]] const config::population& population() const;
-  /// Which memory channels there are; likewise.
+  /// Which memory channels there are. Those left out keep their terminals, where nothing is attached.
   [[nodiscard]] const config::memory_channels& channels() const;
   /// Settings of a SIP link by its index, overrides applied.
   [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;

@@ -129,7 +129,7 @@ class ipcq_core {
   /// the whole direction map when no ring holds the address, or when the sequence is not the next
   /// one. Returns the queue pair.
   std::uint16_t token_arrived(const abi::ipcq_fields& token);
-  /// A credit arrived; throws protocol_error likewise. Returns the queue pair.
+  /// A credit arrived; throws protocol_error as token_arrived does. Returns the queue pair.
   std::uint16_t credit_arrived(const abi::ipcq_fields& credit);
 
   /// Events of other blocks that share this PE's event queue (DMA completions).

@@ -51,7 +51,7 @@ class tag_core {
   /// this direction, and for a slot or size that cannot be.
   tag_effects write_register(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg);
-  /// By the host's backdoor: no pops. Throws likewise.
+  /// By the host's backdoor: no pops. Throws as write_register does.
   void debug_write(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
 

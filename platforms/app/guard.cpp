@@ -18,7 +18,7 @@ using platforms::run_status;
 
 namespace {
 
-bool reader_gone = false;  ///< of the pipe that standard output is: it has read what it wanted (head -1)
+bool reader_gone = false;  ///< standard output is a pipe whose reader has read what it wanted (head -1)
 
 void note_failure(bool failed) {
   if (failed && errno == EPIPE) reader_gone = true;

@@ -32,7 +32,7 @@ struct options : common_options {
   std::uint64_t warmup{0};
   bool no_data{};
   std::string pattern_data{"exact"};
-  std::vector<comm::team_spec> teams;  ///< of barriers; empty: all ranks
+  std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks
   std::string workload;
   bool isolate{};
   std::uint64_t jitter_runs{};             ///< 0: without --jitter

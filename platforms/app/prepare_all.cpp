@@ -22,7 +22,7 @@ struct omission {
   std::string algorithm;
   std::vector<std::uint64_t> sizes;
   problem why;
-  std::optional<shortage> lack;  ///< of the smallest size
+  std::optional<shortage> lack;  ///< what the smallest size lacks
 };
 
 /// "8,192"

@@ -14,7 +14,7 @@ struct diagnosis {
   std::string json;                          ///< contents of diagnosis.json, schema diecast.diagnosis/1
   std::string text;                          ///< one page
   std::map<std::string, std::string> files;  ///< that commands of the page name
-  int exit_code{};                           ///< of the run as given
+  int exit_code{};                           ///< exit code of the run as given
 };
 
 /// Ends within `budget_s` and the second its last experiment needs to stop. Throws std::system_error when no

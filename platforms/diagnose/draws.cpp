@@ -11,9 +11,9 @@ namespace diecast::diagnose {
 namespace {
 
 constexpr std::uint32_t alike = 20;    ///< draws without a difference that are enough
-constexpr std::uint32_t fewest = 2;    ///< of an answer: never from one draw
-constexpr std::uint32_t most = 60;     ///< of any experiment
-constexpr double widest = 0.3;         ///< of the 95% interval of a rate that is known
+constexpr std::uint32_t fewest = 2;    ///< fewest draws of an answer
+constexpr std::uint32_t most = 60;     ///< most draws of an experiment
+constexpr double widest = 0.3;         ///< widest 95% interval of a rate that counts as known
 constexpr double least_time_s = 10.0;  ///< a draw is given
 constexpr const char* unknown = "not distinguishable";
 

@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr double slow_core_factor = 1.5;
 /// Credits are short and go first: in a healthy machine they take little more than through an idle fabric.
 constexpr double late_ns = 1000;
-constexpr double idle_factor = 10;  ///< of its way through an idle fabric
+constexpr double idle_factor = 10;  ///< times of a packet's way through an idle fabric
 /// Corrupted frames beyond what the bit error rate explains.
 constexpr double error_factor = 10;
 

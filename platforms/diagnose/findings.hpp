@@ -27,7 +27,7 @@ inline constexpr const char* left_over = "left_over";
 struct finding {
   std::string kind;   ///< class of fault: "drop"
   std::string where;  ///< instance path as configs spell it; empty when unknown
-  std::string part;   ///< of that place: directions of queue pairs, steps of a barrier; mostly empty
+  std::string part;   ///< a direction of queue pairs or a step of a barrier there; mostly empty
   bool counted{};     ///< counters at this very place show it
   bool hidden{};      ///< costs time at most: results are right in the run that showed it first
   std::vector<diagnose::evidence> evidence;

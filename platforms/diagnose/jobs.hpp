@@ -13,7 +13,7 @@ namespace diecast::diagnose {
 struct collective_job {
   std::string collective, algorithm, dtype, reduction;
   std::string rank_set;              ///< pe, cube or sip
-  std::vector<std::uint32_t> ranks;  ///< of that set; none: all
+  std::vector<std::uint32_t> ranks;  ///< members of that set; none: all
   std::uint64_t bytes{};
 };
 [[nodiscard]] std::string workload_of(const collective_job& job);

@@ -23,7 +23,7 @@ using changes = std::vector<std::string>;
 struct measurement {
   std::string measure, where;
   double value{}, expected{};
-  std::string part{};  ///< of that place: a queue pair; mostly empty
+  std::string part{};  ///< a queue pair of that place; mostly empty
 };
 
 /// What an experiment showed.
@@ -37,9 +37,9 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   std::string errors;               ///< what it wrote to stderr, for people
   nlohmann::json problems;          ///< what it was refused for; null when it was not
   nlohmann::json result;            ///< result.json; null when it wrote none
-  nlohmann::json deadlock, flight;  ///< likewise
+  nlohmann::json deadlock, flight;  ///< deadlock.json and flight.json; null when not written
   std::vector<measurement> health;
-  link_loads loads;  ///< of links between cubes and SIPs that carried something
+  link_loads loads;  ///< loads of links between cubes and SIPs that carried something
 
   /// The only run of the result; null when there is none.
   [[nodiscard]] const nlohmann::json& run() const;
@@ -124,7 +124,7 @@ class laboratory {
   std::vector<std::string> arguments_;
   std::vector<std::string> for_children_only_;
   std::filesystem::path folder_, kept_in_;
-  std::map<std::string, std::string> copies_;  ///< of files that can be read only once
+  std::map<std::string, std::string> copies_;  ///< copies of files that can be read only once
   int keeper_pipe_{-1};                        ///< what removes the folder waits for the end of this pipe
   int keeper_{};                               ///< its process
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};

@@ -206,7 +206,7 @@ void narrowing::name_the_pe(const collective_job& job) {
 /// run as given, for a link may go wrong only after so many packets.
 bool narrowing::pair_across_sips(collective_job& job) {
   if (job.ranks.size() == 2) return false;
-  constexpr double share = 0.5;  // of the time: it may be no link after all
+  constexpr double share = 0.5;  // share of the time: the cause may be no link
   const double until_s = t_.seconds_left() * share;
   const auto sips = sips_of(t_.base(), static_cast<std::uint32_t>(job.ranks.size()));
   const std::vector<rank_list> pairs = pairs_across(sips, t_.findings());

@@ -11,7 +11,7 @@ namespace diecast::diagnose {
 
 struct patient {
   std::string binary;                  ///< path of the program that simulates
-  std::vector<std::string> arguments;  ///< of the run in question, as given
+  std::vector<std::string> arguments;  ///< arguments of the run in question, as given
   std::string collective, algorithm;   ///< the algorithm's name if one was given
   std::uint64_t bytes{};
   /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
@@ -20,7 +20,7 @@ struct patient {
   bool job_chosen{};  ///< by the doctor: none was given, and the config is refused for the default one
   /// Asked while an experiment runs: it is ended, and none is begun any more. May be null.
   bool (*interrupted)(){};
-  std::string config_sha256{};  ///< of the machine, for the verdict
+  std::string config_sha256{};  ///< hash of the machine's config, for the verdict
   /// Texts of files among the arguments that can be read only once: experiments get copies of them.
   std::map<std::string, std::string> read_once{};
   std::string kept_in{};  ///< folder where the user will find the files of experiments

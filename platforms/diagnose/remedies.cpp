@@ -16,7 +16,7 @@ namespace {
 /// own delay shows nothing of it.
 struct delay {
   const char* name;
-  std::uint64_t cycles;  ///< of the core, of which the settings are
+  std::uint64_t cycles;  ///< cycles of the core, which has the settings
 };
 constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cycles", 2'000'000},
                             delay{"200,000,000 cycles", 200'000'000}};

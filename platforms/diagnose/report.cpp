@@ -155,7 +155,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
                         cut ? " ..." : "");
   }
   text += "\nExperiments:\n";
-  constexpr std::size_t most_experiments = 16;  // of a page
+  constexpr std::size_t most_experiments = 16;  // most experiments of a page
   for (std::size_t i = 0; i < file.observations.size() && i < most_experiments; ++i) {
     const observation& o = file.observations[i];
     const std::string ended = o.timed_out ? "stopped" : fmt::format("exit {:>2}", o.exit_code);

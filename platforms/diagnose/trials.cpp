@@ -121,7 +121,7 @@ changes trials::joined(const changes& more) const {
 }
 
 const observation& trials::first_look() {
-  constexpr double share = 1.0 / 3;  // of the time, for what can be repeated then
+  constexpr double share = 1.0 / 3;  // share of the time for what can be repeated then
   constexpr double few = 5;          // experiments: with so few there is little to say
   const observation& given = keep(lab_.run("as given", {}, lab_.budget() * share));
   merge(open_, signs_of(given));

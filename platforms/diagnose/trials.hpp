@@ -44,7 +44,7 @@ class trials {
     std::size_t base{};                    ///< number of the observation that others are compared with
     changes flags;                         ///< what makes it of the run as given
     std::uint64_t bytes{};                 ///< message size
-    std::optional<collective_job> part{};  ///< of what it is a collective, where it is one of some ranks
+    std::optional<collective_job> part{};  ///< the collective, where it is one of some ranks
     own_kind own{};                        ///< none: it is the run as given, a smaller one or a part of it
     rate failed{};         ///< among draws of the faults' chances; without draws: not measured
     bool varies{};         ///< those draws differ

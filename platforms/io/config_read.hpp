@@ -26,7 +26,7 @@ struct assignment {
 struct preset_choice {
   std::string block;
   std::string name;
-  std::string where;  ///< of the request, for messages
+  std::string where;  ///< where the request stands, for messages
 };
 
 /// What was read so far, lowest precedence first.
@@ -37,9 +37,9 @@ struct reading {
   std::set<std::string> broken;  ///< paths whose value was refused
   /// The last list that was given; arrays replace.
   std::optional<std::vector<config::instance_override>> overrides;
-  std::map<std::string, std::string> list_origins;  ///< of overrides, faults, ccl.algorithms, ccl.patterns
+  std::map<std::string, std::string> list_origins;  ///< keys: overrides, faults, ccl.algorithms, ccl.patterns
   config::ccl_tables ccl;                           ///< ccl.algorithms and ccl.patterns, merged
-  std::optional<std::vector<config::fault_setting>> faults;  ///< the last list, likewise
+  std::optional<std::vector<config::fault_setting>> faults;  ///< the last list that was given
 };
 
 /// The node as a value of the field's type; empty when the type is wrong. A whole number is also a real one;

@@ -18,11 +18,12 @@ namespace diecast::platforms {
 /// Limits of inputs. They keep an endless or hostile file from exhausting memory, stack or time; nothing that
 /// Diecast can simulate comes near them.
 namespace input_limits {
-inline constexpr std::size_t file_mib = 256;     ///< of any file
-inline constexpr std::size_t program_mib = 64;   ///< of an MSCCL program: its tree takes 16 times as much
-inline constexpr std::size_t line_bytes = 4096;  ///< of a line of a trace
+inline constexpr std::size_t file_mib = 256;  ///< limit of any file
+inline constexpr std::size_t program_mib =
+    64;  ///< limit of an MSCCL program; its tree takes 16 times as much
+inline constexpr std::size_t line_bytes = 4096;         ///< limit of a line of a trace
 inline constexpr std::size_t json_values = 20'000'000;  ///< in one JSON text
-inline constexpr std::size_t json_levels = 64;          ///< of objects and arrays
+inline constexpr std::size_t json_levels = 64;          ///< limit of nested objects and arrays
 inline constexpr std::size_t extends = 64;              ///< configs that extend one another
 }  // namespace input_limits
 

@@ -29,7 +29,7 @@ class result_table {
   std::vector<const column*> columns_;
   text_table table_;
   bool one_algorithm_{}, data_;
-  std::string first_, ranks_;  ///< of the first row and of the row before
+  std::string first_, ranks_;  ///< rank sets of the first row and of the row before
 };
 
 }  // namespace diecast::platforms

@@ -15,7 +15,7 @@ void hold_standard_streams();
 
 /// Writes a line to standard error. What cannot be written there is lost: there is no other place to say so.
 void tell(const std::string& line);
-/// Writes `text` as it is and ignores failure likewise.
+/// Writes `text` as it is; what cannot be written is lost.
 void tell(std::FILE* to, const std::string& text);
 
 }  // namespace diecast::platforms

@@ -16,7 +16,7 @@ struct detected_fault {
   std::string place;  ///< a PE, or the block that found it
   std::string queue_pair{}, sender{};
   std::optional<std::uint64_t> sequence{}, expected{};
-  std::string first_pa{}, end_pa{};  ///< of the slot ring, or of the slot
+  std::string first_pa{}, end_pa{};  ///< physical addresses of the slot ring, or of the slot
   std::vector<std::string> links{};  ///< that the packet came over
   double time_ns{};
 

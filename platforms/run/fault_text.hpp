@@ -16,7 +16,7 @@ struct fault_text {
   run_status status{};
   std::string message;
   bool output_lost{};
-  std::optional<fault_record> record{};  ///< of status fault
+  std::optional<fault_record> record{};  ///< record of status fault
 };
 
 /// Classifies what ended a run, before the simulation or in it: protocol errors and firmware traps are faults

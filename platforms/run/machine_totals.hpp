@@ -20,7 +20,7 @@ struct machine_totals {
   std::uint64_t tag_compared{}, tag_busy_fs{};
   std::uint64_t tree_packets{}, tree_copies{}, tree_credits_combined{}, tree_combinations{};
   std::uint64_t unwritten{};    ///< bytes read
-  std::uint64_t fingerprint{};  ///< of the members' queue engines
+  std::uint64_t fingerprint{};  ///< fingerprint of the members' queue engines
   // The largest, not the sum:
   std::uint64_t trees{}, tree_most_bytes{}, tag_most_slots{};
   std::string first_unwritten;

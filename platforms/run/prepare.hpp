@@ -36,14 +36,14 @@ struct prepared_run {
   run_point point;
   const job_kind job;
   std::unique_ptr<const machine_model>
-      own_machine;  ///< of an algorithm that wants another than the given one
+      own_machine;  ///< machine of an algorithm that wants another than the given one
   const machine_model& machine;
   comm::group members;
   std::optional<sw::msccl_run> program;
   comm::workload workload_file;                    ///< what `workload` was made from
   std::unique_ptr<sw::workload_program> workload;  ///< then kernel and launch are not used
-  std::vector<comm::shard_group> shards;  ///< of a shard-wise collective: `workload` has a stream for each
-  std::optional<barrier_plan> barrier;    ///< of collective barrier
+  std::vector<comm::shard_group> shards;  ///< shards of a collective; `workload` has a stream for each
+  std::optional<barrier_plan> barrier;    ///< plan of collective barrier
   sw::kernel_entry kernel;
   std::optional<sw::argument_context> launch;
   comm::install_plan plan;
@@ -68,7 +68,7 @@ struct prepared_run {
   void prove_again();
   void grow_tree();
 
-  comm::pattern_entry pattern_;  ///< of the kernel; none for a program
+  comm::pattern_entry pattern_;  ///< pattern of the kernel; none for a program
 };
 
 /// Algorithms of a collective, in table order; of a rank set, those that run on it. Throws user_error naming

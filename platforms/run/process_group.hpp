@@ -18,7 +18,7 @@ struct process_state {
   sim_time now;                             ///< its clock
   sim_time hosts_ready{sim_time::never()};  ///< since when all its hosts wait for a common start
   sim_time started{sim_time::never()};  ///< it has decided in this window that hosts go on at this instant
-  sim_time fault{sim_time::never()};    ///< of its first fault
+  sim_time fault{sim_time::never()};    ///< time of its first fault
   std::uint64_t finished{};             ///< 1: all its hosts have ended
   std::uint64_t interrupted{};          ///< 1: it has been told to end
 };

@@ -46,7 +46,7 @@ struct run_point {
   std::uint64_t warmup{0};
   bool data{true};                      ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};    ///< exact | rank_plus_one
-  std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
+  std::optional<comm::team_spec> team;  ///< team of a barrier; empty: all ranks
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string vcd;                      ///< waveform file; empty for none
@@ -57,8 +57,8 @@ struct run_point {
   std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path
   bool waits{};                         ///< sum how long each core waits, by cause
-  std::uint64_t jitter_runs{};          ///< of --jitter, the run without delays among them; 0: not asked for
-  std::uint64_t jitter_ns{};            ///< largest delay of a PE's start in them
+  std::uint64_t jitter_runs{};  ///< runs of --jitter, the one without delays among them; 0: not asked for
+  std::uint64_t jitter_ns{};    ///< largest delay of a PE's start in them
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
@@ -106,7 +106,7 @@ struct link_row {
   double busy_fraction{};
   double stall_ns{};
   // Of die-to-die and SIP links only.
-  std::uint64_t payload_bytes{};  ///< of `bytes`, what is not header flits
+  std::uint64_t payload_bytes{};  ///< the part of `bytes` that is not header flits
   std::uint64_t d2d_flits{};      ///< UCIe flits on the wire, those sent again included
   std::uint64_t replays{};        ///< UCIe flits sent again
   std::uint64_t naks{}, crc_errors{};
@@ -123,7 +123,7 @@ inline constexpr std::size_t link_columns = 12, common_link_columns = 5;
 struct queue_pair_row {
   std::string pe;
   std::string direction;
-  std::uint64_t sends{}, bytes{};              ///< of the transmit half
+  std::uint64_t sends{}, bytes{};              ///< what the transmit half sent
   std::uint64_t received{}, bytes_received{};  ///< messages that became visible
   double credit_stall_ns{}, empty_wait_ns{};
   std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
@@ -158,7 +158,7 @@ struct fault_row {
 struct jitter_times {
   double median_ns{}, min_ns{}, max_ns{};
   double spread_percent{};                  ///< largest less smallest time, of the median
-  double spread_without_delay_percent{};    ///< the same of times less the largest delay of their draw
+  double spread_without_delay_percent{};    ///< spread of times less the largest delay of their draw
   std::uint64_t limit_ns{};                 ///< largest delay that can be drawn
   std::vector<double> times_ns, delays_ns;  ///< delays: the largest of each draw
 
@@ -198,7 +198,7 @@ struct run_outcome {
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::string algorithm_chosen_by;  ///< chooser
   job_kind job{};
-  std::string team;  ///< of a barrier
+  std::string team;  ///< team of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{},
       launch_ns{};  ///< 0 before a first launch has ended: see timed()
@@ -213,7 +213,7 @@ struct run_outcome {
   std::optional<bool> ranks_bitwise_equal;
   std::optional<double> output_min, output_max;  ///< over all elements of all ranks
   std::string fingerprint;
-  std::string data_fingerprint;  ///< of the results alone, whenever they came
+  std::string data_fingerprint;  ///< fingerprint of the results alone, whenever they came
   std::optional<jitter_times> jitter;
   std::optional<explanation> why;  ///< what --explain found
   statistics stats;
@@ -228,8 +228,8 @@ struct run_outcome {
 
   std::vector<link_row> links;
   std::vector<queue_pair_row> queue_pairs;
-  std::vector<op_row> ops;          ///< of a workload
-  std::vector<stream_row> streams;  ///< of a workload
+  std::vector<op_row> ops;          ///< ops of a workload
+  std::vector<stream_row> streams;  ///< streams of a workload
   std::vector<hbm_row> hbm;
   std::vector<fault_row> faults;  ///< none without faults
   std::optional<detected_fault>

@@ -74,7 +74,7 @@ class session final : public host_side {
   std::uint64_t ended_in_round_{};
   std::uint64_t rounds_done_{};
   std::optional<sim_time> launch_before_;
-  std::vector<sim_time> times_;  ///< of all launches
+  std::vector<sim_time> times_;  ///< durations of all launches
   std::vector<double> launch_ns_;
   std::uint64_t wrong_{}, elements_{};
   /// When it was found, and rank, element, value and expectation; empty when none is wrong.

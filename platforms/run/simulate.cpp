@@ -36,9 +36,9 @@ namespace {
 /// What this process simulates of a machine: all of it, or some SIPs beside other processes.
 struct share {
   process_group* group{};  ///< null: all of it
-  windows* others{};       ///< null likewise
-  std::vector<bool> sips;  ///< empty likewise
-  std::uint64_t count{};   ///< of SIPs
+  windows* others{};       ///< null: all of it
+  std::vector<bool> sips;  ///< empty: all of it
+  std::uint64_t count{};   ///< number of SIPs
 };
 
 void take_fault(const prepared_run& run, const hw::fault_sink& faults, run_outcome& o) {

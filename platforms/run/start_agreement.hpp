@@ -63,7 +63,7 @@ class start_agreement {
       throw std::logic_error("hosts are to go on at an instant that their process has passed already");
     released_ = at;
     ready_ = sim_time::never();
-    agreed_.cancel();  // of the start before, where nobody waits for it any more
+    agreed_.cancel();  // nobody waits any more for the event of the start before
     agreed_.notify(hw::to_sc(at - hw::now()));
   }
 

@@ -11,12 +11,12 @@ namespace diecast::platforms {
 /// One op in one iteration of its stream, over all members.
 struct op_row {
   std::string id, stream, op;
-  std::string algorithm;  ///< of collectives
+  std::string algorithm;  ///< algorithm of a collective
   std::uint64_t iteration{};
   std::uint64_t ranks{};
   std::uint64_t bytes{};
-  double start_ns{};             ///< of the first member
-  std::optional<double> end_ns;  ///< of the last; empty until all have ended it
+  double start_ns{};             ///< start of the first member
+  std::optional<double> end_ns;  ///< end of the last member; empty until all have ended
   bool finished{};               ///< all members have ended it
   std::optional<bool> verified;  ///< empty: nothing to check, or not checked
   std::optional<std::uint64_t> wrong_elements;
@@ -30,7 +30,7 @@ struct stream_row {
   std::uint64_t ranks{}, repeat{}, ops{};
   double start_ns{};
   std::optional<double> end_ns;   ///< empty until all its ops have ended
-  std::optional<double> time_ns;  ///< from the start of its first op to the end of its last; likewise
+  std::optional<double> time_ns;  ///< from the start of the first op to end_ns
   bool finished{};
   std::optional<bool> verified;
   std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)

@@ -146,7 +146,7 @@ class mock_pe final : public abi::hal {
 
   protocol::copy_port copies_;
   std::uint64_t errata_{};
-  std::uint64_t started_at_{}, ended_at_{};  ///< of its last kernel, by the clock of all
+  std::uint64_t started_at_{}, ended_at_{};  ///< begin and end of the last kernel, by the machine's clock
   protocol::data_cache cache_;
   std::optional<abi::signal_watch> watched_;
   std::uint64_t seen_changes_{};

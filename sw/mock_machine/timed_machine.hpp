@@ -25,9 +25,9 @@ struct timed_outcome {
   std::string why_not;          ///< when it has not: who waits for what
   double time_ns{};             ///< from the common start to the end of the last PE
   std::uint64_t messages{};     ///< slots that were sent
-  std::uint64_t bytes{};        ///< of those that have arrived
+  std::uint64_t bytes{};        ///< payload that has arrived
   std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
-  std::uint64_t events{};       ///< of the estimate itself
+  std::uint64_t events{};       ///< events that the estimate took
 };
 
 /// Why an estimate cannot be made of a run on this machine; empty when it can.

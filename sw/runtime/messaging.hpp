@@ -203,7 +203,7 @@ class messaging {
 
   // messaging_reports.cpp
   /// Shows what it waits for as the PE's step, and again when the core idles and `detail` or the heap's state
-  /// has changed; notes the operations behind it likewise. `ready` changes nothing.
+  /// has changed; notes the operations behind it then, too. `ready` changes nothing.
   void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
   void tell_waits();

@@ -37,7 +37,7 @@ struct runtime_options {
   [[nodiscard]] abi::address address_of(std::uint64_t place) const {
     return place > abi::max_offset ? place : tcm_base + place;
   }
-  sim_time connect, entry_signal, exit;  ///< of a collective: ccl.connect_ns, entry_signal_ns, exit_ns
+  sim_time connect, entry_signal, exit;  ///< ccl.connect_ns, entry_signal_ns and exit_ns of a collective
   sim_time start_delay;  ///< a straggler's: from the launch's common start to the first instruction
 };
 [[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);
