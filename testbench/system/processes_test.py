@@ -5,8 +5,10 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -107,6 +109,32 @@ class Processes(harness.Case):
         two = json.loads(self.run_pod(*job, "--processes", "2", expect=3).stdout)["runs"][0]
         first = re.match(r"at [\d.]+ ns \d+ of \d+ PEs have not finished and no event is left", one["message"])
         self.assertTrue(two["message"].startswith(first.group()), two["message"])
+
+    def test_what_goes_wrong_on_a_remote_process_is_found(self):
+        """A bit that turns at a PE of process 1: wrong elements, or with a checksum a detected fault."""
+        flip = 'faults=[{"kind":"bit_flip","where":"pod.sip3.cube_0_0.pe1","after":3}]'
+        job = (*POD4, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB", "--format", "json")
+        for setting, code, status in (("comm.checksum=none", 1, "wrong"), ("comm.checksum=xor64", 4, "fault")):
+            one, two = (json.loads(self.run_pod(*job, *harness.sets(flip, setting), *more, expect=code).stdout)["runs"][0]
+                        for more in ((), ("--processes", "2")))
+            self.assertEqual((one["status"], two["status"]), (status, status))
+            for field in ("wrong_elements", "faults_met", "fault"):
+                self.assertEqual(one.get(field), two.get(field), field)
+
+    def test_a_full_disk_ends_the_run_with_its_exit_code(self):
+        """Results of all processes are written by the one that was started."""
+        full = self.folder / "full"
+        full.mkdir()
+        mount = f"mount -t tmpfs -o size=16k tmpfs {full} && "
+        if subprocess.run(["unshare", "-rm", "sh", "-c", f"{mount} true"], capture_output=True).returncode:
+            self.skipTest("no file systems may be mounted here")
+        words = shlex.join(map(str, self.command(*POD4, "--bytes", "4KiB", "--processes", "2", "--out", full / "out")))
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", f"{mount} {words}; code=$?; ls {full}/out; exit $code"], capture_output=True,
+                              text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("No space left on device", done.stderr)
+        self.assertNotIn("result.json", done.stdout)
+        self.nothing_is_left()
 
     def refused(self, *flags, name):
         done = self.run_pod(*POD4, "--bytes", "1KiB", *flags, "--processes", "2", expect=2)
