@@ -190,6 +190,22 @@ class CleanMachine(Chroot):
         self.inside(root, "apt-get", "remove", "-y", "diecast")
         self.assertEqual([p for p in (root / "usr").rglob("*diecast*")], [])
 
+    def test_a_pod_runs_over_processes_where_the_package_of_mpi_is_installed(self):
+        root = self.debian("root")
+        job = ("diecast-pod", "--config", "/usr/share/diecast/configs/small_pod.json", "--bytes", "4KiB", "--processes")
+        names = {name: packed(name) for name in ("diecast", "diecast-mpi")}
+        for package in names.values():
+            shutil.copy(package, root / "tmp")
+        install = ("apt-get", "install", "-y", "--no-install-recommends")
+        self.inside(root, *install, f"/tmp/{names['diecast'].name}")
+        refused = command("chroot", root, *job, "2")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("diecast-mpi", refused.stderr)
+        self.inside(root, *install, f"/tmp/{names['diecast-mpi'].name}")
+        one, two = (self.inside(root, *job, n)[1] for n in "12")
+        self.assertRegex(two, r" yes\b")
+        self.assertEqual(*(re.sub(r" +[\d.]+ *$", "", text, flags=re.M) for text in (one, two)))
+
 
 @unittest.skipUnless(CHROOT and (harness.ROOT / ".git").exists(), "no mmdebstrap, not root, or no git checkout")
 class Image(Chroot):
