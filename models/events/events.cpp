@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/events/state_names.hpp"
+#include "models/events/events.hpp"
 
 namespace diecast::events {
 

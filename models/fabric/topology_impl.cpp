@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/fabric/detours.hpp"
+#include "models/fabric/topology_impl.hpp"
 
 #include <algorithm>
 #include <deque>
