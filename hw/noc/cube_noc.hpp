@@ -32,7 +32,7 @@
 #include "hw/noc/tree_units.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
-#include "models/fabric/die_routes.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 

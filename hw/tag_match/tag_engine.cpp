@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/abi/tag_message.hpp"
+#include "models/abi/wire.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/comm/fault_record.hpp"
 #include "models/fabric/fault_places.hpp"

@@ -18,7 +18,7 @@
 #include "hw/base/fault_sink.hpp"
 #include "hw/mem/sparse_memory.hpp"
 #include "models/analysis/latency_histogram.hpp"
-#include "models/traffic/memory_requests.hpp"
+#include "models/traffic/memory_pattern.hpp"
 
 namespace diecast::hw {
 

@@ -16,7 +16,6 @@
 #include "models/types/ids.hpp"
 
 namespace diecast::abi {
-
 using address = std::uint64_t;
 
 /// What answers at an address. Values are part of the encoding; 0 is never valid, so that a
@@ -69,5 +68,14 @@ struct location {
 /// "0x0105103000001000 (sip1 cube5 tcm[3]+0x1000)"
 [[nodiscard]] std::string describe(address a);
 [[nodiscard]] const char* to_string(region r);
+
+// Where things begin in TCM: tensors, slots, tables and heap ranges lie at whole lines of 64 bytes.
+
+inline constexpr std::uint64_t tcm_alignment = 64;
+
+/// `bytes`, rounded up to whole lines.
+[[nodiscard]] constexpr std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + tcm_alignment - 1) / tcm_alignment * tcm_alignment;
+}
 
 }  // namespace diecast::abi

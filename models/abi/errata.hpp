@@ -9,7 +9,6 @@
 #include <string_view>
 
 namespace diecast::abi {
-
 enum class erratum : std::uint8_t {
   set_without_dcci,
   wait_without_dcci,
@@ -43,3 +42,20 @@ struct errata_word {
 [[nodiscard]] std::optional<errata_word> parse_errata(std::string_view text);
 
 }  // namespace diecast::abi
+
+namespace diecast::abi::defect {
+// Bits of CORE_ERRATA for defects of the collective runtime, each tested at one line of the firmware that
+// names it. The upper half of the register says how many operations go right before a defect shows. Bits
+// below 16 belong to the barriers.
+
+/// The one-call send-receive stages both halves in one page, picked by the number of earlier sends, and
+/// orders nothing.
+inline constexpr std::uint64_t sendrecv_alias = 1U << 16;
+
+inline constexpr unsigned after_shift = 32;
+/// Operations that go right first.
+[[nodiscard]] constexpr std::uint32_t after(std::uint64_t errata) {
+  return static_cast<std::uint32_t>(errata >> after_shift);
+}
+
+}  // namespace diecast::abi::defect

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/launch.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -10,7 +12,7 @@ namespace {
 
 /// The block as words, in the order they travel.
 constexpr std::size_t fixed_words = 12;
-constexpr std::size_t words = fixed_words + kernel_argument_words;
+constexpr std::size_t words = fixed_words + sizeof(kernel_parameters) / sizeof(std::uint64_t);
 
 }  // namespace
 
@@ -28,8 +30,7 @@ std::vector<std::byte> encode_launch(const launch_block& b) {
                                      static_cast<std::uint64_t>(a.op),
                                      a.rank,
                                      a.ranks};
-  for (std::size_t i = 0; i < kernel_argument_words; ++i)
-    w[fixed_words + i] = static_cast<std::uint64_t>(a.extra[i]);
+  std::memcpy(&w[fixed_words], &a.own, sizeof a.own);
   std::vector<std::byte> bytes(sizeof w);
   std::memcpy(bytes.data(), w.data(), sizeof w);
   return bytes;
@@ -56,8 +57,9 @@ launch_block decode_launch(std::span<const std::byte> bytes) {
   a.op = static_cast<numeric::reduction>(w[9]);
   a.rank = static_cast<std::uint32_t>(w[10]);
   a.ranks = static_cast<std::uint32_t>(w[11]);
-  for (std::size_t i = 0; i < kernel_argument_words; ++i)
-    a.extra[i] = static_cast<std::int64_t>(w[fixed_words + i]);
+  std::array<std::uint64_t, words - fixed_words> own{};
+  std::copy(w.begin() + fixed_words, w.end(), own.begin());
+  a.own = std::bit_cast<kernel_parameters>(own);
   return b;
 }
 

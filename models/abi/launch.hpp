@@ -4,9 +4,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "models/abi/address.hpp"
@@ -15,12 +18,31 @@
 
 namespace diecast::abi {
 
-inline constexpr unsigned kernel_argument_words = 16;
+/// What a kernel has been told beyond the tensors, as it travels. Filled in host-side (sw/kernels):
+/// coordinates a kernel needs arrive here, it never decodes a global rank.
+struct kernel_parameters {
+  /// Of the kernel's own: a plain struct without padding.
+  std::array<std::uint64_t, 13> words{};
+  std::uint64_t ports{}, stripe_bytes{};  ///< of tensors in HBM that the kernel works on where they lie
+  std::uint64_t copy{};  ///< from the scratch on: where an input that must survive is copied to
+
+  template <class Own>
+  void set(const Own& own) {
+    static_assert(std::has_unique_object_representations_v<Own> && sizeof own <= sizeof words);
+    std::memcpy(words.data(), &own, sizeof own);
+  }
+  template <class Own>
+  [[nodiscard]] Own get() const {
+    static_assert(std::has_unique_object_representations_v<Own> && sizeof(Own) <= sizeof words);
+    std::array<std::byte, sizeof(Own)> bytes;
+    std::memcpy(bytes.data(), words.data(), sizeof bytes);
+    return std::bit_cast<Own>(bytes);
+  }
+};
 
 /// Arguments of one kernel on one PE. Addresses are local TCM offsets; of a launch whose tensors lie in HBM
 /// input and output are the physical addresses of the tensors, and at `scratch` lies how they are worked on
-/// (sw/runtime/chunk_plan.hpp). The meaning of `extra` is the kernel's own, filled in host-side (sw/kernels):
-/// coordinates a kernel needs arrive here, it never decodes a global rank.
+/// (sw/runtime/tensor_stager.hpp).
 struct kernel_arguments {
   std::uint64_t input{};    ///< this rank's contribution
   std::uint64_t output{};   ///< this rank's result; equals input when in place
@@ -31,7 +53,7 @@ struct kernel_arguments {
   numeric::reduction op{numeric::reduction::sum};
   std::uint32_t rank{};   ///< position within the group
   std::uint32_t ranks{};  ///< size of the group
-  std::array<std::int64_t, kernel_argument_words> extra{};
+  kernel_parameters own;
 };
 
 struct launch_block {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,14 @@ inline std::string step_text(std::string_view name, std::uint32_t index) {
   text += ' ';
   text += std::to_string(index);
   return text;
+}
+
+// How the tag of a message reads in reports.
+
+/// "tag 5 of communicator 0"; without a tag, "any tag of communicator 0".
+inline std::string tag_text(std::optional<std::uint64_t> tag, std::uint64_t communicator) {
+  return (tag ? "tag " + std::to_string(*tag) : "any tag") + " of communicator " +
+         std::to_string(communicator);
 }
 
 }  // namespace diecast::abi

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/wire.hpp"
 
-#include "models/abi/tag_message.hpp"
-
 namespace diecast::abi {
 
 const char* to_string(traffic_class c) {

@@ -140,4 +140,11 @@ inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
   return 1 + (payload_bytes + flit_bytes - 1) / flit_bytes;
 }
 
+// What the operations between tag-matching units have in common.
+
+/// A fin or credit: an answer of one packet without payload, which no receive waits for.
+[[nodiscard]] constexpr bool carries_no_bytes(tag_message_op op) {
+  return op == tag_message_op::fin || op == tag_message_op::credit;
+}
+
 }  // namespace diecast::abi

@@ -2,9 +2,14 @@
 #include "models/analysis/barrier_checker.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <fmt/format.h>
+#include <map>
 #include <stdexcept>
 #include <utility>
+
+#include "models/comm/sync_layout.hpp"
 
 namespace diecast::analysis {
 namespace {
@@ -101,6 +106,195 @@ std::string barrier_checker::complaint(const std::string& name, const verdict& s
   if (seen.entered == calls && seen.left == calls) return {};
   return fmt::format("barrier {}: PEs entered it {} times and left it {} times; expected {} of both", name,
                      seen.entered, seen.left, calls);
+}
+
+namespace {
+
+constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+
+std::string copy_text(const std::optional<cached_word>& c) {
+  if (!c) return "does not hold the line";
+  return fmt::format("holds {}{}", c->value, c->dirty ? " (dirty)" : "");
+}
+
+/// How far `count` is ahead of `other`; counts run over.
+std::int32_t ahead(std::uint64_t count, std::uint64_t other) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(count) - static_cast<std::uint32_t>(other));
+}
+
+/// A flag is at most one barrier ahead of who waits for it. It may lie far behind: algorithms that take turns
+/// in a team use different flags.
+bool flag_is_far_ahead(const watched_word& w) { return ahead(w.memory, w.wanted.value) > 1; }
+
+/// By how many barriers the writer, which waits in the same team, too, is ahead of the waiter.
+std::optional<std::int32_t> lead_of_writer(const watched_word& w) {
+  if (!w.writer_waits || !w.writer_waits->or_next) return std::nullopt;
+  const auto slot = comm::team_slot_of(w.wanted.at);
+  if (!slot || slot != comm::team_slot_of(w.writer_waits->at)) return std::nullopt;
+  return ahead(w.writer_waits->value, w.wanted.value);
+}
+
+/// A writer in a later barrier has gone through the wanted one without signaling; one that is two behind
+/// cannot have let the waiter get there.
+bool counts_are_apart(const watched_word& w) {
+  const auto lead = lead_of_writer(w);
+  return flag_is_far_ahead(w) || (lead && (*lead > 0 || *lead < -1));
+}
+
+word_finding finding_of(const watched_word& w) {
+  const abi::signal_watch& s = w.wanted;
+  if (s.satisfied_by(w.memory)) return word_finding::stale_line;
+  if (w.writer && w.writer->dirty && s.satisfied_by(w.writer->value)) return word_finding::unflushed_signal;
+  if (w.history && s.satisfied_by(w.history->value) && w.history->written_back) {
+    return word_finding::lost_signal;
+  }
+  const bool is_next = static_cast<std::uint32_t>(w.memory) == static_cast<std::uint32_t>(s.value + 1);
+  if (s.how == abi::compare::eq && is_next) return word_finding::overlooked_signal;
+  // Only waits of barriers have counts that hang together.
+  if (s.or_next && counts_are_apart(w)) return word_finding::counts_apart;
+  return word_finding::not_signaled;
+}
+
+std::string apart_text(const machine_shape& shape, const watched_word& w) {
+  const std::string writer = pe_path(shape, w.wanted.expected_writer);
+  const std::string how =
+      flag_is_far_ahead(w)
+          ? fmt::format("the flag of {} is {} barriers ahead", writer, ahead(w.memory, w.wanted.value))
+      : *lead_of_writer(w) > 0 ? fmt::format("{} already waits for {} and never stored {}", writer,
+                                             w.writer_waits->value, w.wanted.value)
+                               : fmt::format("{} still waits for {}", writer, w.writer_waits->value);
+  return how +
+         "; members with equal counters are never this far apart: a counter was loaded too late, or the "
+         "slot's flags and counter were not cleared";
+}
+
+std::string verdict(const machine_shape& shape, const watched_word& w, word_finding f) {
+  const std::string writer = pe_path(shape, w.wanted.expected_writer);
+  switch (f) {
+    case word_finding::stale_line:
+      return fmt::format("missing operation: dcci_line({:#018x}) on {} before its load",
+                         protocol::line_of(w.wanted.at), pe_path(shape, w.pe));
+    case word_finding::unflushed_signal:
+      return fmt::format(
+          "the data cache of {} {}; missing operation: dcci_line({:#018x}) there after the "
+          "store",
+          writer, copy_text(w.writer), protocol::line_of(w.wanted.at));
+    case word_finding::lost_signal: {
+      const word_history& h = *w.history;
+      const std::string by = h.overwritten_by
+                                 ? fmt::format("{} wrote the whole line back over it at {:.3f} ns",
+                                               pe_path(shape, *h.overwritten_by), h.overwritten_at.ns())
+                                 : std::string("another write-back of the line came after it");
+      return fmt::format(
+          "{} stored {} at {:.3f} ns and wrote it back; {}: words with several writers share "
+          "the line",
+          pe_path(shape, h.stored_by), h.value, h.stored_at.ns(), by);
+    }
+    case word_finding::overlooked_signal:
+      return fmt::format("{} has signaled and is one count ahead; {} must accept {}, too", writer,
+                         pe_path(shape, w.pe), static_cast<std::uint32_t>(w.wanted.value + 1));
+    case word_finding::counts_apart: return apart_text(shape, w);
+    case word_finding::not_signaled:
+      return fmt::format("{} has not stored it (its data cache {})", writer, copy_text(w.writer));
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* to_string(word_finding f) {
+  switch (f) {
+    case word_finding::stale_line: return "stale line";
+    case word_finding::unflushed_signal: return "unflushed signal";
+    case word_finding::lost_signal: return "lost signal";
+    case word_finding::overlooked_signal: return "overlooked signal";
+    case word_finding::counts_apart: return "counts apart";
+    case word_finding::not_signaled: return "not signaled";
+  }
+  return "unknown";
+}
+
+word_report explain_word(const machine_shape& shape, const watched_word& w) {
+  const word_finding f = finding_of(w);
+  const abi::signal_watch& s = w.wanted;
+  const std::string wanted = s.or_next
+                                 ? fmt::format("{} or {}", s.value, static_cast<std::uint32_t>(s.value + 1))
+                                 : fmt::format("{}", s.value);
+  return {w.pe, f, protocol::line_of(s.at),
+          fmt::format("{}: {} waits until the word at {} is {} {}: line {:#018x}, its data cache {}, memory "
+                      "holds {}; {}",
+                      to_string(f), pe_path(shape, w.pe), abi::describe(s.at), abi::to_string(s.how), wanted,
+                      protocol::line_of(s.at), copy_text(w.own), w.memory, verdict(shape, w, f))};
+}
+
+namespace {
+
+/// Ranks of one team are never more than one barrier apart: waits of one slot for counts further apart mean
+/// that the slot's flags and counters come from another team. (A slot of core barriers serves many groups of
+/// cores, which count for themselves.)
+std::string disagreements(const machine_shape& shape, const std::vector<watched_word>& words) {
+  std::map<std::uint32_t, const watched_word*> first;  // by slot
+  std::string text;
+  for (const watched_word& w : words) {
+    const auto slot = comm::team_slot_of(w.wanted.at);
+    if (!slot || !w.wanted.among_ranks) continue;
+    const watched_word& other = *first.try_emplace(*slot, &w).first->second;
+    const auto apart = static_cast<std::uint32_t>(w.wanted.value - other.wanted.value);
+    if (apart + 1U <= 2U) continue;  // -1, 0 or 1
+    text += fmt::format(
+        "counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter "
+        "of the slot were not cleared for this team, or a counter was loaded too late\n",
+        *slot, pe_path(shape, other.pe), other.wanted.value, pe_path(shape, w.pe), w.wanted.value);
+    break;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
+                          std::size_t most) {
+  std::array<std::vector<word_report>, word_findings> by_finding;
+  for (const watched_word& w : words) {
+    word_report r = explain_word(shape, w);
+    by_finding[static_cast<std::size_t>(r.finding)].push_back(std::move(r));
+  }
+  std::string text = disagreements(shape, words);
+  for (const auto& reports : by_finding) {
+    for (std::size_t i = 0; i < std::min(most, reports.size()); ++i) text += reports[i].text + "\n";
+    if (reports.size() > most) {
+      text += fmt::format("  and {} more: {}\n", reports.size() - most, to_string(reports[0].finding));
+    }
+  }
+  return text;
+}
+
+void line_history::on(const events::memory_event& e) {
+  if (e.phase == events::memory_phase::store && e.bytes.size() == word_bytes) {
+    word_history h{e.pe, 0, e.at, false, {}, {}};
+    std::memcpy(&h.value, e.bytes.data(), word_bytes);
+    words_[e.address] = h;
+    return;
+  }
+  if (e.phase != events::memory_phase::write_back) return;
+  for (auto at = words_.lower_bound(e.address); at != words_.end() && at->first < e.address + e.bytes.size();
+       ++at) {
+    word_history& h = at->second;
+    std::uint64_t value = 0;
+    std::memcpy(&value, e.bytes.data() + (at->first - e.address), word_bytes);
+    if (e.pe == h.stored_by) {
+      h.written_back = h.written_back || value == h.value;
+    } else if (value != h.value) {
+      h.overwritten_by = e.pe;
+      h.overwritten_at = e.at;
+    }
+  }
+}
+
+std::optional<word_history> line_history::of(abi::address word) const {
+  const auto at = words_.find(word);
+  if (at == words_.end()) return std::nullopt;
+  return at->second;
 }
 
 }  // namespace diecast::analysis

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block, firmware or a check has found to be wrong, as data. Its sentence is made in
-// fault_record.cpp.
+// Faults as data, and names of queue pairs in texts.
+//
+// Texts of engines and firmware that name queue pairs. What a run calls a queue pair only its pattern or
+// program knows (prepared_run::direction_name), so the text has a mark in place of each name until it is
+// printed.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "models/comm/queue_pair_text.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/types/error.hpp"
 #include "models/types/ids.hpp"
 
+namespace diecast::comm {
+
+/// The mark of a queue pair of `owner`; its name is filled up with spaces to `width`.
+[[nodiscard]] std::string queue_pair_mark(pe_coord owner, direction d, unsigned width = 0);
+/// The text with every mark replaced by the name that `names` gives.
+[[nodiscard]] std::string with_names(std::string_view marked, const direction_namer& names = generic_names());
+
+}  // namespace diecast::comm
+
 namespace diecast {
+// What a block, firmware or a check has found to be wrong, as data. Its sentence is made in
+// fault_record.cpp.
 
 enum class fault_kind : std::uint8_t {
   other,                   ///< a broken rule without a kind of its own

@@ -124,10 +124,4 @@ std::vector<edge> neighbor_edges(const pattern_context& c) {
   return edges;
 }
 
-std::vector<std::string> neighbor_names() {
-  std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < 16; ++i) names.push_back(fmt::format("neighbor{}", i));
-  return names;
-}
-
 }  // namespace diecast::comm

@@ -2,9 +2,12 @@
 // Patterns of the tree in the network: noc.multicast and noc.reduce.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 
 namespace diecast::comm {
@@ -31,5 +34,22 @@ inline constexpr direction tree_reduction = 1;
 
 /// Names of the directions, for pattern_entry.
 [[nodiscard]] std::vector<std::string> tree_direction_names();
+
+// The arithmetic of a router that combines packets.
+
+/// The sum of the contributions that meet in one router, in the order in which they are added. Rounded to the
+/// type of the packets after each addition, or once in result() (tree_arithmetic::in_f32).
+class tree_sum {
+ public:
+  explicit tree_sum(const tree_arithmetic& how) : how_(how) {}
+  /// Contributions of one packet have one size; other sizes: std::invalid_argument.
+  void add(std::span<const std::byte> contribution);
+  [[nodiscard]] std::vector<std::byte> result() const;
+
+ private:
+  tree_arithmetic how_;
+  std::vector<std::byte> sum_;
+  bool begun_{};
+};
 
 }  // namespace diecast::comm

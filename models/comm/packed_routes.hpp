@@ -50,14 +50,11 @@ class packed_routes {
   [[nodiscard]] std::uint32_t parts() const { return parts_; }
   /// What the link that takes longest carries of a block, in blocks on the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }
-  /// Links one after the other on the longest way of a part.
-  [[nodiscard]] std::uint32_t depth() const { return depth_; }
 
  private:
   std::vector<std::vector<lane>> lanes_;
   std::uint32_t parts_{1};
   double busiest_{};
-  std::uint32_t depth_{};
 };
 
 }  // namespace diecast::comm

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two trees below one root, fitted to the machine: half of a vector down each, and no member sends more than
-// the vector (over PEs of several SIPs one may send three halves). Trees of ranks that are alone on their
-// cubes, downwards, on one or two SIPs: fitted_trees.hpp; trees of PEs that share cubes: pe_trees.hpp; all
-// others are grown here, so that no link between neighboring cubes carries more flows than it has lanes.
-// (Edmonds, "Edge-disjoint branchings", 1973, says when such trees exist; Zhao et al., "ForestColl:
-// Throughput-Optimal Collective Communications on Heterogeneous Network Fabrics", 2024, builds schedules of
-// them.) Shallow ones are found by a search.
+// the vector (over PEs of several SIPs one may send three halves). Grown from member to member
+// (grown_trees.hpp), then made better by a search (tree_search.hpp). (Edmonds, "Edge-disjoint branchings",
+// 1973, says when such trees exist; Zhao et al., "ForestColl: Throughput-Optimal Collective Communications on
+// Heterogeneous Network Fabrics", 2024, builds schedules of them.)
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
 #include <vector>
 
-#include "models/comm/patterns.hpp"
-#include "models/comm/trees.hpp"
+#include "models/comm/tree_search.hpp"
 
 namespace diecast::comm {
 
-/// Searches are of a fixed number of attempts or moves and a fixed seed: equal machines and members, equal
-/// trees; the last ones are remembered (tree_memory.hpp). A limit that no attempt keeps (two members in a
-/// row, say) is exceeded as little as any attempt does.
-///
-/// SIPs follow each other along each tree, one way round in the first and the other way round in the second,
-/// so that each tree enters a SIP once.
+/// Equal machines and members have equal trees; the last ones are remembered.
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
@@ -45,14 +39,11 @@ class packed_trees {
     return sips_[above] != sips_[below];
   }
 
-  /// Queue pairs of a member at most, to its parents and children; `used`: of those of an edge.
-  [[nodiscard]] std::uint32_t most_directions(std::uint32_t used) const;
-
  private:
   [[nodiscard]] std::uint32_t child_directions(std::uint32_t rank, std::uint32_t used) const;
   [[nodiscard]] std::uint32_t most_child_directions() const;
 
-  std::array<std::vector<tree_node>, trees> nodes_;
+  tree_pair nodes_;
   std::vector<sip_id> sips_;               ///< by rank
   std::uint32_t within_{1}, crossing_{1};  ///< width of edges within a SIP and between two
 };
@@ -71,4 +62,42 @@ inline constexpr std::uint32_t named_children = 8;
 [[nodiscard]] constexpr direction packed_child(std::uint32_t index) {
   return static_cast<direction>(packed_trees::trees + index);
 }
+
+/// The latest trees. A run needs the same trees for wiring, arguments and estimates, and a sweep needs them
+/// for each size; a search takes up to seconds. Not for several threads at a time.
+class tree_memory {
+ public:
+  using search_fn = std::function<tree_pair(const pattern_context&, bool up)>;
+
+  /// What the search finds for this machine, members and root; asked only when it is not known. Everything
+  /// that a search can depend on is compared, every key of the machine's configuration included, so that who
+  /// asked before cannot matter.
+  [[nodiscard]] tree_pair trees_of(const pattern_context& c, bool up, const search_fn& search);
+  [[nodiscard]] std::uint64_t searches() const { return searches_; }
+
+  /// The memory of the process. Searches are pure functions: there is nothing to share it out by.
+  [[nodiscard]] static tree_memory& of_process();
+
+ private:
+  struct question {
+    question(const pattern_context& c, bool up);
+    bool operator==(const question&) const = default;
+
+    std::string values;  ///< values of all keys, as a written configuration has them
+    std::vector<config::instance_override> overrides;
+    machine_shape shape;
+    std::vector<pe_coord> members;
+    std::uint32_t root{};
+    bool shares_queue_pairs{}, up{};
+  };
+  struct known {
+    question asked;
+    tree_pair found;
+  };
+  static constexpr std::size_t most_known = 16;
+
+  std::deque<known> last_;
+  std::uint64_t searches_{};
+};
+
 }  // namespace diecast::comm

@@ -8,14 +8,12 @@
 #include <tuple>
 #include <utility>
 
+#include "models/comm/level_rings.hpp"
 #include "models/comm/member_levels.hpp"
 #include "models/comm/neighbors.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
-#include "models/comm/rank_grid.hpp"
-#include "models/comm/root_trees.hpp"
-#include "models/comm/three_level.hpp"
-#include "models/comm/two_level.hpp"
+#include "models/comm/trees.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 
@@ -135,25 +133,19 @@ void check_all_pes(const pattern_context& c, const member_levels& levels) {
                     fmt::format("{} members (rank set pe)", wanted.size())});
 }
 
-std::vector<std::string> step_names() {
-  std::vector<std::string> names;
-  for (unsigned step = 0; step < 32; ++step) names.push_back(fmt::format("step{}", step));
-  return names;
-}
-
 std::vector<std::string> partner_names() {
-  std::vector<std::string> names = step_names();
+  std::vector<std::string> names = numbered_names("step", 0, 32);
   names.insert(names.begin(), "fold");
   return names;
 }
 
-std::vector<std::string> offset_names() {
+}  // namespace
+
+std::vector<std::string> numbered_names(const char* prefix, std::uint32_t first, std::uint32_t count) {
   std::vector<std::string> names;
-  for (unsigned offset = 1; offset <= 512; ++offset) names.push_back(fmt::format("plus{}", offset));
+  for (std::uint32_t i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", prefix, first + i));
   return names;
 }
-
-}  // namespace
 
 const char* to_string(rank_set r) {
   switch (r) {
@@ -300,19 +292,19 @@ std::vector<pattern_entry> builtin_patterns() {
       {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
        partner_names(), true},
       {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
-       offset_names(), true},
+       numbered_names("plus", 1, 512), true},
       {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)", circulant,
        circulant_names(), true},
       {"circulant_unidir", "rank r with ranks r + 1, r + 2, r + 4, ..., one way: send up, receive down",
        circulant_unidir, circulant_names(), true},
-      {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise, pairwise_names(),
-       true},
+      {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
+       numbered_names("peer+", 1, 511), true},
       {"two_level_rings",
        "a ring over the members of each SIP (E, W), and over the SIPs for every place within one (global_E, "
        "global_W)",
        two_level_rings},
       {"two_level_direct", "every rank with all of its SIP and with the same place in all SIPs",
-       two_level_direct, two_level_names(), true},
+       two_level_direct, numbered_names("partner", 0, 512), true},
       {"three_level_rings",
        "for every place rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube, over "
        "one of every pair of them, and the pairs",
@@ -320,7 +312,7 @@ std::vector<pattern_entry> builtin_patterns() {
       {"box_lines",
        "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs (peer+1, "
        "...)",
-       box_lines, offset_names(), true},
+       box_lines, numbered_names("plus", 1, 512), true},
       {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
        root_trees, root_tree_names(), true},
       {"packed_trees",
@@ -328,11 +320,11 @@ std::vector<pattern_entry> builtin_patterns() {
        packed_tree_edges, packed_tree_names(), true},
       {"packed_trees_up",
        "two shallow trees towards the root, one way, fitted to what members and links can carry",
-       packed_tree_edges_up, tree_way_names(), true},
+       packed_tree_edges_up, numbered_names("way", 0, 16), true},
       {"spanning_trees", "trees of neighbors, both ways, that together use all links alike",
-       spanning_tree_edges, tree_way_names(), true},
+       spanning_tree_edges, numbered_names("way", 0, 16), true},
       {"neighbors", "every rank with those one link away, both ways (neighbor0, neighbor1, ...)",
-       neighbor_edges, neighbor_names(), true},
+       neighbor_edges, numbered_names("neighbor", 0, 16), true},
       {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
       {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
        true},

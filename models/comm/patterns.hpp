@@ -61,6 +61,10 @@ struct pattern_entry {
   bool names_all{false};
 };
 
+/// Direction names "prefix0", "prefix1", ..., so many from that number on.
+[[nodiscard]] std::vector<std::string> numbered_names(const char* prefix, std::uint32_t first,
+                                                      std::uint32_t count);
+
 /// What direction `d` is called in this pattern.
 [[nodiscard]] std::string direction_name(const pattern_entry& p, direction d);
 

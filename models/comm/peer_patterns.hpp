@@ -43,7 +43,6 @@ inline constexpr direction star_root = 0;
 [[nodiscard]] std::vector<edge> star(const pattern_context& c);
 
 [[nodiscard]] std::vector<std::string> circulant_names();
-[[nodiscard]] std::vector<std::string> pairwise_names();
 [[nodiscard]] std::vector<std::string> star_names();
 
 /// comm::packed_trees, one way, from the root down both (parent, parent2; child0, child1, ...).
@@ -54,7 +53,6 @@ inline constexpr direction star_root = 0;
 /// directions as comm::tree_directions numbers them.
 [[nodiscard]] std::vector<edge> packed_tree_edges_up(const pattern_context& c);
 [[nodiscard]] std::vector<edge> spanning_tree_edges(const pattern_context& c);
-[[nodiscard]] std::vector<std::string> tree_way_names();
 
 /// Every rank with those in its lines of comm::member_box, both ways; directions as comm::box_ahead says.
 [[nodiscard]] std::vector<edge> box_lines(const pattern_context& c);

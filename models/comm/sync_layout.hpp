@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the words of barriers lie in global memory. Every PE has a home region at the bottom of its
-// home HBM port; a rank's flags and counters are in the region of its first PE. Shared by firmware,
-// host and reports.
+// Barriers over ranks: the algorithms, and where their words lie.
 //
-//   home + 0      flags of the core barrier, one line a round
-//   home + 1 KiB  team slots in use, one bit each
-//   home + 4 KiB  team 0: 40 lines of flags, the counter line; team 1: ...
+// The three barriers over ranks and what each does by construction: how many signals and checks.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/abi/address.hpp"
-#include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
@@ -22,6 +18,30 @@
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
+enum class barrier_algorithm : std::uint8_t { centralized_pull, dissemination, group_dissemination };
+[[nodiscard]] const char* to_string(barrier_algorithm a);
+[[nodiscard]] std::optional<barrier_algorithm> barrier_named(std::string_view name);
+
+/// Rounds of a dissemination with this radix: ceil(log_radix ranks). Throws std::invalid_argument for a radix
+/// below 2.
+[[nodiscard]] std::uint32_t dissemination_rounds(std::uint64_t ranks, std::uint64_t radix);
+
+/// Work of one rank in one barrier; the barrier as a whole has `ranks` times as many.
+struct barrier_work {
+  std::uint64_t signals_set{};
+  std::uint64_t flags_checked{};
+};
+/// `radix` is that of group_dissemination, for which the result is empty below 2: it never ends.
+[[nodiscard]] std::optional<barrier_work> work_of(barrier_algorithm a, std::uint32_t ranks,
+                                                  std::uint32_t radix);
+
+// Where the words of barriers lie in global memory. Every PE has a home region at the bottom of its
+// home HBM port; a rank's flags and counters are in the region of its first PE. Shared by firmware,
+// host and reports.
+//
+//   home + 0      flags of the core barrier, one line a round
+//   home + 1 KiB  team slots in use, one bit each
+//   home + 4 KiB  team 0: 40 lines of flags, the counter line; team 1: ...
 
 inline constexpr std::uint64_t sync_line_bytes = protocol::cache_line_bytes;
 inline constexpr std::uint32_t team_lines = 40;  ///< flags of a team: 64 x 5 x 8 bytes

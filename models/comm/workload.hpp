@@ -70,7 +70,7 @@ struct workload_group {
   rank_set set{rank_set::pe};
   std::optional<std::vector<std::uint64_t>> list;
   /// The members themselves, when they are not those that stand for the machine's ranks: a shard's holders
-  /// (models/comm/shards.hpp). Not to be had in files.
+  /// (models/comm/mappers.hpp). Not to be had in files.
   std::vector<pe_coord> holders{};
 };
 

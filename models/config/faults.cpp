@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "models/abi/errata.hpp"
-#include "models/abi/firmware_defects.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {

@@ -4,13 +4,94 @@
 #include "models/config/rows.hpp"
 
 namespace diecast::config {
-
 std::span<const block_table> tables() {
   static const std::array all{
       sim_table(),  pod_table(),       sip_table(), cube_table(), placement_table(), pe_table(),
       ipcq_table(), tag_match_table(), noc_table(), ucie_table(), sip_link_table(),  hbm_table(),
       sram_table(), host_table(),      ccl_table(), comm_table(), energy_table(),    trace_table()};
   return all;
+}
+
+block_table energy_table() {
+  using b = energy_block;
+  constexpr double most = 1e9;
+  constexpr const char* pj_byte = "pJ/B";
+  constexpr const char* floonoc =
+      "FlooNoC (arXiv 2409.17606): 0.15 pJ per byte and hop, router and link, 12 nm, 0.8 V; split: "
+      "assumption";
+  constexpr const char* horowitz =
+      "Horowitz, Computing's energy problem, ISSCC 2014, 45 nm, 0.9 V: 10 pJ per 64-bit access of 8 KB SRAM";
+  constexpr const char* operations =
+      "Horowitz, Computing's energy problem, ISSCC 2014, 45 nm, 0.9 V: an addition";
+  constexpr const char* dram =
+      "assumption, so that a stream of whole rows costs what O'Connor et al. (Fine-Grained DRAM, MICRO 2017) "
+      "give for HBM2, about 4 pJ/bit";
+  return rows<b>(&machine_config::energy, "energy", "Energy of what the counters count.")
+      .real(&b::router_pj_per_byte, "router_pj_per_byte", pj_byte, 0, most,
+            "A byte through a router: buffer and switch.", floonoc)
+      .real(&b::link_pj_per_byte, "link_pj_per_byte", pj_byte, 0, most, "A byte from router to router.",
+            floonoc)
+      .real(&b::dma_pj_per_byte, "dma_pj_per_byte", pj_byte, 0, most,
+            "A byte through DMA engine and network interface of a PE, in or out.", assumption)
+      .real(&b::tcm_pj_per_byte, "tcm_pj_per_byte", pj_byte, 0, most, "A byte read from or written to TCM.",
+            horowitz)
+      .real(&b::sram_pj_per_byte, "sram_pj_per_byte", pj_byte, 0, most,
+            "A byte read from or written to the SRAM of a cube.",
+            "Horowitz, ISSCC 2014: 20 pJ per 64-bit access of 32 KB")
+      .real(&b::hbm_activate_pj, "hbm_activate_pj", "pJ", 0, most,
+            "Opening and closing a row of 1 KiB, whatever hbm.page_bytes is.", dram)
+      .real(&b::hbm_pj_per_byte, "hbm_pj_per_byte", pj_byte, 0, most,
+            "A byte read or written: columns, wires on the die, interface.", dram)
+      .real(&b::hbm_refresh_pj, "hbm_refresh_pj", "pJ", 0, most,
+            "A refresh of all banks of a pseudo-channel, a row each; one of a single bank costs its share.",
+            "32 banks x hbm_activate_pj")
+      .real(&b::vector_f16_pj, "vector_f16_pj", "pJ", 0, most,
+            "An element of f16 or bf16 through the vector unit.", operations)
+      .real(&b::vector_f32_pj, "vector_f32_pj", "pJ", 0, most, "An element of f32 through the vector unit.",
+            operations)
+      .real(&b::vector_i32_pj, "vector_i32_pj", "pJ", 0, most, "An element of i32 through the vector unit.",
+            operations)
+      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Power of a PE, whatever it does.", assumption)
+      .real(&b::cube_idle_mw, "cube_idle_mw", "mW", 0, most,
+            "Power of a cube without its PEs: NoC, memory controllers, adapters.", assumption)
+      .table();
+}
+
+// Rows of the block tag_match.
+
+block_table tag_match_table() {
+  using b = tag_match_block;
+  constexpr const char* unit_source = "assumption: one comparison per cycle, a few to start";
+  return rows<b>(&machine_config::tag_match, "tag_match",
+                 "Tag-matched messages between PEs and the unit that matches them. Cycles are of "
+                 "noc.clock_ghz.")
+      .count(&b::entries, "entries", "", 0, 4096, "Receives that the unit of a PE holds; 0 turns it off.",
+             assumption)
+      .count(&b::ring_messages, "ring_messages", "", 1, 256,
+             "Unexpected messages of each peer that a PE's ring holds: the peer's eager credits.", assumption)
+      .count(&b::heap_kib, "heap_kib", "KiB", 0, 65'536,
+             "Memory of a PE into which firmware empties a full ring.", assumption)
+      .count(&b::eager_bytes, "eager_bytes", "B", 64, 65'536,
+             "Longest message that is sent eagerly; longer ones go by rendezvous.", assumption)
+      .count(&b::rndv_inline_bytes, "rndv_inline_bytes", "B", 0, 65'536,
+             "First bytes of a rendezvous message that travel with its request.", assumption)
+      .count(&b::rndv_max_bytes, "rndv_max_bytes", "B", 64, 1ULL << 36,
+             "Longest message whose rendezvous the unit does; software reads longer ones.", assumption)
+      .count(&b::match_cycles, "match_cycles", "cycles", 1, 10'000, "Cycles of the unit to take a message.",
+             unit_source)
+      .count(&b::entry_cycles, "entry_cycles", "cycles", 0, 10'000,
+             "Cycles of the unit to compare one entry.", unit_source)
+      .count(&b::command_cycles, "command_cycles", "cycles", 1, 10'000,
+             "Cycles of the unit to execute a command.", unit_source)
+      .count(&b::software_entry_cycles, "software_entry_cycles", "cycles", 0, 10'000,
+             "Cycles of firmware to compare one element of a list.", assumption)
+      .count(&b::offload_min_bytes, "offload_min_bytes", "B", 0, 1ULL << 36,
+             "Shorter receives are matched by firmware.", assumption)
+      .boolean(&b::offload_wildcards, "offload_wildcards",
+               "Receives with wildcards are given to the unit, too.", assumption)
+      .count(&b::offload_force_bytes, "offload_force_bytes", "B", 0, 1ULL << 36,
+             "A receive this long first gives the unit the receives that wait in firmware.", assumption)
+      .table();
 }
 
 }  // namespace diecast::config

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
 

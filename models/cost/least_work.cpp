@@ -7,9 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "models/cost/latency_bound.hpp"
 #include "models/cost/message_cost.hpp"
-#include "models/cost/real.hpp"
 #include "models/cost/wire_rates.hpp"
 
 namespace diecast::cost {

@@ -7,10 +7,8 @@
 #include <set>
 
 #include "models/cost/cuts.hpp"
-#include "models/cost/latency_bound.hpp"
 #include "models/cost/link_work.hpp"
 #include "models/cost/message_cost.hpp"
-#include "models/cost/real.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/wire_rates.hpp"
 #include "models/timing/dram_bounds.hpp"

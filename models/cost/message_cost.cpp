@@ -2,6 +2,13 @@
 #include "models/cost/message_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <queue>
+#include <utility>
+#include <vector>
 
 #include "models/abi/address.hpp"
 #include "models/comm/launch_plan.hpp"
@@ -75,6 +82,157 @@ sim_time message_idle(const fabric::topology& t, const config::machine_config& c
   // Written to host memory as a whole, then read as a whole.
   return over(begin, comm::io_cpu_node(t, from.sip)) + staging_idle(c, flits) +
          over(comm::io_cpu_node(t, to.sip), end);
+}
+
+namespace {
+
+constexpr std::size_t all_pairs_up_to = 64;
+constexpr std::size_t all_ways_up_to = 256;  ///< these take 0.25 s
+constexpr int sweeps = 4;
+
+sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to) {
+  return message_idle(t, c, from, to, message_flits(c, 1));
+}
+
+}  // namespace
+
+sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap) {
+  if (ranks <= 1) return {};
+  // When the next message of some rank that has the word would arrive.
+  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> arrivals;
+  arrivals.push(hop.fs);
+  for (std::uint64_t have = 1;;) {
+    const std::uint64_t now = arrivals.top();
+    arrivals.pop();
+    if (++have == ranks) return {now};
+    arrivals.push(now + gap.fs);
+    arrivals.push(now + hop.fs);
+  }
+}
+
+namespace {
+
+/// The least time of one element between any two ranks, by whomever it goes.
+class least_ways {
+ public:
+  least_ways(const fabric::topology& t, const config::machine_config& c, const comm::group& g)
+      : ranks_(g.members.size()), direct_(ranks_ * ranks_) {
+    for (std::size_t a = 0; a < ranks_; ++a) {
+      for (std::size_t b = 0; b < ranks_; ++b) {
+        if (a != b) direct_[a * ranks_ + b] = idle(t, c, g.members[a], g.members[b]).fs;
+      }
+    }
+  }
+
+  /// Rank and time of the last to hear of `rank`, or to be heard by it (Dijkstra's algorithm).
+  [[nodiscard]] std::pair<std::size_t, std::uint64_t> last(std::size_t rank, bool inbound) const {
+    std::vector<std::uint64_t> when(ranks_, std::numeric_limits<std::uint64_t>::max());
+    std::vector<bool> known(ranks_);
+    when[rank] = 0;
+    std::size_t next = rank;
+    for (std::size_t left = ranks_; left > 1; --left) {
+      known[next] = true;
+      const std::size_t at = next;
+      next = ranks_;
+      for (std::size_t other = 0; other < ranks_; ++other) {
+        if (known[other]) continue;
+        const std::size_t way = inbound ? other * ranks_ + at : at * ranks_ + other;
+        when[other] = std::min(when[other], when[at] + direct_[way]);
+        if (next == ranks_ || when[other] < when[next]) next = other;
+      }
+    }
+    return {next, when[next]};
+  }
+
+ private:
+  std::size_t ranks_;
+  std::vector<std::uint64_t> direct_;  ///< by rank * ranks + other rank
+};
+
+far_pair pair_of(const comm::group& g, std::size_t rank, const std::pair<std::size_t, std::uint64_t>& last,
+                 bool inbound) {
+  const pe_coord here = g.members[rank], there = g.members[last.first];
+  return {{last.second}, inbound ? there : here, inbound ? here : there};
+}
+
+/// Of too many ranks to look at all ways: a bound that any two of them keep.
+far_pair any_pair(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
+                  std::size_t rank, bool inbound) {
+  return pair_of(g, rank, {rank == 0 ? 1 : 0, nearest_idle(t, c, g).fs}, inbound);
+}
+
+}  // namespace
+
+far_pair farthest_from(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
+                       pe_coord rank, bool inbound) {
+  const auto at = std::find(g.members.begin(), g.members.end(), rank) - g.members.begin();
+  const auto index = static_cast<std::size_t>(at);
+  if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, index, inbound);
+  return pair_of(g, index, least_ways(t, c, g).last(index, inbound), inbound);
+}
+
+far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
+  if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, 0, false);
+  const least_ways ways(t, c, g);
+  far_pair far;
+  const auto look_from = [&](std::size_t rank) {
+    const auto last = ways.last(rank, false);
+    if (sim_time{last.second} > far.idle) far = pair_of(g, rank, last, false);
+    return last.first;
+  };
+  if (g.members.size() <= all_pairs_up_to) {
+    for (std::size_t r = 0; r < g.members.size(); ++r) look_from(r);
+    return far;
+  }
+  std::size_t start = 0;
+  for (int i = 0; i < sweeps; ++i) start = look_from(start);
+  return far;
+}
+
+sim_time nearest_idle(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
+  const timing::noc_timing noc = timing::noc_timing_of(c);
+  const std::uint32_t flits = message_flits(c, 1);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<fabric::router_index>> cubes;
+  for (const pe_coord& m : g.members) {
+    cubes[{m.sip.value, m.cube.value}].push_back(t.layout(m.sip, m.cube).terminals.at(m.pe.value).router);
+  }
+  sim_time nearest = sim_time::never();
+  for (const auto& [where, routers] : cubes) {
+    for (std::size_t i = 0; i < routers.size(); ++i) {
+      for (std::size_t k = i + 1; k < routers.size(); ++k) {
+        const std::uint32_t links =
+            std::min(t.distance(routers[i], routers[k]), t.distance(routers[k], routers[i]));
+        nearest = std::min(nearest, noc.crossing({}, links, flits).tail);
+      }
+    }
+  }
+  if (cubes.size() < 2) return nearest;
+  // Between cubes two NoCs are crossed and at least one link, or host memory.
+  const sim_time noc_in = noc.crossing({}, 0, flits).tail, noc_out = noc.crossing({}, 0, 1).head;
+  double link_ns = std::numeric_limits<double>::infinity();
+  if (is_staged(c)) {
+    const bool apart = cubes.begin()->first.first != cubes.rbegin()->first.first;
+    if (apart) nearest = std::min(nearest, noc_in * 2 + staging_idle(c, flits));
+  } else {
+    link_ns = c.sip_link.latency_ns;
+    for (std::uint32_t i = 0; i < t.sip_links().size(); ++i) {
+      link_ns = std::min(link_ns, t.sip_link_settings(i).latency_ns);
+    }
+  }
+  const auto beside = std::adjacent_find(cubes.begin(), cubes.end(), [](const auto& a, const auto& b) {
+    return a.first.first == b.first.first;  // two cubes of one SIP
+  });
+  if (is_staged(c) && beside == cubes.end()) return nearest;
+  for (std::uint32_t i = 0; i < t.shape().cubes(); ++i) {
+    const sip_id sip{i / t.shape().cubes_per_sip()};
+    const cube_id cube{i % t.shape().cubes_per_sip()};
+    for (unsigned s = 0; s < fabric::sides; ++s) {
+      const auto side = static_cast<fabric::side>(s);
+      if (t.neighbor(cube, side)) link_ns = std::min(link_ns, t.ucie(sip, cube, side).latency_ns);
+    }
+  }
+  if (std::isinf(link_ns)) return nearest;
+  return std::min(nearest, noc_in + nanoseconds(link_ns) + noc_out);
 }
 
 }  // namespace diecast::cost

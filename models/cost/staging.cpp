@@ -9,9 +9,7 @@
 #include <tuple>
 
 #include "models/comm/hbm_tensor.hpp"
-#include "models/comm/tensor_chunks.hpp"
 #include "models/cost/message_cost.hpp"
-#include "models/cost/real.hpp"
 #include "models/cost/wire_rates.hpp"
 #include "models/timing/link.hpp"
 

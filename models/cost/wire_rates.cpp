@@ -5,7 +5,6 @@
 
 #include "models/abi/wire.hpp"
 #include "models/config/placement.hpp"
-#include "models/cost/real.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {

@@ -10,6 +10,8 @@
 
 namespace diecast::cost {
 
+[[nodiscard]] inline double d(std::uint64_t n) { return static_cast<double>(n); }
+
 class wire_rates {
  public:
   explicit wire_rates(const config::machine_config& c);

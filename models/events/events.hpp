@@ -15,7 +15,6 @@
 #include "models/types/time.hpp"
 
 namespace diecast::events {
-
 enum class core_state : std::uint8_t { idle, waiting_start, running, asleep, done };
 
 struct core_state_changed {
@@ -225,5 +224,9 @@ class hub {
   std::vector<listener> observers_;
   unsigned wanted_{};
 };
+
+// States of cores in words.
+
+[[nodiscard]] const char* to_string(core_state s);
 
 }  // namespace diecast::events

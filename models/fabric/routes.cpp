@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "models/fabric/die_routes.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology_impl.hpp"
 
 namespace diecast::fabric {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/numeric/types.hpp"
 
+#include <bit>
+#include <cmath>
+
 namespace diecast::numeric {
 
 std::optional<dtype> parse_dtype(std::string_view name) {
@@ -17,6 +20,18 @@ std::optional<reduction> parse_reduction(std::string_view name) {
     if (name == to_string(r)) return r;
   }
   return std::nullopt;
+}
+
+double unit_roundoff(dtype t) {
+  if (t == dtype::i32) return 0.0;
+  return std::ldexp(1.0, -static_cast<int>(precision_of(t).significand_bits));
+}
+
+double sum_error_bound(dtype t, summation order, std::uint32_t ranks, double sum_of_magnitudes) {
+  if (ranks < 2) return 0.0;
+  const unsigned roundings =
+      order == summation::sequential ? ranks - 1 : static_cast<unsigned>(std::bit_width(ranks - 1));
+  return roundings * unit_roundoff(t) * sum_of_magnitudes;
 }
 
 }  // namespace diecast::numeric

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/abi/address.hpp"
 
 namespace diecast::protocol {
-
 inline constexpr std::uint64_t cache_line_bytes = 64;
 using line_bytes = std::array<std::byte, cache_line_bytes>;
 
@@ -69,5 +69,13 @@ class data_cache {
   std::vector<way> lines_;  ///< none before the first fill: most PEs of a large machine never cache
   std::uint64_t stamp_{};
 };
+
+// What a core may ask of global memory, wherever its firmware runs.
+
+/// Throws protocol_error unless the access is to bytes of one cache line of HBM or SRAM. `who` and `what`
+/// are for the error.
+void check_global_access(const std::string& who, const char* what, abi::address at, std::uint64_t bytes);
+/// Checks an addition at the memory, which takes a whole word.
+void check_atomic_access(const std::string& who, abi::address at);
 
 }  // namespace diecast::protocol

@@ -9,12 +9,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "models/numeric/precision.hpp"
+#include "models/numeric/types.hpp"
 #include "models/random/stream.hpp"
 #include "models/random/test_data.hpp"
 
 namespace diecast::random {
-
 struct data_request {
   std::uint64_t seed{};
   numeric::dtype type{};

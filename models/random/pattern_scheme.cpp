@@ -7,7 +7,7 @@
 
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
-#include "models/numeric/precision.hpp"
+#include "models/numeric/types.hpp"
 #include "models/random/data_scheme.hpp"
 
 namespace diecast::random {

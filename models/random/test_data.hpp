@@ -18,7 +18,6 @@
 #include <span>
 #include <string>
 
-#include "models/numeric/precision.hpp"
 #include "models/numeric/types.hpp"
 
 namespace diecast::random {

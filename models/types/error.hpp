@@ -11,7 +11,6 @@
 #include <vector>
 
 namespace diecast {
-
 /// What a program that reads problems has to know of one.
 enum class problem_kind : std::uint8_t {
   other,
@@ -64,6 +63,25 @@ class output_error : public std::runtime_error {
 class resource_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// A job that is too large for a memory: a smaller one would run.
+
+struct shortage {
+  std::string memory;            ///< "TCM"
+  std::uint64_t needed{}, of{};  ///< bytes
+  std::string key;               ///< "ccl.tensor_kind=hbm", which has room for it; empty if there is none
+  std::string smaller{};         ///< what else to change; empty if nothing
+};
+
+class shortage_error : public user_error {
+ public:
+  shortage_error(std::vector<problem> problems, shortage what)
+      : user_error(std::move(problems)), what_(std::move(what)) {}
+  [[nodiscard]] const shortage& lacks() const { return what_; }
+
+ private:
+  shortage what_;
 };
 
 }  // namespace diecast

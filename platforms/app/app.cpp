@@ -45,7 +45,7 @@
 #include "platforms/run/processes.hpp"
 #include "platforms/run/simulate.hpp"
 #include "platforms/run/stack_room.hpp"
-#include "sw/kernels/deterministic.hpp"
+#include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::app {
 namespace {

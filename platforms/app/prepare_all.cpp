@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "models/types/shortage.hpp"
+#include "models/types/error.hpp"
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/io/text_table.hpp"
 #include "platforms/run/choose.hpp"

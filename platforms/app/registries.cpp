@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "hw/hbm/make_hbm.hpp"
-#include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/collective.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/abi/dispatch_table.hpp"
-#include "models/events/state_names.hpp"
+#include "models/events/events.hpp"
 #include "platforms/io/in_flight_json.hpp"
 #include "platforms/io/result_envelope.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/analysis/stale_lines.hpp"
+#include "models/analysis/barrier_checker.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/run/prepare.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/abi/step_text.hpp"
-#include "models/events/state_names.hpp"
+#include "models/events/events.hpp"
 #include "platforms/io/in_flight_json.hpp"
 
 namespace diecast::platforms {

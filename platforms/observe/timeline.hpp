@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/analysis/queue_ends.hpp"
+#include "models/analysis/path_events.hpp"
 #include "models/analysis/usage_bins.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"

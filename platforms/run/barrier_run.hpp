@@ -8,8 +8,6 @@
 
 #include "models/abi/errata.hpp"
 #include "models/analysis/barrier_checker.hpp"
-#include "models/analysis/stale_lines.hpp"
-#include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/netlist/pod.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "models/types/shortage.hpp"
+#include "models/types/error.hpp"
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/shards.hpp"
 #include "platforms/run/user_rules.hpp"

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "models/analysis/barrier_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
-#include "models/analysis/stale_lines.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/host_side.hpp"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <fmt/format.h>
 
-#include "models/types/shortage.hpp"
+#include "models/types/error.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/simulate.hpp"

@@ -15,7 +15,7 @@
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
-#include "models/types/shortage.hpp"
+#include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "models/comm/install_plan.hpp"
-#include "models/comm/shards.hpp"
+#include "models/comm/mappers.hpp"
 #include "models/fabric/collective_tree.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/app/registries.hpp"

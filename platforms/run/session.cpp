@@ -15,7 +15,6 @@
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bandwidth.hpp"
 #include "sw/host/barrier.hpp"
-#include "sw/host/errata.hpp"
 #include "sw/host/registration.hpp"
 
 namespace diecast::platforms {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shard-wise collectives (models/comm/shards.hpp) run as streams: one for every shard, all at once.
+// Shard-wise collectives (models/comm/mappers.hpp) run as streams: one for every shard, all at once.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "models/comm/shards.hpp"
+#include "models/comm/mappers.hpp"
 #include "models/comm/workload.hpp"
 #include "platforms/run/run_point.hpp"
 #include "sw/kernels/kernel_table.hpp"

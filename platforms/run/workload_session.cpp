@@ -9,7 +9,6 @@
 #include "platforms/run/bandwidth.hpp"
 #include "platforms/run/shards.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/errata.hpp"
 #include "sw/host/registration.hpp"
 
 namespace diecast::platforms {

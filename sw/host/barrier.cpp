@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sw/host/collective.hpp"
-#include "sw/kernels/launch_facts.hpp"
+#include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
 namespace {

@@ -16,7 +16,7 @@ namespace diecast::sw {
 
 /// Slots of a team's words in the home regions of its members.
 struct barrier_slots {
-  std::uint32_t team{};  ///< flags and counter; also kernel_arguments::extra[barrier_slot]
+  std::uint32_t team{};  ///< flags and counter; also barrier_parameters::slot
   /// Flags of the core barrier, where the cores are in barriers of several teams at a time; empty: those at
   /// the start of the home region.
   std::optional<std::uint32_t> cores{};

@@ -7,18 +7,17 @@
 #include <span>
 #include <stdexcept>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
+#include "models/comm/hbm_tensor.hpp"
 #include "models/comm/sync_layout.hpp"
-#include "models/comm/tensor_chunks.hpp"
 #include "models/cost/staging.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/tcm_needs.hpp"
-#include "sw/kernels/launch_facts.hpp"
-#include "sw/kernels/tensor_place.hpp"
-#include "sw/runtime/chunk_plan.hpp"
+#include "sw/kernels/builtin.hpp"
+#include "sw/kernels/chunked.hpp"
+#include "sw/runtime/tensor_stager.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -178,13 +177,13 @@ chunk_arguments arguments_of_chunk(const kernel_entry& kernel, const argument_co
   abi::kernel_arguments a = common_arguments(own, rank);
   a.scratch = layout.scratch + later;
   a.scratch_bytes = layout.scratch_bytes - later;
-  if (kernel.fill_extra != nullptr) kernel.fill_extra(own, rank, a);
+  if (kernel.fill != nullptr) kernel.fill(own, rank, a);
   return {own.count,
           input_part(kernel, own, rank),
           layout.output + output_part(kernel, own, rank),
           a.scratch,
           a.scratch_bytes,
-          a.extra};
+          a.own};
 }
 
 /// As much as the DMA engine has under way.
@@ -236,15 +235,11 @@ chunk_plan plan_without_chunks(const kernel_entry& kernel, const argument_contex
                                const chunk_layout& layout, std::uint32_t rank) {
   const comm::hbm_tensor tensor = tensors_of(kernel, launch, rank).input;
   abi::kernel_arguments a = common_arguments(launch, rank);
-  if (kernel.fill_extra != nullptr) kernel.fill_extra(launch, rank, a);
-  if (a.extra[extra_ports] != 0 || a.extra[extra_stripe] != 0) {
-    throw std::logic_error(fmt::format("{}: words {} and {} of its arguments are the firmware's", kernel.name,
-                                       extra_ports, extra_stripe));
-  }
+  if (kernel.fill != nullptr) kernel.fill(launch, rank, a);
   chunk_plan p;
   p.ports = tensor.ports;
   p.stripe_bytes = tensor.stripe_bytes;
-  p.full = {launch.count, 0, 0, layout.scratch, layout.scratch_bytes, a.extra};
+  p.full = {launch.count, 0, 0, layout.scratch, layout.scratch_bytes, a.own};
   return p;
 }
 

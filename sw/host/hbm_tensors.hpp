@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of tensors in HBM (ccl.tensor_kind = hbm): where they lie, how large the chunks are that
-// firmware brings into TCM, and the plan it finds there (sw/runtime/chunk_plan.hpp).
+// firmware brings into TCM, and the plan it finds there (sw/runtime/tensor_stager.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "models/abi/host_hal.hpp"
 #include "models/comm/hbm_tensor.hpp"
-#include "models/types/shortage.hpp"
+#include "models/types/error.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {

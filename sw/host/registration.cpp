@@ -2,11 +2,22 @@
 #include "sw/host/registration.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "models/abi/dispatch_table.hpp"
+#include "models/config/faults.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::sw {
+
+void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
+                abi::errata_word asked) {
+  for (const pe_coord pe : members) {
+    const std::uint64_t errata = asked.bits | config::errata_of(config, pe);
+    if (pe.sip == host.self() && errata != 0) host.debug_write_register(pe, abi::core_errata, errata);
+  }
+}
+
 namespace {
 
 /// Where the monitor of a PE leads an entry.

@@ -14,8 +14,8 @@
 #include <array>
 #include <vector>
 
-#include "models/abi/alignment.hpp"
-#include "models/comm/member_box.hpp"
+#include "models/abi/address.hpp"
+#include "models/comm/member_levels.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 
@@ -24,9 +24,6 @@ namespace all_to_all_lines_kernel {
 
 using comm::member_box;
 using coordinates = member_box::coordinates;
-
-/// Words of kernel_arguments::extra: sizes of the box.
-enum extra : std::size_t { first_size };
 
 /// All blocks of a rank in some order of their coordinates: that of `slowest` counts first, the others as in
 /// ranks. A block's coordinates are those of the rank it is for, in the dimensions that are done those of the
@@ -64,7 +61,8 @@ struct block_array {
 
 class line_exchange {
  public:
-  explicit line_exchange(pe_context& pe) : pe_(pe), box_(box_of(pe.args())), own_(box_.at(pe.args().rank)) {
+  explicit line_exchange(pe_context& pe)
+      : pe_(pe), box_(pe.args().own.get<member_box>()), own_(box_.at(pe.args().rank)) {
     const abi::kernel_arguments& a = pe.args();
     element_ = numeric::size_of(a.type);
     stride_ = (a.count + a.ranks - 1) / a.ranks * element_;
@@ -104,14 +102,6 @@ class line_exchange {
   }
 
  private:
-  [[nodiscard]] static member_box box_of(const abi::kernel_arguments& a) {
-    member_box box;
-    for (std::uint32_t d = 0; d < member_box::dimensions; ++d) {
-      box.size[d] = static_cast<std::uint32_t>(a.extra[first_size + d]);
-    }
-    return box;
-  }
-
   void choose_dimensions() {
     for (std::uint32_t d = 0; d < member_box::dimensions; ++d) {
       if (box_.size[d] > 1) dimensions_.push_back(d);
@@ -272,22 +262,16 @@ std::uint64_t scratch(const argument_context& c) {
 }
 
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
-  const member_box box = comm::member_box_of(c.shape, c.members);
-  for (std::uint32_t d = 0; d < member_box::dimensions; ++d) a.extra[first_size + d] = box.size[d];
+  a.own.set(comm::member_box_of(c.shape, c.members));
 }
 
 }  // namespace all_to_all_lines_kernel
 
-kernel_entry all_to_all_lines_entry() {
+kernel_table all_to_all_lines_kernels() {
   using namespace all_to_all_lines_kernel;
-  return {"lines",
-          "all_to_all",
-          "SIPs, rows and columns of cubes, PEs: one after the other, in messages of many blocks",
-          "box_lines",
-          any_ranks,
-          run,
-          scratch,
-          fill};
+  return {{"lines", "all_to_all",
+           "SIPs, rows and columns of cubes, PEs: one after the other, in messages of many blocks",
+           "box_lines", any_ranks, run, scratch, fill}};
 }
 
 }  // namespace diecast::sw

@@ -21,7 +21,7 @@
 #include "models/comm/step_timetable.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/tensor_place.hpp"
+#include "sw/kernels/chunked.hpp"
 
 namespace diecast::sw {
 namespace all_to_all_steps_kernel {
@@ -232,14 +232,13 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
 
 }  // namespace all_to_all_steps_kernel
 
-kernel_entry all_to_all_steps_entry() {
+kernel_table all_to_all_steps_kernels() {
   using namespace all_to_all_steps_kernel;
-  kernel_entry e{
-      "mesh_steps", "all_to_all", "one partner per step, chosen so that flows share few links of the mesh",
-      "pairwise",   any_ranks,    run,
-      image_bytes,  nullptr,      image};
-  e.moves_slots = true;
-  return e;
+  kernel_table all{{"mesh_steps", "all_to_all",
+                    "one partner per step, chosen so that flows share few links of the mesh", "pairwise",
+                    any_ranks, run, image_bytes, nullptr, image}};
+  all[0].moves_slots = true;
+  return all;
 }
 
 }  // namespace diecast::sw

@@ -11,20 +11,19 @@
 
 namespace diecast::sw {
 
-/// kernel_arguments::extra of a barrier kernel. The tables lie at kernel_arguments::scratch.
-enum barrier_argument : std::size_t {
-  barrier_cores,  ///< cores of this PE's rank
-  barrier_core,   ///< which of them this PE is
-  barrier_ranks,
-  barrier_rank,  ///< rank of this PE within the team
-  barrier_slot,  ///< slot of the team
-  barrier_radix,
-  barrier_pollers,
-  barrier_poll_cycles,
-  barrier_repeats,  ///< barriers in one launch
-  barrier_skew,     ///< most cycles of work before a barrier
-  barrier_seed,     ///< seed of the draw
-  barrier_alike     ///< 1: the cores of all ranks lie alike (rank_cores::alike)
+/// What a barrier kernel is told. The tables lie at kernel_arguments::scratch.
+struct barrier_parameters {
+  std::uint32_t cores{};  ///< cores of this PE's rank
+  std::uint32_t core{};   ///< which of them this PE is
+  std::uint32_t ranks{};
+  std::uint32_t rank{};  ///< rank of this PE within the team
+  std::uint32_t slot{};  ///< slot of the team
+  std::uint32_t radix{}, pollers{};
+  std::uint32_t alike{};  ///< 1: the cores of all ranks lie alike (rank_cores::alike)
+  std::uint64_t poll_cycles{};
+  std::uint64_t repeats{};  ///< barriers in one launch
+  std::uint64_t skew{};     ///< most cycles of work before a barrier
+  std::uint64_t seed{};     ///< seed of the draw
 };
 
 /// Words at the start of a PE's scratch: the count of its core barriers, then for every core of its rank
@@ -34,9 +33,9 @@ inline constexpr std::uint64_t barrier_tables = 64;
 inline constexpr std::uint64_t barrier_entry_bytes = 16;
 [[nodiscard]] std::uint64_t barrier_scratch_bytes(const argument_context& launch);
 
-/// Fills extra of member `index` of a group made by comm::barrier_members.
+/// Fills the parameters of member `index` of a group made by comm::barrier_members.
 void fill_barrier_arguments(const argument_context& launch, std::uint32_t index,
-                            abi::kernel_arguments& arguments);
+                            abi::kernel_arguments& arguments, std::uint32_t slot = 0);
 
 /// Everything firmware needs for barriers. Not movable: its parts refer to each other.
 struct barrier_runtime {
@@ -53,9 +52,5 @@ struct barrier_runtime {
   rank_barriers barriers;
   team world;  ///< the team of the launch
 };
-
-[[nodiscard]] kernel_entry centralized_pull_entry();
-[[nodiscard]] kernel_entry dissemination_entry();
-[[nodiscard]] kernel_entry group_dissemination_entry();
 
 }  // namespace diecast::sw

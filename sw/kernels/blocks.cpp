@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <span>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
+#include "models/numeric/types.hpp"
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
@@ -91,7 +92,7 @@ block_vector scattered_from_input(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   block_vector v(pe, a.input);
   if (a.output == v.block(a.rank).at) return v;
-  const std::uint64_t copy = a.scratch + static_cast<std::uint64_t>(a.extra[extra_copy]);
+  const std::uint64_t copy = a.scratch + a.own.copy;
   move(pe, copy, a.input, v.whole().bytes);
   return {pe, copy};
 }
@@ -106,8 +107,8 @@ std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words) {
   return aligned(words * sizeof(std::uint64_t)) + (c.in_place ? 0 : aligned(vector_bytes(c)));
 }
 
-void fill_scatter(const argument_context&, std::uint64_t words, abi::kernel_arguments& a) {
-  a.extra[extra_copy] = static_cast<std::int64_t>(aligned(words * sizeof(std::uint64_t)));
+void fill_scatter(std::uint64_t words, abi::kernel_arguments& a) {
+  a.own.copy = aligned(words * sizeof(std::uint64_t));
 }
 
 std::uint64_t ring_image_words(const argument_context& c) { return (c.members.members.size() + 1) / 2; }
@@ -175,6 +176,52 @@ void add_pass(pe_context::lane& lane, const pe_context::outgoing& first,
   lane.sent.push_back(first);
   for (const pe_context::stage& s : received) lane.pass(s);
   if (!received.empty()) lane.sent.pop_back();
+}
+
+elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {
+  const comm::element_range range = comm::part_of(whole.count, index, parts);
+  return {whole.begin + range.begin, range.count};
+}
+
+elements whole(pe_context& pe) { return {0, pe.args().count}; }
+
+tcm_range in_output(pe_context& pe, const elements& e) {
+  const std::uint64_t element = numeric::size_of(pe.args().type);
+  return {pe.args().output + e.begin * element, e.count * element};
+}
+
+void start_in_output(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  if (a.output != a.input) pe.copy(a.output, a.input, a.count * numeric::size_of(a.type));
+}
+
+void finish_average(pe_context& pe, const elements& e) {
+  const tcm_range b = in_output(pe, e);
+  pe.finish_average(b.at, b.bytes);
+}
+
+void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e,
+              const std::function<void(comm::direction)>& before) {
+  const tcm_range b = in_output(pe, e);
+  pe.send_all(to, b.at, b.bytes, before);
+}
+
+void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e,
+                const std::function<void(comm::direction)>& before) {
+  const tcm_range b = in_output(pe, e);
+  pe.reduce_all(from, b.at, b.bytes, before);
+}
+
+void receive_all(pe_context& pe, comm::direction from, const elements& e) {
+  const tcm_range b = in_output(pe, e);
+  pe.recv_all(from, b.at, b.bytes, pe_context::arrival::copy);
+}
+
+void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
+          pe_context::arrival how) {
+  const tcm_range out = in_output(pe, sent);
+  const tcm_range in = in_output(pe, received);
+  pe.exchange(dir, out.at, out.bytes, dir, in.at, in.bytes, how);
 }
 
 }  // namespace diecast::sw

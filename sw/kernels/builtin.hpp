@@ -1,82 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of the built-in kernels; each is defined in the file of its algorithm.
+// The built-in kernels, a table for each file of them, and what they ask for time and again.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
+#include "models/comm/packed_trees.hpp"
 #include "sw/kernels/kernel_table.hpp"
-#include "sw/kernels/launch_facts.hpp"
+
+namespace diecast::comm {
+struct member_levels;  // models/comm/member_levels.hpp
+class rank_cores;      // models/comm/sync_layout.hpp
+}  // namespace diecast::comm
 
 namespace diecast::sw {
 
-[[nodiscard]] kernel_entry ring_1d_entry();
-[[nodiscard]] kernel_entry ring_1d_unidir_entry();
-[[nodiscard]] kernel_entry ring_full_tile_entry();
-[[nodiscard]] kernel_entry intercube_entry();
-[[nodiscard]] kernel_entry intercube_pipelined_entry();
-[[nodiscard]] kernel_entry mesh_2d_entry();
-[[nodiscard]] kernel_entry torus_2d_entry();
-[[nodiscard]] kernel_entry tree_binary_entry();
-[[nodiscard]] kernel_entry double_binary_tree_entry();
-[[nodiscard]] kernel_entry p2p_tree_entry();
-[[nodiscard]] kernel_entry hierarchical_3level_entry();
-[[nodiscard]] kernel_entry hierarchical_pipelined_entry();
-[[nodiscard]] kernel_entry recursive_doubling_entry();
-[[nodiscard]] kernel_entry rabenseifner_entry();
-[[nodiscard]] kernel_entry swing_entry();
-[[nodiscard]] kernel_entry direct_one_shot_entry();
-[[nodiscard]] kernel_entry direct_two_shot_entry();
+[[nodiscard]] kernel_table ring_kernels();
+[[nodiscard]] kernel_table intercube_kernels();
+[[nodiscard]] kernel_table grid_kernels();
+[[nodiscard]] kernel_table tree_kernels();
+[[nodiscard]] kernel_table partners_kernels();
+[[nodiscard]] kernel_table direct_kernels();
+[[nodiscard]] kernel_table block_exchange_kernels();
+[[nodiscard]] kernel_table two_level_kernels();
+[[nodiscard]] kernel_table three_level_kernels();
+[[nodiscard]] kernel_table rooted_kernels();
+[[nodiscard]] kernel_table packed_tree_kernels();
+[[nodiscard]] kernel_table in_network_kernels();
+[[nodiscard]] kernel_table packed_route_kernels();
+[[nodiscard]] kernel_table all_to_all_kernels();
+[[nodiscard]] kernel_table all_to_all_steps_kernels();
+[[nodiscard]] kernel_table all_to_all_lines_kernels();
+[[nodiscard]] kernel_table barrier_kernels();
 
 /// rank_sets of a kernel that runs on any, each PE a rank by default.
 inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube,
                                                    comm::rank_set::sip};
 
-/// scratch_bytes of a kernel that needs none.
-[[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }
-[[nodiscard]] kernel_entry reduce_scatter_ring_entry();
-[[nodiscard]] kernel_entry reduce_scatter_halving_entry();
-[[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
-[[nodiscard]] kernel_entry all_reduce_two_level_entry();
-[[nodiscard]] kernel_entry all_reduce_three_level_entry();
-[[nodiscard]] kernel_entry all_reduce_in_network_entry();
-[[nodiscard]] kernel_entry all_reduce_packed_entry();
-[[nodiscard]] kernel_entry reduce_scatter_two_level_entry();
-[[nodiscard]] kernel_entry reduce_scatter_three_level_entry();
-[[nodiscard]] kernel_entry reduce_scatter_routes_entry();
-[[nodiscard]] kernel_entry all_gather_ring_entry();
-[[nodiscard]] kernel_entry all_gather_steps_entry();
-[[nodiscard]] kernel_entry all_reduce_steps_entry();
-[[nodiscard]] kernel_entry reduce_scatter_steps_entry();
-[[nodiscard]] kernel_entry all_gather_bruck_entry();
-[[nodiscard]] kernel_entry all_gather_two_level_entry();
-[[nodiscard]] kernel_entry all_gather_three_level_entry();
-[[nodiscard]] kernel_entry all_gather_routes_entry();
-[[nodiscard]] kernel_entry broadcast_ring_entry();
-[[nodiscard]] kernel_entry broadcast_binomial_entry();
-[[nodiscard]] kernel_entry broadcast_trees_entry();
-[[nodiscard]] kernel_entry broadcast_packed_entry();
-[[nodiscard]] kernel_entry broadcast_multicast_entry();
-[[nodiscard]] kernel_entry reduce_ring_entry();
-[[nodiscard]] kernel_entry reduce_binomial_entry();
-[[nodiscard]] kernel_entry reduce_packed_entry();
-[[nodiscard]] kernel_entry reduce_in_network_entry();
-[[nodiscard]] kernel_entry all_to_all_bruck_entry();
-[[nodiscard]] kernel_entry all_to_all_pairwise_entry();
-[[nodiscard]] kernel_entry all_to_all_direct_entry();
-[[nodiscard]] kernel_entry all_to_all_two_level_entry();
-[[nodiscard]] kernel_entry all_to_all_lines_entry();
-[[nodiscard]] kernel_entry all_to_all_steps_entry();
-[[nodiscard]] kernel_entry gather_binomial_entry();
-[[nodiscard]] kernel_entry gather_linear_entry();
-[[nodiscard]] kernel_entry gather_routes_entry();
-[[nodiscard]] kernel_entry scatter_binomial_entry();
-[[nodiscard]] kernel_entry scatter_linear_entry();
-[[nodiscard]] kernel_entry scatter_routes_entry();
-[[nodiscard]] kernel_entry send_recv_direct_entry();
-[[nodiscard]] kernel_entry send_recv_ring_entry();
+// What follows from a launch: found out once for each argument_context, which keeps it.
 
-/// scratch_bytes of a kernel that keeps two vectors there by turns.
+/// Positions on comm::ring_order of the group, by rank.
+[[nodiscard]] const std::vector<std::uint32_t>& ring_positions(const argument_context& c);
+/// The members as rows and columns. Throws user_error when they do not fill a rectangle.
+[[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
+/// The launch's members by cube and SIP.
+[[nodiscard]] const comm::member_levels& levels_of(const argument_context& c);
+/// The memory channels of the launch's machine: telling them from overrides takes a look at every channel.
+[[nodiscard]] const config::memory_channels& channels_of(const argument_context& launch);
+/// PEs of a barrier's group that arrive as one rank.
+[[nodiscard]] const comm::rank_cores& rank_cores_of(const argument_context& launch);
+/// The trees that the kernels named packed_trees go down and up. Throws user_error (ccl.root_rank) when the
+/// group has no such rank.
+[[nodiscard]] const comm::packed_trees& packed_trees_of(const argument_context& c,
+                                                        comm::packed_trees::flow to);
+
+/// Ranks of the launch.
+[[nodiscard]] inline std::uint32_t ranks_of(const argument_context& c) {
+  return static_cast<std::uint32_t>(c.members.members.size());
+}
+/// Bytes of one rank's vector.
+[[nodiscard]] inline std::uint64_t vector_bytes(const argument_context& c) {
+  return c.count * numeric::size_of(c.type);
+}
+/// scratch_bytes of a kernel that needs none, and of one that keeps two vectors there by turns.
+[[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }
 [[nodiscard]] inline std::uint64_t two_tiles(const argument_context& c) {
   return 2 * abi::aligned(vector_bytes(c));
 }

@@ -3,10 +3,8 @@
 
 #include <vector>
 
-#include "sw/kernels/tensor_place.hpp"
-#include "sw/runtime/chunk_plan.hpp"
-#include "sw/runtime/kernel_tail.hpp"
 #include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/stream.hpp"
 #include "sw/runtime/tensor_stager.hpp"
 
 namespace diecast::sw {
@@ -80,9 +78,9 @@ abi::kernel_arguments in_place_of_chunks(const abi::kernel_arguments& launch, co
   abi::kernel_arguments a = launch;
   a.scratch = plan.full.scratch;
   a.scratch_bytes = plan.full.scratch_bytes;
-  a.extra = plan.full.extra;
-  a.extra[extra_ports] = static_cast<std::int64_t>(plan.ports);
-  a.extra[extra_stripe] = static_cast<std::int64_t>(plan.stripe_bytes);
+  a.own = plan.full.own;
+  a.own.ports = plan.ports;
+  a.own.stripe_bytes = plan.stripe_bytes;
   return a;
 }
 

@@ -8,9 +8,9 @@
 // do not depend on timing.
 #include <algorithm>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
+#include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/elements.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -125,18 +125,12 @@ std::uint64_t one_part(const argument_context& c) {
 
 }  // namespace direct_kernel
 
-kernel_entry direct_one_shot_entry() {
+kernel_table direct_kernels() {
   using namespace direct_kernel;
-  return {"direct_one_shot", "all_reduce", "every rank sends its vector to all others",
-          "all_to_all",      any_ranks,    run_one_shot,
-          one_vector,        nullptr};
-}
-
-kernel_entry direct_two_shot_entry() {
-  using namespace direct_kernel;
-  return {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others",
-          "all_to_all",      any_ranks,    run_two_shot,
-          one_part,          nullptr};
+  return {{"direct_one_shot", "all_reduce", "every rank sends its vector to all others", "all_to_all",
+           any_ranks, run_one_shot, one_vector, nullptr},
+          {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others",
+           "all_to_all", any_ranks, run_two_shot, one_part, nullptr}};
 }
 
 }  // namespace diecast::sw

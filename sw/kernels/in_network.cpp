@@ -18,10 +18,11 @@ using arrival = pe_context::arrival;
 using directions = std::vector<comm::direction>;
 constexpr directions::value_type up = comm::tree_reduction, down = comm::tree_multicast;
 
-/// Word of kernel_arguments::extra: is this the root of the tree.
-enum extra : std::size_t { is_root };
+struct parameters {
+  std::uint32_t is_root{};  ///< this rank is the root of the tree
+};
 
-bool at_root(pe_context& pe) { return pe.args().extra[is_root] != 0; }
+bool at_root(pe_context& pe) { return pe.args().own.get<parameters>().is_root != 0; }
 bool alone(pe_context& pe) { return pe.args().ranks < 2; }
 
 void run_multicast(pe_context& pe) {
@@ -68,34 +69,23 @@ void run_all_reduce(pe_context& pe) {
 }
 
 void fill_root(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  a.extra[is_root] = rank == c.root ? 1 : 0;
+  a.own.set(parameters{rank == c.root ? 1U : 0U});
 }
 
 void fill_center(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  a.extra[is_root] = rank == comm::central_rank(c.shape, c.members) ? 1 : 0;
+  a.own.set(parameters{rank == comm::central_rank(c.shape, c.members) ? 1U : 0U});
 }
 
 }  // namespace in_network_kernel
 
-kernel_entry broadcast_multicast_entry() {
+kernel_table in_network_kernels() {
   using namespace in_network_kernel;
-  return {"multicast",      "broadcast", "the root sends once, routers copy (noc.multicast)",
-          "multicast_tree", any_ranks,   run_multicast,
-          without_scratch,  fill_root};
-}
-
-kernel_entry reduce_in_network_entry() {
-  using namespace in_network_kernel;
-  return {"in_network",     "reduce",  "all send once, routers combine (noc.reduce)",
-          "reduction_tree", any_ranks, run_reduce,
-          without_scratch,  fill_root};
-}
-
-kernel_entry all_reduce_in_network_entry() {
-  using namespace in_network_kernel;
-  return {"in_network",    "all_reduce", "routers combine up a tree and copy down it (noc.reduce)",
-          "in_network",    any_ranks,    run_all_reduce,
-          without_scratch, fill_center};
+  return {{"multicast", "broadcast", "the root sends once, routers copy (noc.multicast)", "multicast_tree",
+           any_ranks, run_multicast, without_scratch, fill_root},
+          {"in_network", "reduce", "all send once, routers combine (noc.reduce)", "reduction_tree", any_ranks,
+           run_reduce, without_scratch, fill_root},
+          {"in_network", "all_reduce", "routers combine up a tree and copy down it (noc.reduce)",
+           "in_network", any_ranks, run_all_reduce, without_scratch, fill_center}};
 }
 
 }  // namespace diecast::sw

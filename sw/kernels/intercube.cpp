@@ -16,7 +16,7 @@
 
 #include "models/types/error.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/grid.hpp"
+#include "sw/kernels/ring.hpp"
 #include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -27,7 +27,7 @@ using directions = std::vector<comm::direction>;
 
 /// A PE on a line of cubes and the root's place on it.
 struct line_place {
-  std::int64_t at{}, size{}, root{};
+  std::uint32_t at{}, size{}, root{};
   comm::direction up{}, down{};  ///< towards larger and smaller coordinates
 
   [[nodiscard]] bool is_root() const { return at == root; }
@@ -42,36 +42,21 @@ struct line_place {
   [[nodiscard]] comm::direction inner() const { return at < root ? up : down; }
 };
 
-/// The words of kernel_arguments::extra.
-enum extra : std::size_t {
-  x,
-  columns,
-  root_x,
-  y,
-  rows,
-  root_y,
-  sip_x,
-  sip_columns,
-  sip_y,
-  sip_rows,
-  sip_wrap,
-  chunk_count
-};
+struct parameters {
+  std::uint32_t x{}, columns{}, root_x{}, y{}, rows{}, root_y{};
+  std::uint32_t sip_x{}, sip_columns{}, sip_y{}, sip_rows{};
+  std::uint64_t sip_wraps{};  ///< rows and columns of SIPs are closed
+  std::uint64_t chunks{1};
 
-line_place row_of(const abi::kernel_arguments& a) {
-  return {a.extra[x], a.extra[columns], a.extra[root_x], comm::east, comm::west};
-}
-line_place column_of(const abi::kernel_arguments& a) {
-  return {a.extra[y], a.extra[rows], a.extra[root_y], comm::north, comm::south};
-}
-ring_place sip_row_of(const abi::kernel_arguments& a) {
-  return {static_cast<std::uint32_t>(a.extra[sip_x]), static_cast<std::uint32_t>(a.extra[sip_columns]),
-          comm::global_east, comm::global_west};
-}
-ring_place sip_column_of(const abi::kernel_arguments& a) {
-  return {static_cast<std::uint32_t>(a.extra[sip_y]), static_cast<std::uint32_t>(a.extra[sip_rows]),
-          comm::global_north, comm::global_south};
-}
+  [[nodiscard]] line_place row() const { return {x, columns, root_x, comm::east, comm::west}; }
+  [[nodiscard]] line_place column() const { return {y, rows, root_y, comm::north, comm::south}; }
+  [[nodiscard]] ring_place sip_row() const {
+    return {sip_x, sip_columns, comm::global_east, comm::global_west};
+  }
+  [[nodiscard]] ring_place sip_column() const {
+    return {sip_y, sip_rows, comm::global_north, comm::global_south};
+  }
+};
 
 void reduce_to_root(pe_context& pe, const line_place& line, std::uint64_t tile, std::uint64_t bytes) {
   pe.reduce_all(line.outer(), tile, bytes);
@@ -83,13 +68,10 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-bool on_open_mesh(const abi::kernel_arguments& a) { return a.extra[sip_wrap] == 0; }
-
 /// Between the roots of the SIPs, each share in its direction: along a row of SIPs to its part, along the
 /// column, and back. With one row of SIPs the column has one member and this is a plain ring. Divides
 /// averages.
-void exchange_on_rings(pe_context& pe, const ring_shares& rows) {
-  const ring_place column = sip_column_of(pe.args());
+void exchange_on_rings(pe_context& pe, const ring_place& column, const ring_shares& rows) {
   ring_shares columns;
   for (const ring_share& s : rows)
     columns.push_back({s.ring.forth == comm::global_east ? column : column.reversed(), s.own()});
@@ -98,18 +80,17 @@ void exchange_on_rings(pe_context& pe, const ring_shares& rows) {
   all_gather(pe, rows);
 }
 
-void exchange_between_sips(pe_context& pe) {
-  const ring_place row = sip_row_of(pe.args());
-  if (on_open_mesh(pe.args())) return all_reduce_on_mesh(pe, row, sip_column_of(pe.args()));
-  exchange_on_rings(pe, both_directions(row, whole(pe)));
+void exchange_between_sips(pe_context& pe, const parameters& own) {
+  if (own.sip_wraps == 0) return all_reduce_on_mesh(pe, own.sip_row(), own.sip_column());
+  exchange_on_rings(pe, own.sip_column(), both_directions(own.sip_row(), whole(pe)));
 }
 
 void run_intercube(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   const std::uint64_t bytes = a.count * numeric::size_of(a.type);
   const std::uint64_t tile = a.output;
-  const line_place row = row_of(a);
-  const line_place column = column_of(a);
+  const auto own = a.own.get<parameters>();
+  const line_place row = own.row(), column = own.column();
   if (a.output != a.input) pe.copy(a.output, a.input, bytes);
 
   pe.step("row_reduce");
@@ -119,7 +100,7 @@ void run_intercube(pe_context& pe) {
     reduce_to_root(pe, column, tile, bytes);
     if (column.is_root()) {
       pe.step("between_sips");
-      exchange_between_sips(pe);
+      exchange_between_sips(pe, own);
     }
     pe.step("column_broadcast");
     broadcast_from_root(pe, column, tile, bytes);
@@ -129,9 +110,7 @@ void run_intercube(pe_context& pe) {
 }
 
 /// The same flows as a tree: rows below the root's column, the column below the root.
-tree_place tree_of(const abi::kernel_arguments& a) {
-  const line_place row = row_of(a);
-  const line_place column = column_of(a);
+tree_place tree_of(const line_place& row, const line_place& column) {
   tree_place t;
   t.divides = false;
   t.children.push_back(row.outer());
@@ -145,8 +124,9 @@ tree_place tree_of(const abi::kernel_arguments& a) {
 }
 
 void run_pipelined(pe_context& pe) {
-  const auto chunks = static_cast<std::uint64_t>(pe.args().extra[chunk_count]);
-  const tree_place tree = tree_of(pe.args());
+  const auto own = pe.args().own.get<parameters>();
+  const std::uint64_t chunks = own.chunks;
+  const tree_place tree = tree_of(own.row(), own.column());
   if (chunks == 1) return run_intercube(pe);
   start_in_output(pe);
   if (tree.parent) return tree_all_reduce(pe, tree, whole(pe), chunks);
@@ -158,7 +138,8 @@ void run_pipelined(pe_context& pe) {
     for (std::uint64_t c = 0; c < chunks; ++c) {
       pe.wait_until([&, c] { return summed > c; });
       pe.step("between_sips", static_cast<std::uint32_t>(c));
-      exchange_on_rings(pe, {both_directions(sip_row_of(pe.args()), part(whole(pe), c, chunks)).at(half)});
+      exchange_on_rings(pe, own.sip_column(),
+                        {both_directions(own.sip_row(), part(whole(pe), c, chunks)).at(half)});
       ++exchanged.at(half);
     }
   };
@@ -176,55 +157,59 @@ std::vector<sip_id> sips_of(const comm::group& g) {
   return sips;
 }
 
-void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+parameters parameters_of(const argument_context& c, std::uint32_t rank) {
   const pe_coord self = c.members.members.at(rank);
   const cube_id root = comm::root_cube(c.shape, c.config.ccl.root);
-  a.extra[x] = c.shape.cube_x(self.cube);
-  a.extra[columns] = c.shape.cube_columns;
-  a.extra[root_x] = c.shape.cube_x(root);
-  a.extra[y] = c.shape.cube_y(self.cube);
-  a.extra[rows] = c.shape.cube_rows;
-  a.extra[root_y] = c.shape.cube_y(root);
-
   const std::vector<sip_id> sips = sips_of(c.members);
-  const auto position = std::lower_bound(sips.begin(), sips.end(), self.sip) - sips.begin();
-  const auto width = c.config.ccl.between_sips == config::inter_sip::ring_1d
-                         ? std::ssize(sips)
-                         : static_cast<std::ptrdiff_t>(comm::sip_grid_of(c.config).columns);
-  a.extra[sip_x] = position % width;
-  a.extra[sip_columns] = width;
-  a.extra[sip_y] = position / width;
-  a.extra[sip_rows] = std::ssize(sips) / width;
-  a.extra[sip_wrap] = c.config.ccl.between_sips == config::inter_sip::mesh_2d_no_wrap ? 0 : 1;
+  const auto n = static_cast<std::uint32_t>(sips.size());
+  const auto at =
+      static_cast<std::uint32_t>(std::lower_bound(sips.begin(), sips.end(), self.sip) - sips.begin());
+  const config::inter_sip between = c.config.ccl.between_sips;
+  const std::uint32_t width = between == config::inter_sip::ring_1d ? n : comm::sip_grid_of(c.config).columns;
+  return {.x = c.shape.cube_x(self.cube),
+          .columns = c.shape.cube_columns,
+          .root_x = c.shape.cube_x(root),
+          .y = c.shape.cube_y(self.cube),
+          .rows = c.shape.cube_rows,
+          .root_y = c.shape.cube_y(root),
+          .sip_x = at % width,
+          .sip_columns = width,
+          .sip_y = at / width,
+          .sip_rows = n / width,
+          .sip_wraps = between == config::inter_sip::mesh_2d_no_wrap ? 0U : 1U};
+}
+
+void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  a.own.set(parameters_of(c, rank));
 }
 
 void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  fill(c, rank, a);
-  const auto hops = static_cast<std::uint32_t>(a.extra[columns] / 2 + a.extra[rows] / 2 +
-                                               a.extra[sip_columns] + a.extra[sip_rows] - 1);
-  a.extra[chunk_count] =
-      on_open_mesh(a) ? 1 : static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), hops));
+  parameters own = parameters_of(c, rank);
+  const std::uint32_t hops = own.columns / 2 + own.rows / 2 + own.sip_columns + own.sip_rows - 1;
+  if (own.sip_wraps != 0) own.chunks = chunks_for(c, vector_bytes(c), hops);
+  a.own.set(own);
 }
 
 }  // namespace intercube_kernel
 
-kernel_entry intercube_entry() {
+kernel_table intercube_kernels() {
   using namespace intercube_kernel;
-  return {"intercube",
-          "all_reduce",
-          "rows and columns of cubes to the root and back, the roots between SIPs",
-          "intercube",
-          {comm::rank_set::cube},
-          run_intercube,
-          without_scratch,
-          fill};
-}
-
-kernel_entry intercube_pipelined_entry() {
-  using namespace intercube_kernel;
-  return {"intercube_pipelined", "all_reduce",           "intercube in chunks, the levels overlapping",
-          "intercube",           {comm::rank_set::cube}, run_pipelined,
-          without_scratch,       fill_pipelined};
+  return {{"intercube",
+           "all_reduce",
+           "rows and columns of cubes to the root and back, the roots between SIPs",
+           "intercube",
+           {comm::rank_set::cube},
+           run_intercube,
+           without_scratch,
+           fill},
+          {"intercube_pipelined",
+           "all_reduce",
+           "intercube in chunks, the levels overlapping",
+           "intercube",
+           {comm::rank_set::cube},
+           run_pipelined,
+           without_scratch,
+           fill_pipelined}};
 }
 
 }  // namespace diecast::sw

@@ -1,80 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/kernel_table.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "sw/kernels/barrier.hpp"
+#include "models/comm/member_levels.hpp"
+#include "models/comm/sync_layout.hpp"
+#include "models/config/population.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/chunked.hpp"
-#include "sw/kernels/packed_plan.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 
 namespace diecast::sw {
 
 kernel_table builtin_kernels() {
-  return {ring_1d_entry(),
-          ring_1d_unidir_entry(),
-          ring_full_tile_entry(),
-          intercube_entry(),
-          intercube_pipelined_entry(),
-          mesh_2d_entry(),
-          torus_2d_entry(),
-          tree_binary_entry(),
-          double_binary_tree_entry(),
-          p2p_tree_entry(),
-          hierarchical_3level_entry(),
-          hierarchical_pipelined_entry(),
-          recursive_doubling_entry(),
-          rabenseifner_entry(),
-          swing_entry(),
-          direct_one_shot_entry(),
-          direct_two_shot_entry(),
-          all_reduce_two_level_entry(),
-          all_reduce_three_level_entry(),
-          all_reduce_in_network_entry(),
-          all_reduce_packed_entry(),
-          all_reduce_steps_entry(),
-          reduce_scatter_ring_entry(),
-          reduce_scatter_halving_entry(),
-          reduce_scatter_pairwise_entry(),
-          reduce_scatter_two_level_entry(),
-          reduce_scatter_three_level_entry(),
-          reduce_scatter_routes_entry(),
-          reduce_scatter_steps_entry(),
-          all_gather_ring_entry(),
-          all_gather_bruck_entry(),
-          all_gather_two_level_entry(),
-          all_gather_three_level_entry(),
-          all_gather_routes_entry(),
-          all_gather_steps_entry(),
-          broadcast_ring_entry(),
-          broadcast_binomial_entry(),
-          broadcast_trees_entry(),
-          broadcast_packed_entry(),
-          broadcast_multicast_entry(),
-          reduce_ring_entry(),
-          reduce_binomial_entry(),
-          reduce_packed_entry(),
-          reduce_in_network_entry(),
-          all_to_all_bruck_entry(),
-          all_to_all_pairwise_entry(),
-          all_to_all_direct_entry(),
-          all_to_all_two_level_entry(),
-          all_to_all_steps_entry(),
-          all_to_all_lines_entry(),
-          gather_binomial_entry(),
-          gather_linear_entry(),
-          gather_routes_entry(),
-          scatter_binomial_entry(),
-          scatter_linear_entry(),
-          scatter_routes_entry(),
-          send_recv_direct_entry(),
-          send_recv_ring_entry(),
-          centralized_pull_entry(),
-          dissemination_entry(),
-          group_dissemination_entry()};
+  kernel_table all;
+  for (const auto family :
+       {ring_kernels, intercube_kernels, grid_kernels, tree_kernels, partners_kernels, direct_kernels,
+        block_exchange_kernels, two_level_kernels, three_level_kernels, rooted_kernels, packed_tree_kernels,
+        in_network_kernels, packed_route_kernels, all_to_all_kernels, all_to_all_steps_kernels,
+        all_to_all_lines_kernels, barrier_kernels}) {
+    const kernel_table more = family();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  std::stable_sort(all.begin(), all.end(), [](const kernel_entry& a, const kernel_entry& b) {
+    return comm::collective_named(a.collective) < comm::collective_named(b.collective);
+  });
+  return all;
 }
 
 bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, numeric::dtype type) {
@@ -135,6 +89,39 @@ comm::pattern_context pattern_context_of(const argument_context& launch) {
 const comm::packed_trees& packed_trees_of(const argument_context& c, comm::packed_trees::flow to) {
   return c.memo.get<comm::packed_trees>([&c, to] { return comm::packed_trees(pattern_context_of(c), to); },
                                         static_cast<std::uint32_t>(to));
+}
+
+const std::vector<std::uint32_t>& ring_positions(const argument_context& c) {
+  struct ring {
+    std::vector<std::uint32_t> positions;
+  };
+  return c.memo
+      .get<ring>([&c] {
+        const std::vector<std::uint32_t> order = comm::ring_order(c.shape, c.members);
+        ring r{std::vector<std::uint32_t>(order.size())};
+        for (std::uint32_t position = 0; position < order.size(); ++position) {
+          r.positions[order[position]] = position;
+        }
+        return r;
+      })
+      .positions;
+}
+
+const comm::rank_grid& grid_of(const argument_context& c) {
+  return c.memo.get<comm::rank_grid>([&c] { return comm::rank_grid(pattern_context_of(c)); });
+}
+
+const config::memory_channels& channels_of(const argument_context& launch) {
+  return launch.memo.get<config::memory_channels>(
+      [&launch] { return config::memory_channels(launch.config); });
+}
+
+const comm::member_levels& levels_of(const argument_context& c) {
+  return c.memo.get<comm::member_levels>([&c] { return comm::member_levels(c.shape, c.members); });
+}
+
+const comm::rank_cores& rank_cores_of(const argument_context& c) {
+  return c.memo.get<comm::rank_cores>([&c] { return comm::rank_cores(c.members); });
 }
 
 }  // namespace diecast::sw

@@ -1,28 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a collective algorithm registers: the code a PE runs and the host-side facts about it.
-// Adding a kernel is one file and one line in builtin_kernels().
+// Adding a kernel is one file and one line in builtin_kernels(), or a line in the table of a file.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/collective.hpp"
+#include "models/comm/member_levels.hpp"
 #include "models/comm/patterns.hpp"
-#include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
-#include "models/numeric/precision.hpp"
-#include "sw/kernels/launch_memo.hpp"
+#include "models/numeric/types.hpp"
 
 namespace diecast::sw {
 
 class pe_context;        // sw/runtime/pe_context.hpp
 class pe_runtime;        // sw/runtime/pe_runtime.hpp
 struct runtime_options;  // sw/runtime/options.hpp
+
+/// What is worked out of a launch once and asked for by every rank: one value of each type, or one for each
+/// of a few variants of it. A copy shares what is kept so far.
+class launch_memo {
+ public:
+  /// The value kept; the first time, what `make` returns. `make` may ask for other values, not for its own.
+  /// The reference is good as long as the memo or a copy made since is.
+  template <class Value, class Make>
+  const Value& get(Make make, std::uint32_t variant = 0) {
+    const key which{typeid(Value), variant};
+    auto at = kept_.find(which);
+    if (at == kept_.end()) {
+      const auto made = std::make_shared<const place<Value>>(make);
+      at = kept_.emplace(which, std::shared_ptr<const void>(made, &made->value)).first;
+    }
+    return *static_cast<const Value*>(at->second.get());
+  }
+
+ private:
+  /// Values are made where they stay: not all can be moved.
+  template <class Value>
+  struct place {
+    template <class Make>
+    explicit place(Make& make) : value(make()) {}
+    Value value;
+  };
+  using key = std::pair<std::type_index, std::uint32_t>;
+  std::map<key, std::shared_ptr<const void>> kept_;
+};
 
 /// Facts about a launch from which a kernel's arguments are made, host-side.
 struct argument_context {
@@ -33,7 +66,7 @@ struct argument_context {
   numeric::dtype type{};
   numeric::reduction op{};
   bool in_place{true};  ///< output is the input's buffer
-  /// What follows from machine, members and root (launch_facts.hpp): a copy with others needs one of its own.
+  /// What follows from machine, members and root (builtin.hpp): a copy with others needs one of its own.
   mutable launch_memo memo{};
   std::uint32_t root{};                     ///< rank; of collectives that have one
   std::uint64_t tcm_base{};                 ///< offset from which the tensors lie
@@ -55,17 +88,17 @@ struct kernel_entry {
   void (*run)(pe_context&){};
   /// Bytes of scratch each PE needs (TCM), given the launch.
   std::function<std::uint64_t(const argument_context&)> scratch_bytes;
-  /// Fills kernel_arguments::extra for one member; may be null.
-  std::function<void(const argument_context&, std::uint32_t rank, abi::kernel_arguments&)> fill_extra;
+  /// Fills kernel_arguments::own for one member; may be null.
+  std::function<void(const argument_context&, std::uint32_t rank, abi::kernel_arguments&)> fill;
   /// Words the host writes to the start of a member's scratch before the first launch (host's load_images):
-  /// what does not fit `extra`. scratch_bytes counts them. May be null.
+  /// what does not fit the arguments. scratch_bytes counts them. May be null.
   std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
   bool element_sums{};  ///< knows no other accumulation than ccl.accumulation = elem
-  /// Its arguments are made for the vector as a whole, beyond what fill_extra makes of any count: it cannot
+  /// Its arguments are made for the vector as a whole, beyond what `fill` makes of any count: it cannot
   /// be run on chunks of tensors in HBM.
   bool whole_vector{};
   /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
-  /// comm::moves_out_of_hbm (sw/kernels/tensor_place.hpp).
+  /// comm::moves_out_of_hbm (sw/kernels/chunked.hpp).
   bool moves_slots{};
   /// A second program, launched when the first has ended, on the output of the first. May be null.
   void (*then)(pe_context&){};
@@ -102,7 +135,11 @@ void run_programs(const kernel_entry& kernel, pe_runtime& runtime, const abi::ke
 /// Runs the kernel in that mode (ccl.accumulation), which the runtime's options have too.
 void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode);
 
-/// The algorithms built in.
+/// The algorithms built in, collective by collective.
 [[nodiscard]] kernel_table builtin_kernels();
+
+/// What comm.deterministic_reduction stands for: replaces every all_reduce while the key is set; its sums
+/// have the order of the ranks, whatever arrives first.
+inline constexpr const char* deterministic_all_reduce = "p2p_tree";
 
 }  // namespace diecast::sw

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/comm/three_level.hpp"
+#include "models/comm/level_rings.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/runtime/pe_context.hpp"
 

@@ -26,10 +26,11 @@ struct pieces {
 
 class interpreter {
  public:
-  explicit interpreter(pe_context& pe) : pe_(pe), element_(numeric::size_of(pe.args().type)) {}
+  explicit interpreter(pe_context& pe)
+      : pe_(pe), own_(pe.args().own.get<msccl_parameters>()), element_(numeric::size_of(pe.args().type)) {}
 
   void run() {
-    if (extra(msccl_extra::slices) == 0) return;
+    if (own_.slices == 0) return;
     load_image();
     choose_buffers();
     bring_inputs();
@@ -40,47 +41,42 @@ class interpreter {
   }
 
  private:
-  [[nodiscard]] std::uint64_t extra(msccl_extra word) const {
-    return static_cast<std::uint64_t>(pe_.args().extra[static_cast<std::size_t>(word)]);
-  }
-  [[nodiscard]] std::uint64_t in_scratch(msccl_extra word) const { return pe_.args().scratch + extra(word); }
+  [[nodiscard]] std::uint64_t in_scratch(std::uint64_t offset) const { return pe_.args().scratch + offset; }
 
   void load_image() {
-    std::vector<std::uint64_t> words(extra(msccl_extra::image_words));
-    pe_.hal().load(in_scratch(msccl_extra::image_offset), std::as_writable_bytes(std::span(words)));
+    std::vector<std::uint64_t> words(own_.image_words);
+    pe_.hal().load(pe_.args().scratch, std::as_writable_bytes(std::span(words)));
     image_ = comm::decode_program_image(words);
     progress_.assign(image_.blocks.size(), 0);
-    std::uint64_t next = in_scratch(msccl_extra::staging_offset);
+    std::uint64_t next = in_scratch(own_.staging_offset);
     for (const comm::image_block& b : image_.blocks) {
       staging_.push_back(next);
       if (std::any_of(b.steps.begin(), b.steps.end(),
                       [](const comm::image_step& s) { return s.type == step_type::receive_reduce_send; }))
-        next += extra(msccl_extra::staging_bytes);
+        next += own_.staging_bytes;
     }
   }
 
   void choose_buffers() {
     const abi::kernel_arguments& a = pe_.args();
-    slices_ = extra(msccl_extra::slices);
-    stride_ = extra(msccl_extra::stride);
-    padded_ = stride_ == 0 &&
-              extra(msccl_extra::last_chunk) * image_.chunks_per_loop != extra(msccl_extra::last_elements);
+    slices_ = own_.slices;
+    stride_ = own_.stride;
+    padded_ = stride_ == 0 && own_.last_chunk * image_.chunks_per_loop != own_.last_elements;
     const bool collides =
         !image_.in_place && a.input == a.output && image_.collective == collective::all_reduce;
-    base_ = {a.input, collides ? in_scratch(msccl_extra::whole_output) : a.output,
-             in_scratch(msccl_extra::scratch_offset)};
-    padded_base_ = {in_scratch(msccl_extra::padded_input), in_scratch(msccl_extra::padded_output), 0};
+    base_ = {a.input, collides ? in_scratch(own_.whole_output) : a.output, in_scratch(own_.scratch_offset)};
+    padded_base_ = {in_scratch(own_.padded_input), in_scratch(own_.padded_output), 0};
   }
 
   [[nodiscard]] bool is_last(std::uint64_t slice) const { return slice + 1 == slices_; }
   [[nodiscard]] std::uint64_t chunk_elements(std::uint64_t slice) const {
-    return is_last(slice) ? extra(msccl_extra::last_chunk) : extra(msccl_extra::chunk);
+    return is_last(slice) ? own_.last_chunk : own_.chunk;
   }
 
   /// TCM offset of a chunk's part in a slice.
   [[nodiscard]] std::uint64_t at(program_buffer storage, std::uint64_t chunk, std::uint64_t slice) const {
     const auto index = static_cast<std::size_t>(storage);
-    const std::uint64_t full = extra(msccl_extra::chunk);
+    const std::uint64_t full = own_.chunk;
     if (stride_ != 0) return base_[index] + (chunk * stride_ + slice * full) * element_;
     const std::uint64_t within = chunk * chunk_elements(slice) * element_;
     const bool scratch = storage == program_buffer::scratch;
@@ -90,15 +86,11 @@ class interpreter {
   }
 
   /// Whole chunks, over all slices: elements of one, for the collectives by position.
-  [[nodiscard]] std::uint64_t whole_chunk() const {
-    return stride_ != 0 ? stride_ : extra(msccl_extra::last_chunk);
-  }
+  [[nodiscard]] std::uint64_t whole_chunk() const { return stride_ != 0 ? stride_ : own_.last_chunk; }
   [[nodiscard]] std::uint64_t last_slice_start() const {
-    return (slices_ - 1) * image_.chunks_per_loop * extra(msccl_extra::chunk) * element_;
+    return (slices_ - 1) * image_.chunks_per_loop * own_.chunk * element_;
   }
-  [[nodiscard]] std::uint64_t last_slice_bytes() const {
-    return extra(msccl_extra::last_elements) * element_;
-  }
+  [[nodiscard]] std::uint64_t last_slice_bytes() const { return own_.last_elements * element_; }
 
   void move(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     if (to != from && bytes > 0) pe_.copy(to, from, bytes);
@@ -124,7 +116,7 @@ class interpreter {
     const std::uint64_t to = padded_base_[static_cast<std::size_t>(storage)];
     const std::uint64_t bytes = last_slice_bytes();
     pe_.copy(to, from, bytes);
-    const std::uint64_t full = extra(msccl_extra::last_chunk) * image_.chunks_per_loop * element_;
+    const std::uint64_t full = own_.last_chunk * image_.chunks_per_loop * element_;
     const std::vector<std::byte> zeros(full - bytes);
     pe_.hal().store(to + bytes, zeros);
   }
@@ -250,6 +242,7 @@ class interpreter {
   }
 
   pe_context& pe_;
+  msccl_parameters own_;
   std::uint64_t element_;
   comm::program_image image_;
   std::uint64_t slices_{}, stride_{};

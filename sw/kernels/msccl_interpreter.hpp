@@ -35,22 +35,17 @@ struct msccl_run {
 /// The kernel itself.
 void msccl_interpreter(pe_context& pe);
 
-/// Words of kernel_arguments::extra; offsets are bytes from kernel_arguments::scratch, chunks are
-/// counted in elements.
-enum class msccl_extra : std::uint8_t {
-  image_offset,
-  image_words,
-  slices,
-  chunk,
-  last_chunk,
-  last_elements,
-  stride,
-  staging_offset,  ///< one piece of staging_bytes per thread block with rrs steps
-  staging_bytes,
-  scratch_offset,  ///< the program's scratch buffer
-  padded_input,    ///< working copy of the last slice's input (out-of-place programs)
-  padded_output,   ///< padded buffer for the output, or for the only buffer of in-place programs
-  whole_output     ///< output of an out-of-place program launched with input == output
+/// What the kernel is told; offsets are bytes from kernel_arguments::scratch, chunks are counted in elements.
+struct msccl_parameters {
+  std::uint64_t image_words{};
+  std::uint64_t slices{}, chunk{}, last_chunk{}, last_elements{}, stride{};
+  std::uint64_t staging_offset{};  ///< one piece of staging_bytes per thread block with rrs steps
+  std::uint64_t staging_bytes{};
+  std::uint64_t scratch_offset{};  ///< the program's scratch buffer
+  std::uint64_t padded_input{};    ///< working copy of the last slice's input (out-of-place programs)
+  std::uint64_t
+      padded_output{};  ///< padded buffer for the output, or for the only buffer of in-place programs
+  std::uint64_t whole_output{};  ///< output of an out-of-place program launched with input == output
 };
 
 }  // namespace diecast::sw

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
 #include "models/types/error.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
@@ -117,27 +117,14 @@ std::vector<std::string> notes_of(const comm::program& p, const argument_context
   return notes;
 }
 
-std::function<void(const argument_context&, std::uint32_t, abi::kernel_arguments&)> extra_filler(
+std::function<void(const argument_context&, std::uint32_t, abi::kernel_arguments&)> parameters_filler(
     const msccl_run& run, const scratch_layout& l) {
   std::vector<std::size_t> words;
   for (const auto& image : run.images) words.push_back(image.size());
   return [words, s = run.slices, l](const argument_context&, std::uint32_t rank, abi::kernel_arguments& a) {
-    const auto set = [&](msccl_extra word, std::uint64_t value) {
-      a.extra.at(static_cast<std::size_t>(word)) = static_cast<std::int64_t>(value);
-    };
-    set(msccl_extra::image_offset, 0);
-    set(msccl_extra::image_words, words.at(rank));
-    set(msccl_extra::slices, s.slices);
-    set(msccl_extra::chunk, s.chunk);
-    set(msccl_extra::last_chunk, s.last_chunk);
-    set(msccl_extra::last_elements, s.last_elements);
-    set(msccl_extra::stride, s.stride);
-    set(msccl_extra::staging_offset, l.staging);
-    set(msccl_extra::staging_bytes, l.staging_bytes);
-    set(msccl_extra::scratch_offset, l.scratch);
-    set(msccl_extra::padded_input, l.padded_input);
-    set(msccl_extra::padded_output, l.padded_output);
-    set(msccl_extra::whole_output, l.whole_output);
+    a.own.set(msccl_parameters{words.at(rank), s.slices, s.chunk, s.last_chunk, s.last_elements, s.stride,
+                               l.staging, l.staging_bytes, l.scratch, l.padded_input, l.padded_output,
+                               l.whole_output});
   };
 }
 
@@ -178,7 +165,7 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.element_sums = true;
   run.kernel.whole_vector = true;  // slices, scratch and image are
   run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
-  run.kernel.fill_extra = extra_filler(run, layout);
+  run.kernel.fill = parameters_filler(run, layout);
   run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) {
     return images.at(rank);
   };

@@ -24,8 +24,11 @@ using comm::collective, comm::packed_routes;
 
 using cut = packed_routes::cut;
 
-/// Words of kernel_arguments::extra; extra_copy is another. Of a second table: its first word, and its parts.
-enum extra : std::size_t { extra_neighbors, extra_parts, extra_in_steps, extra_second, extra_second_parts };
+struct parameters {
+  std::uint32_t neighbors{}, parts{};
+  std::uint32_t in_steps{};                      ///< cut::steps
+  std::uint32_t second_table{}, second_parts{};  ///< of a second table: its first word, and its parts
+};
 
 /// The table: for every neighbor its counts, then the pieces sent and received, neighbor after neighbor.
 struct lane_counts {
@@ -51,13 +54,12 @@ pe_context::awaited stage_before(const piece& p, std::uint64_t at) {
 /// The rank's part of the routes over `v`, of its first or its second table.
 std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, arrival how,
                                          bool second = false) {
-  const auto word = [&pe](std::size_t i) { return static_cast<std::uint64_t>(pe.args().extra[i]); };
-  const std::uint64_t parts = word(second ? extra_second_parts : extra_parts);
-  const bool in_steps = word(extra_in_steps) != 0;
-  std::uint64_t at = pe.args().scratch + (second ? word(extra_second) * sizeof(std::uint64_t) : 0);
+  const auto own = pe.args().own.get<parameters>();
+  const std::uint32_t parts = second ? own.second_parts : own.parts;
+  const bool in_steps = own.in_steps != 0;
+  std::uint64_t at = pe.args().scratch + (second ? own.second_table * sizeof(std::uint64_t) : 0);
   std::vector<pe_context::lane> lanes;
-  for (const lane_counts& n :
-       load<lane_counts>(pe, at, static_cast<std::size_t>(pe.args().extra[extra_neighbors]))) {
+  for (const lane_counts& n : load<lane_counts>(pe, at, own.neighbors)) {
     const auto neighbor = static_cast<comm::direction>(lanes.size());
     pe_context::lane& lane = lanes.emplace_back();
     lane.send = lane.recv = {neighbor};
@@ -77,7 +79,8 @@ std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, 
 /// adders of its own, half of all, a step takes what they take.
 void add_up(pe_context& pe, const block_vector& v) {
   const std::vector<pe_context::lane> lanes = lanes_over(pe, v, arrival::reduce);
-  const bool round = pe.args().extra[extra_in_steps] != 0 && pe.args().extra[extra_parts] == 2;
+  const auto own = pe.args().own.get<parameters>();
+  const bool round = own.in_steps != 0 && own.parts == 2;
   if (!round) return pe.stream(lanes, "reduce_scatter");
   for (std::uint32_t k = 0; k + 1 < v.blocks(); ++k) {
     std::vector<pe_context::lane> now;
@@ -104,7 +107,7 @@ void run_scatter(pe_context& pe) {
 
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  if (pe.args().extra[extra_in_steps] != 0) {
+  if (pe.args().own.get<parameters>().in_steps != 0) {
     add_up(pe, v);
   } else {
     pe.last_stream(lanes_over(pe, v, arrival::reduce), "reduce_scatter");
@@ -186,14 +189,15 @@ std::uint64_t scratch(const argument_context& c) {
 template <collective What, cut Cut>
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   constexpr collective first = What == collective::all_reduce ? collective::reduce_scatter : What;
-  a.extra[extra_neighbors] = std::ssize(routes_of<first, Cut>(c).lanes(rank));
-  a.extra[extra_parts] = routes_of<first, Cut>(c).parts();
-  a.extra[extra_in_steps] = Cut == cut::steps ? 1 : 0;
-  if (What == collective::reduce_scatter) fill_scatter(c, image_words<What, Cut>(c), a);
+  const packed_routes& routes = routes_of<first, Cut>(c);
+  parameters own{static_cast<std::uint32_t>(routes.lanes(rank).size()), routes.parts(),
+                 Cut == cut::steps ? 1U : 0U};
+  if (What == collective::reduce_scatter) fill_scatter(image_words<What, Cut>(c), a);
   if constexpr (What == collective::all_reduce) {
-    a.extra[extra_second] = static_cast<std::int64_t>(table_words<first, Cut>(c, rank));
-    a.extra[extra_second_parts] = routes_of<collective::all_gather, Cut>(c).parts();
+    own.second_table = static_cast<std::uint32_t>(table_words<first, Cut>(c, rank));
+    own.second_parts = routes_of<collective::all_gather, Cut>(c).parts();
   }
+  a.own.set(own);
 }
 
 template <collective What, cut Cut = cut::least_load>
@@ -211,44 +215,26 @@ kernel_entry entry(const char* description, void (*run)(pe_context&)) {
 
 }  // namespace packed_routes_kernel
 
-kernel_entry all_gather_routes_entry() {
+kernel_table packed_route_kernels() {
   using namespace packed_routes_kernel;
-  return entry<collective::all_gather>("blocks down trees of neighbors that load all links alike",
-                                       run_all_gather);
-}
-kernel_entry reduce_scatter_routes_entry() {
-  using namespace packed_routes_kernel;
-  return entry<collective::reduce_scatter>("sums up trees of neighbors that load all links alike",
-                                           run_reduce_scatter);
-}
-kernel_entry all_gather_steps_entry() {
-  using namespace packed_routes_kernel;
-  return entry<collective::all_gather, cut::steps>(
-      "whole blocks by the fewest links, a neighbor further in every step", run_all_gather);
-}
-kernel_entry reduce_scatter_steps_entry() {
-  using namespace packed_routes_kernel;
-  return entry<collective::reduce_scatter, cut::steps>(
-      "sums of half blocks each way round a ring of neighbors, or of blocks from both ends of a line, in "
-      "steps",
-      run_reduce_scatter);
-}
-kernel_entry all_reduce_steps_entry() {
-  using namespace packed_routes_kernel;
-  kernel_entry e = entry<collective::all_reduce, cut::steps>(
-      "two programs: reduce_scatter, then all_gather of the same name", run_first);
-  e.then = run_second;
-  return e;
-}
-kernel_entry gather_routes_entry() {
-  using namespace packed_routes_kernel;
-  return entry<collective::gather>("blocks from neighbor to neighbor, spread over all links to the root",
-                                   run_gather);
-}
-kernel_entry scatter_routes_entry() {
-  using namespace packed_routes_kernel;
-  return entry<collective::scatter>("blocks from neighbor to neighbor, spread over all links of the root",
-                                    run_scatter);
+  kernel_table all{
+      entry<collective::reduce_scatter>("sums up trees of neighbors that load all links alike",
+                                        run_reduce_scatter),
+      entry<collective::reduce_scatter, cut::steps>("sums of half blocks each way round a ring of neighbors, "
+                                                    "or of blocks from both ends of a line, in steps",
+                                                    run_reduce_scatter),
+      entry<collective::all_gather>("blocks down trees of neighbors that load all links alike",
+                                    run_all_gather),
+      entry<collective::all_gather, cut::steps>(
+          "whole blocks by the fewest links, a neighbor further in every step", run_all_gather),
+      entry<collective::gather>("blocks from neighbor to neighbor, spread over all links to the root",
+                                run_gather),
+      entry<collective::scatter>("blocks from neighbor to neighbor, spread over all links of the root",
+                                 run_scatter),
+      entry<collective::all_reduce, cut::steps>(
+          "two programs: reduce_scatter, then all_gather of the same name", run_first)};
+  all.back().then = run_second;
+  return all;
 }
 
 }  // namespace diecast::sw

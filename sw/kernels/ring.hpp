@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/comm/install_plan.hpp"
-#include "sw/kernels/elements.hpp"
+#include "sw/kernels/blocks.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -45,5 +45,17 @@ void all_gather(pe_context& pe, const ring_shares& shares);
 /// Both, the second behind the first slot by slot; divides averages in between. Every part is reduced along
 /// one path and then copied, so all PEs of the ring end with the same bits.
 void all_reduce(pe_context& pe, const ring_shares& shares);
+
+// Rows and columns of ranks: all-reduce by the bucket algorithm along one axis, then the other. Half of the
+// vector takes rows first, half columns first, and on closed axes each half goes both ways round, so that all
+// four directions carry data at once.
+
+/// A PE on an open line of PEs: `forth` leads to position + 1, `back` to position - 1.
+using open_line = ring_place;
+
+/// On closed axes. Ends with the same bits everywhere; averages are divided.
+void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place& column);
+/// On open axes.
+void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column);
 
 }  // namespace diecast::sw

@@ -11,10 +11,9 @@
 // Where blocks are shorter than a slot, the nearest PEs of a cube exchange theirs before they go round the
 // cubes, so that neighboring blocks travel as one message. Between SIPs, each of two PEs then has the blocks
 // of both for the SIPs one way round.
-#include "models/comm/three_level.hpp"
-
 #include <algorithm>
 
+#include "models/comm/level_rings.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/level_schedule.hpp"
@@ -24,8 +23,10 @@ namespace three_level_kernel {
 
 using lanes = std::vector<pe_context::lane>;
 
-/// Words of kernel_arguments::extra; extra_copy is another.
-enum extra : std::size_t { extra_sips, extra_cubes, extra_pes, extra_bundle };
+struct parameters {
+  comm::level_grid grid;
+  std::uint32_t bundle{};  ///< comm::level_bundle
+};
 
 /// A bundle that a place takes round a ring, and when it is there.
 struct pass {
@@ -43,10 +44,8 @@ class level_blocks {
       : v_(v),
         table_(v),
         sign_(static_cast<std::int64_t>(what)),
-        together_(static_cast<comm::level_bundle>(pe.args().extra[extra_bundle])),
-        grid_{static_cast<std::uint32_t>(pe.args().extra[extra_sips]),
-              static_cast<std::uint32_t>(pe.args().extra[extra_cubes]),
-              static_cast<std::uint32_t>(pe.args().extra[extra_pes])} {
+        together_(static_cast<comm::level_bundle>(pe.args().own.get<parameters>().bundle)),
+        grid_(pe.args().own.get<parameters>().grid) {
     const std::uint32_t rank = pe.args().rank;
     own_ = {grid_.sip_of(rank), grid_.cube_of(rank), grid_.pe_of(rank)};
     order_rings(pe);
@@ -353,53 +352,42 @@ std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch
 
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   const comm::level_grid& g = rings_of(c).grid();
-  a.extra[extra_sips] = g.sips;
-  a.extra[extra_cubes] = g.cubes;
-  a.extra[extra_pes] = g.pes;
-  a.extra[extra_bundle] =
-      static_cast<std::int64_t>(comm::level_bundle_of(c.config, g, c.count * numeric::size_of(c.type)));
-  fill_scatter(c, image_words(c), a);
+  const comm::level_bundle bundle = comm::level_bundle_of(c.config, g, vector_bytes(c));
+  a.own.set(parameters{g, static_cast<std::uint32_t>(bundle)});
+  fill_scatter(image_words(c), a);
 }
 
 }  // namespace three_level_kernel
 
-kernel_entry all_reduce_three_level_entry() {
+kernel_table three_level_kernels() {
   using namespace three_level_kernel;
-  return {"three_level",
-          "all_reduce",
-          "reduce-scatter and all-gather on rings within the cubes, between them and between SIPs",
-          "three_level_rings",
-          {comm::rank_set::pe},
-          run_all_reduce,
-          gather_scratch,
-          fill,
-          image};
-}
-
-kernel_entry all_gather_three_level_entry() {
-  using namespace three_level_kernel;
-  return {"three_level",
-          "all_gather",
-          "rings within the cubes, between them and between SIPs, for every place",
-          "three_level_rings",
-          {comm::rank_set::pe},
-          run_all_gather,
-          gather_scratch,
-          fill,
-          image};
-}
-
-kernel_entry reduce_scatter_three_level_entry() {
-  using namespace three_level_kernel;
-  return {"three_level",
-          "reduce_scatter",
-          "rings within the cubes, between them and between SIPs, for every place",
-          "three_level_rings",
-          {comm::rank_set::pe},
-          run_reduce_scatter,
-          reduce_scratch,
-          fill,
-          image};
+  return {{"three_level",
+           "all_reduce",
+           "reduce-scatter and all-gather on rings within the cubes, between them and between SIPs",
+           "three_level_rings",
+           {comm::rank_set::pe},
+           run_all_reduce,
+           gather_scratch,
+           fill,
+           image},
+          {"three_level",
+           "all_gather",
+           "rings within the cubes, between them and between SIPs, for every place",
+           "three_level_rings",
+           {comm::rank_set::pe},
+           run_all_gather,
+           gather_scratch,
+           fill,
+           image},
+          {"three_level",
+           "reduce_scatter",
+           "rings within the cubes, between them and between SIPs, for every place",
+           "three_level_rings",
+           {comm::rank_set::pe},
+           run_reduce_scatter,
+           reduce_scratch,
+           fill,
+           image}};
 }
 
 }  // namespace diecast::sw

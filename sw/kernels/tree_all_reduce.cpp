@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/tree_all_reduce.hpp"
 
+#include <array>
 #include <fmt/format.h>
 #include <utility>
 
+#include "models/comm/member_levels.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/trees.hpp"
+#include "sw/kernels/builtin.hpp"
+#include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -86,6 +90,201 @@ void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& ran
 
 std::uint64_t chunks_for(const argument_context& c, std::uint64_t bytes, std::uint32_t depth) {
   return comm::chunks_on_pipeline(c.config, bytes, bytes / numeric::size_of(c.type), depth);
+}
+
+// All-reduce on trees of ranks: sums flow up to rank 0, the result flows down.
+//
+//   tree_binary         parent (r-1)/2, children 2r+1 and 2r+2
+//   double_binary_tree  two trees, half of the vector each; no rank is an inner node of both, so every
+//                       PE sends and receives about as much as any other
+//   p2p_tree            binomial: neighbors add first, then pairs of pairs. The order of every sum depends
+//                       on the ranks alone, so the bits are the same on any topology and timing
+
+namespace tree_binary_kernel {
+
+/// Places in trees are bits: 1 has a parent, 2 and 4 has the first and the second child.
+struct parameters {
+  std::uint64_t chunks{}, first_place{}, second_place{};
+};
+struct binomial_parameters {
+  std::uint64_t chunks{}, children{}, parent_edge{no_edge};
+  static constexpr std::uint64_t no_edge = ~std::uint64_t{};
+};
+
+std::uint64_t place_bits(const comm::tree_node& n) {
+  return (n.parent ? 1U : 0U) | (!n.children.empty() ? 2U : 0U) | (n.children.size() > 1 ? 4U : 0U);
+}
+
+/// `up` is the direction of the parent; the children follow.
+tree_place place_of(std::uint64_t bits, comm::direction up) {
+  tree_place t;
+  if ((bits & 1) != 0) t.parent = up;
+  std::vector<comm::direction> below;
+  if ((bits & 2) != 0) below.push_back(static_cast<comm::direction>(up + 1));
+  if ((bits & 4) != 0) below.push_back(static_cast<comm::direction>(up + 2));
+  t.children.push_back(below);
+  return t;
+}
+
+void run_tree_binary(pe_context& pe) {
+  const auto own = pe.args().own.get<parameters>();
+  start_in_output(pe);
+  tree_all_reduce(pe, place_of(own.first_place, comm::parent), whole(pe), own.chunks);
+}
+
+void run_double_binary_tree(pe_context& pe) {
+  const auto own = pe.args().own.get<parameters>();
+  start_in_output(pe);
+  std::uint64_t done_first = 0;
+  std::uint64_t done_second = 0;
+  auto tasks =
+      tree_tasks(pe, place_of(own.first_place, comm::parent), part(whole(pe), 1, 2), own.chunks, done_first);
+  for (auto& task : tree_tasks(pe, place_of(own.second_place, comm::second_tree), part(whole(pe), 0, 2),
+                               own.chunks, done_second)) {
+    tasks.push_back(std::move(task));
+  }
+  pe.run_tasks(tasks);
+}
+
+void run_p2p_tree(pe_context& pe) {
+  const auto own = pe.args().own.get<binomial_parameters>();
+  tree_place t;
+  t.binomial_rank = pe.args().rank;
+  for (std::uint32_t k = 0; k < own.children; ++k) {
+    if (t.children.empty()) t.children.emplace_back();
+    t.children.back().push_back(comm::partner(k));
+  }
+  if (own.parent_edge != own.no_edge) t.parent = comm::partner(static_cast<std::uint32_t>(own.parent_edge));
+  start_in_output(pe);
+  tree_all_reduce(pe, t, whole(pe), own.chunks);
+}
+
+void fill_tree_binary(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const std::uint32_t n = ranks_of(c);
+  a.own.set(parameters{chunks_for(c, vector_bytes(c), comm::depth_of_binary(n)),
+                       place_bits(comm::binary_tree(rank, n)), 0});
+}
+
+void fill_double_binary_tree(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const std::uint32_t n = ranks_of(c);
+  a.own.set(parameters{chunks_for(c, vector_bytes(c) / 2, comm::depth_of_binary(n) + 1),
+                       place_bits(comm::in_order_tree(rank, n)),
+                       place_bits(comm::complementary_tree(rank, n))});
+}
+
+void fill_p2p_tree(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const comm::tree_node node = comm::binomial_tree(rank, ranks_of(c));
+  binomial_parameters own{chunks_for(c, vector_bytes(c), comm::depth_of_binomial(ranks_of(c))),
+                          node.children.size()};
+  if (node.parent) own.parent_edge = comm::binomial_edge(rank, *node.parent);
+  a.own.set(own);
+}
+
+}  // namespace tree_binary_kernel
+
+// All-reduce over all PEs, level by level: the PEs of a cube sum to its first, those of a SIP's cubes to its
+// first cube, those of the SIPs to the first; then the result goes back the same way. Each level is a ring on
+// which two arms flow towards the leader from both sides, ceil((N-1)/2) hops. A level of one is skipped.
+//
+// hierarchical_pipelined is the same in chunks, so that the levels, and the ways up and down, overlap.
+
+namespace hierarchical_kernel {
+
+/// Place and size per level.
+struct parameters {
+  std::uint32_t pe{}, pes{}, cube{}, cubes{}, sip{}, sips{};
+  std::uint64_t chunks{1};
+};
+
+/// A PE on the ring of one level; its leader is at 0.
+struct level_place {
+  std::uint32_t at{}, size{1};
+  comm::direction forth{}, back{};  ///< to the next place and to the one before
+
+  [[nodiscard]] bool is_leader() const { return at == 0; }
+  /// The last place whose way to the leader is `back`; the others go `forth`, over the ring's end.
+  [[nodiscard]] std::uint32_t turn() const { return size / 2; }
+  [[nodiscard]] comm::direction inner() const { return at <= turn() ? back : forth; }
+  /// Where sums come from.
+  [[nodiscard]] std::vector<comm::direction> outer() const {
+    std::vector<comm::direction> d;
+    if (at < turn()) d.push_back(forth);
+    if (at == 0 ? size > 2 : at > turn() + 1) d.push_back(back);
+    return d;
+  }
+};
+
+/// The levels that this PE has a part in, innermost first: it leads all of them but perhaps the last.
+std::vector<level_place> own_levels(const parameters& p) {
+  const std::array all{level_place{p.pe, p.pes, comm::east, comm::west},
+                       level_place{p.cube, p.cubes, comm::north, comm::south},
+                       level_place{p.sip, p.sips, comm::global_east, comm::global_west}};
+  std::vector<level_place> mine;
+  for (const level_place& level : all) {
+    mine.push_back(level);
+    if (!level.is_leader()) break;
+  }
+  return mine;
+}
+
+tree_place place(const parameters& own) {
+  tree_place tree;
+  for (const level_place& level : own_levels(own)) {
+    tree.children.push_back(level.outer());
+    if (!level.is_leader()) tree.parent = level.inner();
+  }
+  return tree;
+}
+
+void run_hierarchical(pe_context& pe) {
+  const auto own = pe.args().own.get<parameters>();
+  start_in_output(pe);
+  tree_all_reduce(pe, place(own), whole(pe), own.chunks);
+}
+
+parameters parameters_of(const argument_context& c, std::uint32_t rank, std::uint64_t chunks) {
+  const comm::member_levels::place& p = levels_of(c).places.at(rank);
+  return {p.pe, p.pes, p.cube, p.cubes, p.sip, p.sips, chunks};
+}
+
+void fill_places(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  a.own.set(parameters_of(c, rank, 1));
+}
+
+/// As many chunks everywhere, though cubes may have more or fewer PEs.
+void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  a.own.set(parameters_of(c, rank, chunks_for(c, vector_bytes(c), levels_of(c).hops())));
+}
+
+}  // namespace hierarchical_kernel
+
+kernel_table tree_kernels() {
+  using namespace tree_binary_kernel;
+  kernel_table all{
+      {"tree_binary", "all_reduce", "binary tree: sums up to rank 0, the result down", "tree_binary",
+       any_ranks, run_tree_binary, without_scratch, fill_tree_binary},
+      {"double_binary_tree", "all_reduce", "two complementary binary trees, half of the vector each",
+       "double_binary_tree", any_ranks, run_double_binary_tree, without_scratch, fill_double_binary_tree},
+      {deterministic_all_reduce, "all_reduce", "pairwise tree in the order of ranks: the same bits always",
+       "binomial_tree", any_ranks, run_p2p_tree, without_scratch, fill_p2p_tree},
+      {"hierarchical_3level",
+       "all_reduce",
+       "PEs of a cube, cubes of a SIP, SIPs; and back",
+       "hierarchical_3level",
+       {comm::rank_set::pe},
+       hierarchical_kernel::run_hierarchical,
+       without_scratch,
+       hierarchical_kernel::fill_places},
+      {"hierarchical_pipelined",
+       "all_reduce",
+       "hierarchical_3level in chunks, the levels overlapping",
+       "hierarchical_3level",
+       {comm::rank_set::pe},
+       hierarchical_kernel::run_hierarchical,
+       without_scratch,
+       hierarchical_kernel::fill_pipelined}};
+  all[2].sums = numeric::summation::pairwise;
+  return all;
 }
 
 }  // namespace diecast::sw

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "sw/kernels/elements.hpp"
+#include "sw/kernels/blocks.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {

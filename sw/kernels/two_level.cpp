@@ -10,16 +10,14 @@
 //
 // A row's pass begins some turns after the one before, not behind it: a hop of a short block takes longer
 // than its bytes, and blocks of several passes are under way meanwhile (docs/adr/0050).
-#include "models/comm/two_level.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
 
+#include "models/comm/level_rings.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/grid_place.hpp"
 #include "sw/kernels/ring_passes.hpp"
 
 namespace diecast::sw {
@@ -31,8 +29,10 @@ template <class T>
 using both_ways = std::array<T, 2>;  ///< by number in `ways`
 using row_passes = both_ways<std::vector<ring_pass>>;
 
-/// Words of kernel_arguments::extra beside those of the grid, and extra_copy.
-enum two_level_word : std::size_t { word_beside_copies = grid_words };
+struct parameters {
+  comm::sip_rows grid;
+  std::uint32_t beside_copies{};  ///< of tensors in HBM
+};
 
 /// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
 /// the column's.
@@ -40,11 +40,12 @@ class ring_blocks {
  public:
   ring_blocks(pe_context& pe, const block_vector& v)
       : v_(v),
-        place_(pe),
+        place_(pe.args().own.get<parameters>().grid, pe.args().rank),
         columns_(ring_from_image(pe, place_.grid.columns)),
         row_ring_{position_in(columns_), place_.grid.columns, slot_of(pe, place_.grid)},
         column_ring_{place_.row, place_.grid.rows, 0},
-        apart_(comm::turns_between_laps(slots_of_block(), pe.args().extra[word_beside_copies] != 0)) {
+        apart_(
+            comm::turns_between_laps(slots_of_block(), pe.args().own.get<parameters>().beside_copies != 0)) {
     for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
     for (const std::int64_t way : ways) {
       pe_context::lane lane;
@@ -252,45 +253,22 @@ std::uint64_t gather_scratch(const argument_context& c) { return image_words(c) 
 std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch(c, image_words(c)); }
 
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
-  fill_grid_place(comm::sip_rows_of(c.members), a);
-  fill_scatter(c, image_words(c), a);
-  a.extra[word_beside_copies] = c.config.ccl.tensors == config::tensor_kind::hbm ? 1 : 0;
+  const bool beside_copies = c.config.ccl.tensors == config::tensor_kind::hbm;
+  a.own.set(parameters{comm::sip_rows_of(c.members), beside_copies ? 1U : 0U});
+  fill_scatter(image_words(c), a);
 }
 
 }  // namespace two_level_kernel
 
-kernel_entry all_reduce_two_level_entry() {
-  using namespace two_level_kernel;
-  return {"two_level",
-          "all_reduce",
-          "reduce-scatter and all-gather on rings within the SIPs and between them",
-          "two_level_rings",
-          any_ranks,
-          run_all_reduce,
-          gather_scratch,
-          fill,
-          image};
-}
-
-kernel_entry all_gather_two_level_entry() {
+kernel_table two_level_kernels() {
   using namespace two_level_kernel;
   return {
-      "two_level",       "all_gather", "rings within the SIPs, and between them for every place within a SIP",
-      "two_level_rings", any_ranks,    run_all_gather,
-      gather_scratch,    fill,         image};
-}
-
-kernel_entry reduce_scatter_two_level_entry() {
-  using namespace two_level_kernel;
-  return {"two_level",
-          "reduce_scatter",
-          "rings within the SIPs, and between them for every place within a SIP",
-          "two_level_rings",
-          any_ranks,
-          run_reduce_scatter,
-          reduce_scratch,
-          fill,
-          image};
+      {"two_level", "all_reduce", "reduce-scatter and all-gather on rings within the SIPs and between them",
+       "two_level_rings", any_ranks, run_all_reduce, gather_scratch, fill, image},
+      {"two_level", "all_gather", "rings within the SIPs, and between them for every place within a SIP",
+       "two_level_rings", any_ranks, run_all_gather, gather_scratch, fill, image},
+      {"two_level", "reduce_scatter", "rings within the SIPs, and between them for every place within a SIP",
+       "two_level_rings", any_ranks, run_reduce_scatter, reduce_scratch, fill, image}};
 }
 
 }  // namespace diecast::sw

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "models/abi/tag_message.hpp"
+#include "models/abi/wire.hpp"
 
 namespace diecast::sw {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "models/analysis/stale_lines.hpp"
+#include "models/analysis/barrier_checker.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "models/types/owner_name.hpp"
 #include "sw/host/collective.hpp"

@@ -8,7 +8,7 @@
 
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
-#include "models/protocol/global_access.hpp"
+#include "models/protocol/data_cache.hpp"
 #include "models/types/error.hpp"
 #include "models/types/owner_name.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
-#include "models/analysis/stale_lines.hpp"
+#include "models/analysis/barrier_checker.hpp"
 #include "models/protocol/data_cache.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/protocol/tag_core.hpp"

@@ -6,7 +6,7 @@
 
 #include "models/abi/mailbox.hpp"
 #include "models/abi/wire.hpp"
-#include "models/comm/tree_sum.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::sw {

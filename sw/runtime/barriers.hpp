@@ -1,21 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers of a team of ranks: core barrier, rank barrier, core barrier. No core of any member leaves
-// before the last core of the last member has entered. A barrier orders nothing else: what a rank has
-// written need not be in memory when the others leave, unless it called quiet() (barrier_all does).
+// Barriers, and the signals and teams they are made of.
+//
+// Signals: words in global memory through which ranks tell each other something, over data caches that
+// are not coherent. One flag lies in one 64-byte line: a store writes the whole line back.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/abi/errata.hpp"
 #include "models/abi/hal.hpp"
-#include "models/comm/barrier_algorithm.hpp"
-#include "sw/runtime/signals.hpp"
-#include "sw/runtime/teams.hpp"
+#include "models/comm/sync_layout.hpp"
 
 namespace diecast::sw {
+class signal_port {
+ public:
+  /// What the PE does between two reads of a flag in vain; gets what the look was for.
+  using between_looks = std::function<void(const abi::signal_watch&)>;
+
+  signal_port(abi::hal& hal, abi::errata_word errata, between_looks idle)
+      : hal_(hal), errata_(errata), idle_(std::move(idle)) {}
+
+  /// Stores and cleans the line, so that the value reaches memory. Other writers of the line must not be
+  /// at work. Returns before the memory has acknowledged: quiet() waits for that.
+  void set(abi::address at, std::uint64_t value);
+  /// Atomic at the memory; returns the value before.
+  std::uint64_t add(abi::address at, std::uint64_t value);
+  /// Looks at the word in memory until the comparison (modulo 2^32) holds. `writer` is who is expected to
+  /// set it, for reports.
+  void wait_until(abi::address at, abi::compare how, std::uint32_t value, pe_coord writer);
+  /// Until the word is `count` or count + 1: the peer may already be in the next round, never further.
+  /// `among_ranks`: signal_watch::among_ranks.
+  void wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer, bool among_ranks = false);
+  /// What the word holds in memory now.
+  [[nodiscard]] std::uint64_t load(abi::address at);
+
+  [[nodiscard]] abi::errata_word errata() const { return errata_; }
+
+  /// Everything this PE has written is in memory, and nothing stale is in its cache. A barrier does not do
+  /// this by itself.
+  void quiet();
+  /// What is written before it reaches memory before what is written after it.
+  void fence() { quiet(); }
+
+ private:
+  void wait(const abi::signal_watch& wanted);
+
+  abi::hal& hal_;
+  abi::errata_word errata_;
+  between_looks idle_;
+};
+
+// Ranks and teams as firmware sees them: a rank is a group of PEs (its cores) that arrive as one, a team
+// is an ordered set of ranks with a slot of flags in each member's memory.
+
+/// Somebody with a home region: a core, or the first core of a rank.
+struct sync_peer {
+  abi::address home{};
+  pe_coord pe;
+};
+
+/// The cores of this PE's rank, and the barrier among them: dissemination, ceil(log2 cores) rounds.
+class core_group {
+ public:
+  /// `me` indexes `cores`. `counter_offset`: a word of local TCM that counts the core barriers of this PE,
+  /// also from one kernel to the next. Traps when there are more cores than the flags serve.
+  core_group(abi::hal& hal, signal_port& signals, std::vector<sync_peer> cores, std::uint32_t me,
+             std::uint64_t counter_offset);
+
+  /// Is told of each wait before it begins: its round, and whose signal ends it.
+  using before_wait = std::function<void(std::uint32_t round, pe_coord from)>;
+  void barrier(const before_wait& tell);
+  /// Core `core` of the rank whose first core is `first`: as far from it as here. For reports only.
+  [[nodiscard]] pe_coord neighbor(pe_coord first, std::uint32_t core) const;
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cores_.size()); }
+  [[nodiscard]] std::uint32_t me() const { return me_; }
+
+ private:
+  abi::hal& hal_;
+  signal_port& signals_;
+  std::vector<sync_peer> cores_;
+  std::uint32_t me_;
+  std::uint64_t counter_offset_;
+  std::uint32_t counter_{};
+};
+
+/// A team, as one of its members knows it.
+struct team {
+  std::vector<sync_peer> members;  ///< in team order
+  std::uint32_t me{};              ///< index of this rank
+  std::uint32_t slot{};            ///< slot of its flags, the same at every member
+
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
+  [[nodiscard]] abi::address counter() const { return comm::team_counter(members[me].home, slot); }
+};
+
+// Barriers of a team of ranks: core barrier, rank barrier, core barrier. No core of any member leaves
+// before the last core of the last member has entered. A barrier orders nothing else: what a rank has
+// written need not be in memory when the others leave, unless it called quiet() (barrier_all does).
 
 struct barrier_options {
   std::uint32_t radix{8};    ///< radix of group_dissemination, at least 2

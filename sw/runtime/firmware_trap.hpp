@@ -2,9 +2,14 @@
 // Firmware that cannot go on: the engine refused a request, or a kernel broke a rule of the runtime.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "models/abi/hal.hpp"
 #include "models/abi/registers.hpp"
 #include "models/comm/fault_record.hpp"
 #include "models/types/ids.hpp"
@@ -17,7 +22,7 @@ class firmware_trap : public fault_error {
   /// The IPCQ engine refused a request on queue pair `dir`.
   firmware_trap(pe_coord pe, comm::direction dir, abi::engine_error error);
   /// A rule of the runtime was broken; `text` says which, with the value and what was expected, and has marks
-  /// of queue pairs (models/comm/queue_pair_text.hpp) in place of their names.
+  /// of queue pairs (models/comm/fault_record.hpp) in place of their names.
   firmware_trap(pe_coord pe, std::string_view text);
   /// A fault with a kind of its own; its place is `pe`.
   firmware_trap(pe_coord pe, fault_record r);
@@ -29,5 +34,25 @@ class firmware_trap : public fault_error {
  private:
   abi::engine_error error_{abi::engine_error::none};
 };
+
+// Checksums that firmware makes over the buffers of its callers (comm.checksum = end_to_end): they see what
+// happens to bytes between a buffer and the DMA, which checksums of packets cover from there on.
+
+/// The core reads the bytes, a cache line at a time.
+class buffer_check {
+ public:
+  explicit buffer_check(abi::hal& hal) : hal_(hal) {}
+  void add(std::uint64_t tcm_offset, std::uint64_t bytes);
+  /// crc32c; 1 in place of 0, which stands for a message without one.
+  [[nodiscard]] std::uint32_t value() const;
+
+ private:
+  abi::hal& hal_;
+  std::vector<std::byte> bytes_;
+};
+
+/// What ends a run when the checksum over the bytes received is not the sender's.
+[[nodiscard]] firmware_trap end_to_end_mismatch(pe_coord pe, std::uint32_t found, std::uint32_t expected,
+                                                std::uint64_t bytes, const std::string& message);
 
 }  // namespace diecast::sw

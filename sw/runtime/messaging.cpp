@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "sw/runtime/firmware_trap.hpp"
-#include "sw/runtime/message_layout.hpp"
+#include "sw/runtime/tag_driver.hpp"
 
 namespace diecast::sw {
 namespace {

@@ -17,7 +17,6 @@
 #include "models/protocol/tag_shadow.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/tag_driver.hpp"
-#include "sw/runtime/tcm_heap.hpp"
 
 namespace diecast::sw {
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "sw/runtime/firmware_trap.hpp"
-#include "sw/runtime/message_layout.hpp"
 #include "sw/runtime/messaging.hpp"
+#include "sw/runtime/tag_driver.hpp"
 
 namespace diecast::sw {
 

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "models/abi/step_text.hpp"
-#include "models/abi/tag_text.hpp"
 #include "models/types/owner_name.hpp"
-#include "sw/runtime/message_layout.hpp"
 #include "sw/runtime/messaging.hpp"
+#include "sw/runtime/tag_driver.hpp"
 
 namespace diecast::sw {
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "models/abi/address.hpp"
-#include "models/abi/alignment.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"

@@ -3,7 +3,9 @@
 // subject.
 #include "sw/runtime/pe_context.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <vector>
 
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context_impl.hpp"
@@ -92,6 +94,250 @@ void pe_context::finish() {
     if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);
   }
   impl_->driver.drain();
+}
+
+// Messages of at most one slot: send, receive, and waiting for either.
+
+namespace {
+
+/// Does what one task at a time may do; the others' turn comes also when it throws.
+template <class Work>
+std::uint32_t in_turn(bool& taken, Work&& work) {
+  struct turn {
+    explicit turn(bool& flag) : taken(flag) { taken = true; }
+    ~turn() { taken = false; }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    bool& taken;
+  };
+  const turn mine(taken);
+  return work();
+}
+
+}  // namespace
+
+/// A receive takes the oldest message, which must not be promised already.
+void pe_context::impl::check_not_promised(comm::direction dir) const {
+  const auto at = posted.find(dir);
+  if (at != posted.end() && !at->second.open.empty()) {
+    throw firmware_trap(
+        hal.self(), fmt::format("receive on queue pair {} while {} of its recv_async wait for the same "
+                                "messages; expected wait() for each of them first",
+                                comm::queue_pair_mark(hal.self(), queue_pair(dir)), at->second.open.size()));
+  }
+}
+
+queue_state& pe_context::impl::receiver(comm::direction dir) {
+  check_not_promised(dir);
+  return rx(dir);
+}
+
+std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
+  driver.wait_message(q);
+  const std::uint32_t bytes = driver.message_bytes(q);
+  fetch(q.rx_slot(), offset, bytes);
+  compare_check(q, offset, bytes);
+  driver.release(q);
+  return bytes;
+}
+
+/// Receives end in the order of the requests. Of several tasks that wait for a direction, one receives; the
+/// others look again when it has done so.
+std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
+  posted_receives& p = posted[t.dir];
+  while (!p.done.contains(t.sequence)) {
+    const auto next = static_cast<std::uint32_t>(p.asked - p.open.size());
+    if (t.sequence < next || p.open.empty()) {
+      throw firmware_trap(hal.self(),
+                          fmt::format("wait for receive {} of queue pair {} a second time", t.sequence,
+                                      comm::queue_pair_mark(hal.self(), queue_pair(t.dir))));
+    }
+    if (p.receiving) {
+      tasks.block([&p] { return !p.receiving; });
+      continue;
+    }
+    const std::uint32_t bytes = in_turn(p.receiving, [&] { return receive(rx(t.dir), p.open.front()); });
+    p.open.pop_front();
+    p.done.emplace(next, bytes);
+  }
+  const std::uint32_t bytes = p.done.at(t.sequence);
+  p.done.erase(t.sequence);
+  return bytes;
+}
+
+// --- send -----------------------------------------------------------------------------------------
+
+void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
+  const ticket t = isend(dir, tcm_offset, bytes);
+  impl_->driver.wait_source(impl_->tx(dir), t.sequence);
+}
+
+ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
+  impl_->charge();
+  impl_->runtime.charge_registration();
+  queue_state& q = impl_->tx(dir);
+  impl_->driver.wait_space(q);
+  return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes, impl_->check_of(tcm_offset, bytes))};
+}
+
+std::uint32_t pe_context::wait(const ticket& t) {
+  impl_->charge();
+  if (t.receive) return impl_->wait_receive(t);
+  impl_->driver.wait_source(impl_->tx(t.dir), t.sequence);
+  return 0;
+}
+
+// --- receive --------------------------------------------------------------------------------------
+
+ticket pe_context::recv_async(comm::direction dir, std::uint64_t tcm_offset) {
+  impl_->charge();
+  (void)impl_->rx(dir);
+  impl::posted_receives& p = impl_->posted[dir];
+  p.open.push_back(tcm_offset);
+  return {dir, p.asked++, true};
+}
+
+slot_view pe_context::recv(comm::direction dir) {
+  impl_->charge();
+  queue_state& q = impl_->receiver(dir);
+  impl_->driver.wait_message(q);
+  return {q.rx_slot(), impl_->driver.message_bytes(q)};
+}
+
+void pe_context::release(comm::direction dir) {
+  impl_->charge();
+  impl_->driver.release(impl_->rx(dir));
+}
+
+void pe_context::fetch(const slot_view& slot, std::uint64_t tcm_offset) {
+  impl_->fetch(slot.at, tcm_offset, slot.bytes);
+}
+
+std::uint32_t pe_context::recv(comm::direction dir, std::uint64_t tcm_offset) {
+  impl_->charge();
+  return impl_->receive(impl_->receiver(dir), tcm_offset);
+}
+
+comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
+  if (dirs.empty()) throw firmware_trap(impl_->hal.self(), "recv_any of no direction would wait forever");
+  impl_->charge();
+  std::vector<comm::direction> sorted = dirs;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<queue_state*> queues;
+  for (const auto d : sorted) {
+    queues.push_back(&impl_->receiver(d));
+    if (impl_->driver.has_message(*queues.back())) return d;
+  }
+  for (queue_state* const q : queues) impl_->driver.arm(*q, abi::arm_receive);
+  const auto first_known = [&queues] {
+    return std::find_if(queues.begin(), queues.end(), [](const queue_state* q) { return q->available > 0; });
+  };
+  impl_->tasks.block([&] { return first_known() != queues.end(); });
+  const comm::direction found = sorted[static_cast<std::size_t>(first_known() - queues.begin())];
+  for (queue_state* const q : queues) impl_->driver.withdraw(*q, abi::arm_receive);
+  return found;
+}
+
+// Longer messages, cut into slots: exchange, one-sided forms, relay.
+
+void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
+                          comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes,
+                          arrival how) {
+  if (send_bytes == 0) return recv_all(recv_dir, recv_offset, recv_bytes, how);
+  if (recv_bytes == 0) return send_all(send_dir, send_offset, send_bytes);
+  queue_driver& driver = impl_->driver;
+  queue_state& out = impl_->tx(send_dir);
+  queue_state& in = impl_->receiver(recv_dir);
+  slot_cut sending = impl_->cut(out, send_bytes);
+  slot_cut receiving = impl_->cut(in, recv_bytes);
+  const bool same_region = send_offset == recv_offset;
+  // In place, what arrives overwrites what was sent: a whole slot of it, also when slots differ in size.
+  const auto may_take = [&] {
+    return !same_region || !sending.more() || receiving.done + receiving.piece() <= sending.done;
+  };
+  while (sending.more() || receiving.more()) {
+    bool moved = false;
+    if (sending.more() && driver.has_space(out)) {
+      // Both ends of a swap in place keep what they sent, or they would end with other sums.
+      impl_->charge();
+      impl_->put_exchanged(out, send_offset + sending.done, sending.piece(), same_region);
+      sending.done += sending.piece();
+      moved = true;
+    }
+    if (receiving.more() && may_take() && driver.has_message(in)) {
+      impl_->take(in, recv_offset + receiving.done, receiving.piece(), how);
+      receiving.done += receiving.piece();
+      moved = true;
+    }
+    if (moved) continue;
+    // Neither can go on: whichever becomes possible first must wake this PE, or a ring of exchanges
+    // in which one neighbor is late on one side would stand still.
+    if (sending.more()) driver.arm(out, abi::arm_send_space);
+    const bool taking = receiving.more() && may_take();
+    if (taking) driver.arm(in, abi::arm_receive);
+    impl_->tasks.block([&] { return (sending.more() && out.free > 0) || (taking && in.available > 0); });
+  }
+}
+
+void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
+  send_all(std::vector{dir}, offset, bytes);
+}
+
+void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+                          const std::function<void(comm::direction)>& before) {
+  if (dirs.empty() || bytes == 0) return;
+  slot_cut sending = impl_->cut(impl_->tx(dirs.front()), bytes);
+  for (; sending.more(); sending.done += sending.piece()) {
+    for (const auto dir : dirs) {
+      if (before) before(dir);
+      queue_state& q = impl_->tx(dir);
+      impl_->driver.wait_space(q);
+      impl_->put(q, offset + sending.done, sending.piece());
+    }
+  }
+}
+
+void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how) {
+  if (bytes == 0) return;
+  queue_state& q = impl_->receiver(dir);
+  for (slot_cut receiving = impl_->cut(q, bytes); receiving.more(); receiving.done += receiving.piece()) {
+    impl_->driver.wait_message(q);
+    impl_->take(q, offset + receiving.done, receiving.piece(), how);
+  }
+}
+
+void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
+                            std::uint64_t bytes, const std::function<void(comm::direction)>& before) {
+  if (dirs.empty() || bytes == 0) return;
+  slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), bytes);
+  for (; receiving.more(); receiving.done += receiving.piece()) {
+    for (const auto dir : dirs) {
+      if (before) before(dir);
+      queue_state& q = impl_->receiver(dir);
+      impl_->driver.wait_message(q);
+      impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
+    }
+  }
+}
+
+void pe_context::relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+                       const tcm_range& range, arrival how) {
+  if (range.bytes == 0 || (in.empty() && out.empty())) return;
+  queue_driver& driver = impl_->driver;
+  slot_cut cut = impl_->cut(in.empty() ? impl_->tx(out.front()) : impl_->rx(in.front()), range.bytes);
+  for (; cut.more(); cut.done += cut.piece()) {
+    impl_->charge();
+    for (const auto dir : in) {
+      queue_state& q = impl_->receiver(dir);
+      driver.wait_message(q);
+      impl_->take_uncharged(q, range.at + cut.done, cut.piece(), how);
+    }
+    for (const auto dir : out) {
+      queue_state& q = impl_->tx(dir);
+      driver.wait_space(q);
+      impl_->put_uncharged(q, range.at + cut.done, cut.piece());
+    }
+  }
 }
 
 }  // namespace diecast::sw

@@ -16,7 +16,6 @@
 #include "sw/runtime/options.hpp"
 
 namespace diecast::sw {
-
 class held_slots;
 class kernel_tail;
 

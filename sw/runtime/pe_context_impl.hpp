@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "sw/runtime/kernel_tail.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/stream.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {
@@ -138,7 +138,7 @@ struct pe_context::impl {
   direction_map map;
   const kernel_tail* before{};  ///< tail of the kernel before, where kernels follow each other
   kernel_tail* tail{};          ///< and of this one; else null
-  std::uint64_t errata;         ///< known defects of this firmware, models/abi/firmware_defects.hpp
+  std::uint64_t errata;         ///< known defects of this firmware, models/abi/errata.hpp
   bool pages_alias{};           ///< the last one-call send was one that the defect sendrecv_alias met
   bool staging_busy{};
   abi::kernel_arguments narrow_args;  ///< as they were before widen()

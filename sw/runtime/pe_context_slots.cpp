@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One slot of a longer message: cut, put into the queue pair, taken out of it.
+#include <array>
 #include <fmt/format.h>
+#include <span>
 
-#include "models/abi/alignment.hpp"
-#include "models/abi/firmware_defects.hpp"
-#include "sw/runtime/buffer_check.hpp"
+#include "models/abi/address.hpp"
+#include "models/abi/errata.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context_impl.hpp"
 
@@ -129,6 +130,139 @@ void pe_context::impl::take_out(queue_state& q, std::uint64_t offset, std::uint3
   } else {
     fetch_and_reduce(q, offset, bytes);
   }
+}
+
+// Local work: copies and reductions by the vector unit, copies by the DMA where a slot is outside TCM.
+
+bool pe_context::impl::is_local(abi::address at) const {
+  return at >= options.tcm_base && at - options.tcm_base <= abi::max_offset;
+}
+
+void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  driver.wait_sources_in(destination, bytes);
+  const std::uint64_t count = bytes / element();
+  if (count > 0) hal.vector({abi::vector_op::copy, args.type, destination, source, source, count});
+  const std::uint64_t rest = bytes - count * element();
+  if (rest == 0) return;
+  std::array<std::byte, 8> word{};
+  hal.load(source + bytes - rest, std::span{word}.first(rest));
+  hal.store(destination + bytes - rest, std::span{word}.first(rest));
+}
+
+void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  driver.wait_sources_in(destination, bytes);
+  if (bytes == 0) return;
+  hal.vector({abi::vector_op_of(args.op), args.type, destination, destination, source, bytes / element()});
+}
+
+void pe_context::impl::fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes) {
+  const abi::address to = options.address_of(destination);
+  if (is_local(slot) && is_local(to)) return vector_copy(destination, slot - options.tcm_base, bytes);
+  driver.wait_sources_in(destination, bytes);
+  if (bytes > 0) driver.dma_copy(slot, to, bytes);
+}
+
+void pe_context::impl::in_staging(const queue_state& q, std::uint32_t message_bytes,
+                                  const std::function<void(std::uint64_t)>& use) {
+  if (args.scratch_bytes < q.slot_bytes) {
+    throw firmware_trap(hal.self(),
+                        fmt::format("scratch of {} bytes cannot stage a slot of {} bytes of queue "
+                                    "pair {}, whose ring is outside TCM",
+                                    args.scratch_bytes, q.slot_bytes, comm::direction_name(q.dir)));
+  }
+  while (staging_busy) tasks.block([this] { return !staging_busy; });
+  staging_busy = true;
+  const std::uint64_t staging = args.scratch + args.scratch_bytes - q.slot_bytes;
+  driver.wait_sources_in(staging, message_bytes);
+  if (message_bytes > 0) driver.dma_copy(q.rx_slot(), options.tcm_base + staging, message_bytes);
+  use(staging);
+  staging_busy = false;
+}
+
+void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t destination,
+                                        std::uint32_t bytes) {
+  in_staging(q, bytes, [&](std::uint64_t staging) {
+    compare_check(q, staging, bytes);
+    vector_reduce(destination, staging, bytes);
+  });
+}
+
+// --- calls of kernels -----------------------------------------------------------------------------
+
+void pe_context::reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  impl_->vector_reduce(destination, source, bytes);
+}
+
+void pe_context::copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  impl_->vector_copy(destination, source, bytes);
+}
+
+void pe_context::finish_average(std::uint64_t destination, std::uint64_t bytes) {
+  const abi::kernel_arguments& a = impl_->args;
+  if (a.op != numeric::reduction::avg || bytes == 0) return;
+  impl_->driver.wait_sources_in(destination, bytes);
+  impl_->hal.vector({abi::vector_op::divide_by, a.type, destination, destination, destination,
+                     bytes / impl_->element(), a.ranks});
+}
+
+// Sums in f32 (ccl.accumulation): the wide vector, and messages of another type than it.
+
+void pe_context::impl::put_rounded(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
+  const std::uint64_t box = outbox_at + next_outbox++ % outboxes * q.slot_bytes;
+  const std::uint64_t count = bytes / element();
+  driver.wait_sources_in(box, on_wire(bytes));
+  hal.vector({abi::vector_op::copy, wire(), box, offset, offset, count, 1, args.type});
+  if (keep) hal.vector({abi::vector_op::copy, args.type, offset, box, box, count, 1, wire()});
+  driver.ring_doorbell(q, box, on_wire(bytes), check_of(box, on_wire(bytes)));
+}
+
+void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, std::uint32_t bytes,
+                                  arrival how) {
+  const auto from = [&](std::uint64_t source) {
+    const abi::vector_op op = how == arrival::copy ? abi::vector_op::copy : abi::vector_op_of(args.op);
+    driver.wait_sources_in(offset, bytes);
+    compare_check(q, source, on_wire(bytes));
+    hal.vector({op, args.type, offset, how == arrival::copy ? source : offset, source, bytes / element(), 1,
+                wire()});
+  };
+  if (is_local(q.rx_slot())) return from(q.rx_slot() - options.tcm_base);
+  in_staging(q, on_wire(bytes), from);
+}
+
+// --- calls of kernels -----------------------------------------------------------------------------
+
+void pe_context::widen() {
+  impl& i = *impl_;
+  i.narrow_args = i.args;
+  const abi::kernel_arguments& before = i.narrow_args;
+  const std::uint64_t wide = before.scratch;
+  const bool acc = i.options.accumulate == config::accumulation::f32_acc;
+  i.outbox_at = wide + wide_vector_bytes(before.count);
+  i.args.type = numeric::dtype::f32;
+  i.args.input = i.args.output = wide;
+  if (acc) i.wire_type = before.type;
+  // The kernel's own scratch, and staging at its end, lie behind.
+  const std::uint64_t used = wide_vector_bytes(before.count) + (acc ? outboxes * i.options.slot_bytes : 0);
+  i.args.scratch += used;
+  i.args.scratch_bytes -= used;
+  if (before.count == 0) return;
+  i.hal.vector({abi::vector_op::copy, numeric::dtype::f32, wide, before.input, before.input, before.count, 1,
+                before.type});
+}
+
+void pe_context::narrow() {
+  impl& i = *impl_;
+  const std::uint64_t wide = i.args.output;
+  i.args = i.narrow_args;
+  i.wire_type.reset();
+  if (i.args.count == 0) return;
+  i.driver.wait_sources_in(i.args.output, i.args.count * i.element());
+  i.hal.vector(
+      {abi::vector_op::copy, i.args.type, i.args.output, wide, wide, i.args.count, 1, numeric::dtype::f32});
+}
+
+std::uint64_t pe_context::message_elements(comm::direction dir) {
+  return slot_bytes(dir) / numeric::size_of(impl_->wire());
 }
 
 }  // namespace diecast::sw

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "sw/runtime/held_slots.hpp"
 #include "sw/runtime/pe_context_impl.hpp"
 #include "sw/runtime/stream.hpp"
 

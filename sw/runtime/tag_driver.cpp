@@ -4,7 +4,6 @@
 #include "models/abi/mailbox.hpp"
 
 namespace diecast::sw {
-
 using protocol::tag_command;
 using protocol::tag_completion;
 using protocol::tag_op;

@@ -1,15 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register-level driver of a PE's tag-matching unit.
+// What messaging builds on: memory in TCM, layouts, and the tag-matching unit's registers.
+//
+// Firmware's memory for messages that have to wait: first fit over a range of TCM.
 #pragma once
 
 #include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
 
+#include "models/abi/address.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/tag_registers.hpp"
 #include "models/abi/wire.hpp"
 #include "models/protocol/tag_unit.hpp"
 
 namespace diecast::sw {
+class tcm_heap {
+ public:
+  tcm_heap(std::uint64_t base, std::uint64_t bytes) : bytes_(bytes) {
+    if (bytes > 0) free_[base] = bytes;
+  }
+
+  /// Offset of `bytes` bytes, rounded up to 64; empty when no gap is long enough.
+  [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes) {
+    const std::uint64_t wanted = rounded(bytes);
+    for (auto at = free_.begin(); at != free_.end(); ++at) {
+      if (at->second < wanted) continue;
+      const std::uint64_t offset = at->first;
+      const std::uint64_t rest = at->second - wanted;
+      free_.erase(at);
+      if (rest > 0) free_[offset + wanted] = rest;
+      return offset;
+    }
+    return std::nullopt;
+  }
+  /// Precondition: what take() gave, with the same size.
+  void give_back(std::uint64_t offset, std::uint64_t bytes) {
+    std::uint64_t size = rounded(bytes);
+    auto next = free_.lower_bound(offset);
+    if (next != free_.end() && next->first == offset + size) {
+      size += next->second;
+      next = free_.erase(next);
+    }
+    if (next != free_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        before->second += size;
+        return;
+      }
+    }
+    free_[offset] = size;
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// What a range of `bytes` takes of the heap.
+  static std::uint64_t rounded(std::uint64_t bytes) {
+    return bytes == 0 ? abi::tcm_alignment : abi::aligned(bytes);
+  }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> free_;  ///< offset -> bytes
+  std::uint64_t bytes_{};
+};
+
+// What messaging puts into messages and into TCM beyond the bytes of programs.
+
+/// app_ctx of an eager message that is a software rendezvous request. Its payload says where the message
+/// lies at the sender: four little-endian words {address, bytes, block, stride}; block 0: in one piece.
+inline constexpr std::uint8_t software_rendezvous = 1;
+inline constexpr std::uint32_t descriptor_bytes = 32;
+
+/// Fields of the 64 bits that the unit matches: communicator, rank of the sender in it, tag.
+inline constexpr unsigned context_shift = 48, source_shift = 32;
+inline constexpr std::uint64_t source_bits = std::uint64_t{0xffff} << source_shift;
+inline constexpr std::uint64_t tag_bits = 0xffff'ffff;
+
+// Register-level driver of a PE's tag-matching unit.
 
 class tag_driver {
  public:

@@ -7,6 +7,22 @@
 namespace diecast::sw {
 namespace {
 
+void sort_by_port(std::vector<staged_copy>& copies, std::uint64_t first, std::uint64_t ports) {
+  const auto turn = [&](const staged_copy& c) { return (c.port + ports - first) % ports; };
+  std::stable_sort(copies.begin(), copies.end(),
+                   [&](const staged_copy& a, const staged_copy& b) { return turn(a) < turn(b); });
+}
+
+}  // namespace
+
+void keep_ports_apart(std::vector<staged_copy>& out, std::vector<staged_copy>& in, std::uint64_t ports) {
+  if (out.empty() || in.empty()) return;
+  sort_by_port(out, 0, ports);
+  sort_by_port(in, ports / 2, ports);
+}
+
+namespace {
+
 /// Calls use(hbm, tcm, bytes) for every copy that the pieces of a tensor take: no longer than a stripe, or
 /// than the plan's longest. `origin`: elements of the vector before the tensor.
 template <class Use>
@@ -72,7 +88,7 @@ abi::kernel_arguments tensor_stager::arrived(std::uint64_t chunk) {
   a.output = buffer_of(chunk) + of_chunk.output;
   a.scratch = of_chunk.scratch;
   a.scratch_bytes = of_chunk.scratch_bytes;
-  a.extra = of_chunk.extra;
+  a.own = of_chunk.own;
   return a;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings chunks of tensors from HBM into TCM and takes results back, by the compute port of the PE's DMA
-// engine, while firmware does something else. Chunk k lies in buffer k modulo the buffers.
+// Tensors in HBM, brought into TCM chunk by chunk.
+//
+// What firmware must know to run a kernel on tensors in HBM, in chunks or where they lie. The host writes it,
+// as it lies in memory here, to kernel_arguments::scratch of the launch.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +10,55 @@
 #include <optional>
 #include <vector>
 
+#include "models/abi/address.hpp"
 #include "models/abi/launch.hpp"
-#include "sw/runtime/chunk_plan.hpp"
+#include "models/comm/hbm_tensor.hpp"
 #include "sw/runtime/pe_runtime.hpp"
-#include "sw/runtime/staged_copies.hpp"
 
 namespace diecast::sw {
+
+/// What a kernel's arguments are for a chunk, where they differ from the launch's.
+struct chunk_arguments {
+  std::uint64_t count{};    ///< elements
+  std::uint64_t input{};    ///< from the start of a buffer
+  std::uint64_t output{};   ///< from the start of a buffer
+  std::uint64_t scratch{};  ///< TCM offset
+  std::uint64_t scratch_bytes{};
+  abi::kernel_parameters own;
+};
+
+struct chunk_plan {
+  std::uint64_t what{};             ///< comm::collective
+  std::uint64_t piece{};            ///< elements of each block in a chunk but the last
+  std::uint64_t read{}, written{};  ///< comm::block_set
+  std::uint64_t ports{}, stripe_bytes{};
+  std::uint64_t copy_bytes{};    ///< longest copy of the DMA
+  std::uint64_t buffers{};       ///< chunks that TCM holds at a time; 0: the kernel works on HBM
+  std::uint64_t buffer{};        ///< TCM offset of the first
+  std::uint64_t buffer_bytes{};  ///< bytes of each buffer
+  std::uint64_t chunk_output{};  ///< where the output of a chunk begins in its buffer; the input is first
+  /// Elements of the whole vector before the first of the tensor: a tensor may be one block alone.
+  std::uint64_t input_origin{}, output_origin{};
+  chunk_arguments full, last;  ///< arguments of all chunks but the last, and of the last
+};
+
+// In which order copies between tensors in HBM and chunks in TCM are started.
+
+/// A copy of the DMA between a tensor in HBM and a chunk of it in TCM.
+struct staged_copy {
+  abi::address from{}, to{};
+  std::uint64_t bytes{};
+  std::uint64_t port{};  ///< index among the ports of its tensor
+};
+
+/// Orders copies that go out and come in by turns, over `ports`: all of one port after those of another,
+/// results from port 0 on, inputs from half of the ports on. A port that has reads and writes by turns loses
+/// time at each. Copies that go one way alone stay as they are: one port is slower than the network
+/// interface.
+void keep_ports_apart(std::vector<staged_copy>& out, std::vector<staged_copy>& in, std::uint64_t ports);
+
+// Brings chunks of tensors from HBM into TCM and takes results back, by the compute port of the PE's DMA
+// engine, while firmware does something else. Chunk k lies in buffer k modulo the buffers.
 
 /// The plan that the host has written there.
 [[nodiscard]] chunk_plan read_plan(abi::hal& hal, std::uint64_t tcm_offset);

@@ -282,8 +282,7 @@ void barrier_run::placed() {
   for (std::uint32_t i = 0; i < members_.members.size(); ++i) {
     abi::kernel_arguments a;
     a.scratch = tcm();
-    fill_barrier_arguments(launch_, i, a);
-    a.extra[barrier_slot] = slots_.team;
+    fill_barrier_arguments(launch_, i, a, slots_.team);
     arguments_.push_back(a);
   }
 }

@@ -15,7 +15,7 @@
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/deterministic.hpp"
+#include "sw/kernels/kernel_table.hpp"
 #include "sw/mock_machine/race.hpp"
 
 namespace diecast::sw {

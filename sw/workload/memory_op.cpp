@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
 #include "models/random/stream.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/workload/op_kind.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
 #include "sw/runtime/messaging.hpp"
 #include "sw/workload/op_kind.hpp"
 

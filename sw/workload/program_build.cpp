@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <tuple>
 
-#include "models/abi/alignment.hpp"
+#include "models/abi/address.hpp"
 #include "models/comm/hbm_tensor.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/pairing.hpp"

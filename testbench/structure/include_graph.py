@@ -53,6 +53,8 @@ def resolved(path, name, exists):
 
 def problems(path, text, exists):
     room = path.parts[0]
+    if room == "sw" and ".extra[" in text:
+        yield f"{path}: numbered words of a kernel; its parameters are a struct (kernel_parameters)"
     for number, kind, name in includes(text):
         where = f"{path}:{number}: includes {name}"
         file = resolved(path, name, exists)
@@ -148,6 +150,8 @@ def self_test():
     for path, text in bad:
         if not refused(path, text):
             sys.exit(f"self-test: {text} in {path} was not refused")
+    if not list(problems(pathlib.PurePath("sw/kernels/x.cpp"), "  a.extra[rank] = 1;", lambda _: True)):
+        sys.exit("self-test: numbered words of a kernel are not found")
     unknown = '#include "pe_contexts.hpp"'
     if not refused("sw/runtime/x.cpp", unknown, there=False) or refused("sw/runtime/x.cpp", unknown):
         sys.exit("self-test: includes of files that are not there are not found")

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "models/abi/errata.hpp"
-#include "models/abi/firmware_defects.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "platforms/io/config_json.hpp"
 #include "testbench/support/test.hpp"

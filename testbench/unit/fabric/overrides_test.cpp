@@ -9,8 +9,8 @@
 #include <set>
 
 #include "fabric_test_util.hpp"
-#include "models/fabric/detours.hpp"
 #include "models/fabric/link_settings.hpp"
+#include "models/fabric/topology_impl.hpp"
 #include "models/timing/link.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"

@@ -6,7 +6,7 @@
 
 #include "fabric_test_util.hpp"
 #include "models/fabric/cycle.hpp"
-#include "models/fabric/die_routes.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 

@@ -132,7 +132,7 @@ class launch_bench {
     b.target_start = start;
     b.arguments.rank = rank;
     b.arguments.count = 1000 + rank;
-    b.arguments.extra[15] = -static_cast<std::int64_t>(rank);
+    b.arguments.own.copy = ~std::uint64_t{rank};
     return b;
   }
   /// What the fault of the run says; empty without one.

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "models/cost/cuts.hpp"
-#include "models/cost/latency_bound.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/cost/message_cost.hpp"
 #include "support/machines.hpp"

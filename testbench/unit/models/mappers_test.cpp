@@ -5,7 +5,7 @@
 #include <map>
 
 #include "models/comm/custom_pattern.hpp"
-#include "models/comm/shards.hpp"
+#include "models/comm/mappers.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

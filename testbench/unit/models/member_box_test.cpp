@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members as a box of SIPs, rows, columns and PEs, and the lines of it.
-#include "models/comm/member_box.hpp"
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "models/comm/member_levels.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"

@@ -7,7 +7,7 @@
 
 #include <rapidcheck.h>
 
-#include "models/comm/tree_sum.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"

@@ -10,7 +10,7 @@
 
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
-#include "models/numeric/precision.hpp"
+#include "models/numeric/types.hpp"
 #include "models/random/stream.hpp"
 #include "support/test.hpp"
 

@@ -7,10 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "models/comm/line_steps.hpp"
+#include "models/comm/level_rings.hpp"
 #include "models/comm/step_timetable.hpp"
-#include "models/comm/three_level.hpp"
-#include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/queue_pair_text.hpp"
-
 #include <string>
 
 #include "models/comm/fault_record.hpp"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings over the PEs of a cube: what they cost, and that the search for them ends.
-#include "models/comm/ring_search.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
+#include "models/comm/level_rings.hpp"
 #include "support/test.hpp"
 
 namespace diecast::comm {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two trees below one root: each reaches every rank once, and no other rank is an inner node of both.
-#include "models/comm/root_trees.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <set>

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "models/comm/tree_edges.hpp"
+#include "models/comm/spanning_trees.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
 

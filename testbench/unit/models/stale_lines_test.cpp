@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a wait does not end: every finding from the bytes that make it, every place of the sentence.
-#include "models/analysis/stale_lines.hpp"
-
+#include "models/analysis/barrier_checker.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "support/test.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks of tensors: every element of every block is in exactly one chunk, at the place where a smaller
 // collective of the same kind has it.
-#include "models/comm/tensor_chunks.hpp"
-
 #include <algorithm>
 #include <vector>
 

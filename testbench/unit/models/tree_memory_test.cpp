@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees are searched for once, as long as the question is the same in every part.
-#include "models/comm/tree_memory.hpp"
-
 #include "models/comm/packed_trees.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
@@ -17,7 +15,7 @@ TEST_CASE("tree memory: everything a search may depend on is compared") {
   std::uint32_t searched = 0;
   const auto ask = [&](const pattern_context& c, bool up) {
     const auto search = [&](const pattern_context&, bool) {
-      tree_memory::nodes found;
+      tree_pair found;
       found[0].resize(++searched);
       return found;
     };

@@ -7,8 +7,9 @@
 #include "models/random/stream.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/errata.hpp"
+#include "sw/host/registration.hpp"
 #include "sw/runtime/firmware_trap.hpp"
+#include "unit/sw/collective_bench.hpp"
 
 namespace diecast::test {
 namespace {
@@ -38,7 +39,7 @@ barrier_machine::barrier_machine(const barrier_case& c)
       launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum},
       checker_(config_.shape()) {
   checker_.expect("", members_.members, cores_.rank_of());
-  const sw::kernel_entry kernel = sw::dissemination_entry();
+  const sw::kernel_entry kernel = kernel_named("dissemination", "barrier");
   for (std::uint32_t i = 0; i < members_.members.size(); ++i) {
     arguments_.push_back(sw::make_arguments(kernel, launch_, i));
   }

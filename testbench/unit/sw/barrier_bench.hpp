@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "models/analysis/barrier_checker.hpp"
-#include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "sw/kernels/barrier.hpp"
 #include "sw/mock_machine/mock_machine.hpp"

@@ -13,9 +13,8 @@
 #include "support/test.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/hbm_tensors.hpp"
-#include "sw/runtime/chunk_plan.hpp"
 #include "sw/runtime/pe_context.hpp"
-#include "sw/runtime/staged_copies.hpp"
+#include "sw/runtime/tensor_stager.hpp"
 
 namespace {
 

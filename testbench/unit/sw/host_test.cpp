@@ -8,7 +8,7 @@
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/errata.hpp"
+#include "sw/host/registration.hpp"
 #include "sw/mock_machine/page_memory.hpp"
 
 namespace {
@@ -95,8 +95,8 @@ TEST_CASE("intercube is told where it stands") {
   const sw::argument_context launch{config, row.shape, members, 8, row.type, row.op, true, {}};
   // SIP 4 of 3x2, cube 7 of 4x3, root (2, 1).
   const auto a = make_arguments(test::kernel_named("intercube"), launch, 4 * 12 + 7);
-  const std::array<std::int64_t, 10> expected{3, 4, 2, 1, 3, 1, 1, 3, 1, 2};
-  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(a.extra[i] == expected[i]);
+  CHECK(a.own.get<std::array<std::uint32_t, 10>>() ==
+        std::array<std::uint32_t, 10>{3, 4, 2, 1, 3, 1, 1, 3, 1, 2});
   CHECK(a.ranks == 72);
   CHECK(a.rank == 55);
 }

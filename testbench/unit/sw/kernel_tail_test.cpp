@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that follow each other over the same queue pairs, on the mock machine.
-#include "sw/runtime/kernel_tail.hpp"
-
 #include <functional>
 #include <numeric>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "ring_bench.hpp"
 #include "support/test.hpp"
 #include "sw/runtime/pe_runtime.hpp"
+#include "sw/runtime/stream.hpp"
 
 namespace diecast::test {
 namespace {
