@@ -7,8 +7,8 @@ import random
 import re
 import statistics
 
-from diecast.inputs import near, need, parsed
-from diecast.machine import MachineFailed, command_of, find_binary, first_line
+from diecast.inputs import near, need
+from diecast.machine import MachineFailed, answer, command_of, find_binary, first_line
 from diecast.noise import Timing, effect, timing
 from diecast.points import NOT_OF_MACHINE
 from diecast.processes import finished, scratch
@@ -23,11 +23,7 @@ STRUCTURE = {"noc.columns", "noc.rows", "noc.vcs", "noc.dateline_vcs", "hbm.port
 
 def effective_config(platform, config, sets):
     """The effective config as data. Raises MachineFailed."""
-    command = command_of(platform, config, sets, {})
-    done = finished([*command, "--dump-config"])
-    if done.code != 0:
-        raise MachineFailed(command, done.code, done.stderr)
-    return parsed(done.stdout, command[0])
+    return answer([*command_of(platform, config, sets, {}), "--dump-config"])
 
 
 def numeric_keys(config):

@@ -186,7 +186,6 @@ class Point:
 class Sweep(Points):
     """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
     says how it ended; aside/NAME holds a user's files of points/NAME while the point runs."""
-    SHAPE = {"digest": "text", "exit_code": "count", "stderr": "text", "wrote_result": "bool"}
 
     def __init__(self, spec, out):
         self.spec, self.out = spec, pathlib.Path(out)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
-import argparse
 import collections
 import json
 import sys
 
 from diecast import inputs
+from diecast.arguments import parser_of
 from diecast.whole_file import output, write_whole
 
 MESSAGE_BYTES = (8, 1 << 20)  # least and most bytes of a tag-matched message (docs/workload-ops.md)
@@ -137,8 +137,7 @@ def text_of(workload, source):
 
 def parser(text):
     """The command line that the importers share."""
-    made = argparse.ArgumentParser(description=text.splitlines()[0], allow_abbrev=False,
-                                   epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
+    made = parser_of(text, epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
     made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="what rank i is the i-th of (pe)")
     made.add_argument("--out", type=output("--out"), metavar="FILE", help="the workload; default: standard output")
     return made

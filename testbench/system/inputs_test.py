@@ -18,7 +18,6 @@ from workbench_test import ScriptCase
 sys.path.insert(0, str(harness.ROOT / "python"))
 from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
 from diecast.results import load  # noqa: E402
-from plots_test import script as module_of  # noqa: E402
 
 SCRIPTS = harness.ROOT / "scripts"
 EXAMPLES = harness.ROOT / "docs" / "examples"
@@ -138,7 +137,7 @@ class Fuzz(ScriptCase):
     def test_flight_records(self):
         self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--set", "ipcq.match=sender", "--out",
                      "out", expect=3)
-        torch = module_of("flight2torch")
+        torch = harness.script("flight2torch")
         self.mutate(self.folder / "out" / "flight.json", lambda path: torch.dumps(torch.read(path)))
 
 

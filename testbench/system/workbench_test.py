@@ -799,7 +799,7 @@ class Studies(ScriptCase):
 
     def test_a_factor_beyond_reason_is_refused(self):
         for factor in ("inf", "nan", "1e300", "1", "-2", "x"):
-            self.assertIn(f"--factor: {factor}; expected more than 1 and at most 100",
+            self.assertIn(f"--factor: {factor!r}; expected more than 1 and at most 100",
                           self.script("sensitivity", "-", f"--factor={factor}", expect=2).stderr)
         done = self.script("sensitivity", harness.CONFIGS / "small_pod.json", "--key", "noc.flit_bytes", "--factor", "1.5",
                            "--", "--bytes", "1KiB")
