@@ -22,7 +22,8 @@ def like(pattern, expected, make=int, good=lambda value: True):
 
 def number(expected, good, most=1e30):
     """The type of a flag that is a finite number."""
-    return like(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", expected, float, lambda v: abs(v) <= most and good(v))
+    form = r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?"
+    return like(form, expected, float, lambda value: abs(value) <= most and good(value))
 
 
 count = like(r"0*[1-9]\d{0,8}", "a count of at least 1")

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts of studies share: flags of the platform behind --, settings, tables."""
-import csv
-import io
 import os
 import sys
 
@@ -15,12 +13,6 @@ from diecast.whole_file import output
 
 
 draws = like(r"0*[1-9]\d{0,5}(:\d{1,9})?", "N or N:NS with N of at least 1", str)  # as the platforms take it; 1: a single run
-
-
-def csv_text(rows):
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 # Flags that name a file of a run: every run of a study would write the same one.
@@ -102,10 +94,3 @@ def flags_of(parser, words):
 def whole(cell):
     """A time to its nanosecond, with all its digits."""
     return f"{cell:,.0f}" if isinstance(cell, float) else cell
-
-
-def text_table(head, rows):
-    cells = [head, *[[("" if c is None else f"{c:.4g}" if isinstance(c, float) else str(c)) for c in r] for r in rows]]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
-    return "".join("  ".join(c.ljust(w) if n == 0 else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths))).rstrip() +
-                   "\n" for row in cells)

@@ -27,7 +27,7 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o Se
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed
 
 
-task = like(r"\d{1,9}/\d{1,9}", "I/N with I from 0 to N - 1", lambda text: tuple(map(int, text.split("/"))), lambda task: task[0] < task[1])
+task = like(r"\d{1,9}/\d{1,9}", "I/N with I from 0 to N - 1", lambda text: tuple(map(int, text.split("/"))), lambda i_n: i_n[0] < i_n[1])
 
 
 def words(text):

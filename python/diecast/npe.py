@@ -31,11 +31,11 @@ def streams(path):
     for number, event in enumerate(events):
         where = f"{path}: event {number}"
         need(isinstance(event, dict), where, "is no object")
-        check(event, {"type?": "text|null", "noc?": "text|null", "proc?": "text|number|null"}, where)
+        check(event, {"proc?": "text|number|null"}, where)
         if event.get("type") is None:  # zones of the profiler
             continue
         need(event["type"] in KNOWN, where, f"{json.dumps(event['type'])} is not modelled (expected {', '.join(KNOWN)})")
-        need(event.get("noc") in NETWORKS or event["type"] in LOCAL, where,
+        need(event.get("noc") in tuple(NETWORKS) or event["type"] in LOCAL, where,
              f"noc is {json.dumps(event.get('noc'))} (expected NOC_0 or NOC_1)")
         device = device or (event.get("src_device_id"),)
         need(device == (event.get("src_device_id"),), where,

@@ -43,7 +43,8 @@ def set_words(sets):
 def rows_of(binary, *words, config=None, sets=(), verified=False, refused=None):
     """Rows of one invocation; of one that ends with 2 those that `refused` says. config: one of CONFIGS, or a path. verified: its
     results must be right."""
-    command = [binary, *(["--config", str(CONFIGS / config)] if config else []), *set_words(sets), *map(str, words), "--format", "json"]
+    machine = ["--config", str(CONFIGS / config)] if config else []
+    command = [binary, *machine, *set_words(sets), *map(str, words), "--format", "json"]
     answered = answer(command, None if refused is None else {"runs": refused})
     check(answered, {"runs": [{}]}, command[0])
     rows = answered["runs"]
@@ -63,17 +64,6 @@ def errors_text(errors):
     """Mean and largest of their sizes."""
     sizes = [abs(error) for error in errors]
     return f"mean error {100 * sum(sizes) / max(len(sizes), 1):.1f}%, largest {100 * max(sizes, default=0):.1f}%"
-
-
-def text_table(head, lines):
-    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
-    return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in [head, *lines])
-
-
-def markdown_table(head, lines, right=()):
-    """right: numbers of the columns that stand at the right."""
-    marks = ["---:" if n in right else "---" for n in range(len(head))]
-    return "\n".join([f"| {' | '.join(head)} |", f"|{'|'.join(marks)}|", *(f"| {' | '.join(map(str, line))} |" for line in lines)])
 
 
 def judged(problems):

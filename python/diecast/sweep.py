@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grid of runs from a JSON spec: made once, restarted where it stopped, collected into one table."""
 import contextlib
-import csv
 import fcntl
 import hashlib
-import io
 import itertools
 import json
 import math
@@ -19,6 +17,7 @@ from diecast.machine import find_binary, text_of, words_of
 from diecast.points import FILES, Points, digest, dump, file_name
 from diecast.processes import finished
 from diecast.results import COLUMNS, RESULTS_OF, BadResults, Results, plain
+from diecast.tables import csv_text
 from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whole, writes
 
 SCHEMA = "diecast.sweep/1"
@@ -288,11 +287,7 @@ class Sweep(Points):
         """Writes sweep.csv and sweep.json and returns the rows."""
         rows = self.rows()
         columns = list(dict.fromkeys(key for row in rows for key in row))
-        table = io.StringIO()
-        writer = csv.DictWriter(table, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(self.out / "sweep.csv", table.getvalue())
+        write_whole(self.out / "sweep.csv", csv_text([columns, *([row.get(column, "") for column in columns] for row in rows)]))
         document = {"schema": "diecast.sweep_result/1", "title": self.spec.title, "platform": self.spec.platform,
                     "points": len(self.points), "rows": rows}
         write_whole(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")

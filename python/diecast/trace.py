@@ -56,15 +56,10 @@ class Builder:
         self.groups.setdefault(f"rank{rank}", self._members([rank]))
         return f"rank{rank}"
 
-    def compute(self, where, rank, id, ns, after):
+    def compute(self, where, rank, id, ns, after, kind="compute"):
+        """kind: compute, or delay for what leaves the core free."""
         need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
-        self.ops.append({"id": id, "op": "compute", "ns": ns, "group": self._on(rank), "after": after})
-        return Op(id, id, after)
-
-    def delay(self, where, rank, id, ns, after):
-        """A computation that leaves the core free."""
-        need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
-        self.ops.append({"id": id, "op": "delay", "ns": ns, "group": self._on(rank), "after": after})
+        self.ops.append({"id": id, "op": kind, "ns": ns, "group": self._on(rank), "after": after})
         return Op(id, id, after)
 
     def message(self, where, rank, id, kind, peer, tag, size, after):

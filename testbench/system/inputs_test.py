@@ -16,7 +16,7 @@ import mutations
 from workbench_test import ScriptCase
 
 sys.path.insert(0, str(harness.ROOT / "python"))
-from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
+from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, npe, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
 from diecast.results import load  # noqa: E402
 
 SCRIPTS = harness.ROOT / "scripts"
@@ -86,8 +86,18 @@ class Fuzz(ScriptCase):
         self.mutate(self.file("groups.json", '{"a": [0, 1], "b": [2]}'), chakra.read_groups)
 
     def test_measurements(self):
-        for name, text in (("nccl.log", NCCL), ("osu.txt", OSU), ("own.csv", TABLE), ("written.csv", WRITTEN)):
-            self.mutate(self.file(name, text), measurements.read)
+        reference = (harness.ROOT / "testbench/data/noc/booksim_calibration.csv").read_text()
+        for name, text, read in (("nccl.log", NCCL, measurements.read), ("osu.txt", OSU, measurements.read),
+                                 ("own.csv", TABLE, measurements.read), ("written.csv", WRITTEN, measurements.read),
+                                 ("reference.csv", "# a remark\n" + "".join(reference.splitlines(True)[:3]),
+                                  harness.script("validate_noc").read_reference)):
+            self.mutate(self.file(name, text), read)
+
+    def test_noc_traces(self):
+        place = {"noc": "NOC_0", "sx": 1, "sy": 1, "src_device_id": 0, "proc": "BRISC"}
+        events = [{"zone": "a"}, *({**place, "type": kind, "timestamp": 10 * n, "dx": 2, "dy": 3, "num_bytes": 64} for n, kind in enumerate(
+            ("READ", "READ_BARRIER_START", "READ_BARRIER_END", "WRITE_SET_STATE", "WRITE_WITH_STATE", "SEMAPHORE_INC")))]
+        self.mutate(self.file("npe.json", json.dumps(events)), lambda path: npe.lines(npe.streams(path)))
 
     def test_suites_and_specs(self):
         config = str(harness.CONFIGS / "small_pod.json")
