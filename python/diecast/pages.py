@@ -12,6 +12,7 @@ from diecast.arguments import parser_of
 from diecast.inputs import BadInput, check, need, text_of
 from diecast.machine import ROOT, answer
 from diecast.processes import finished, scratch
+from diecast.tables import aligned, markdown_table
 from diecast.whole_file import write_whole
 
 CONFIGS = ROOT / "platforms" / "configs"
@@ -64,6 +65,23 @@ def errors_text(errors):
     """Mean and largest of their sizes."""
     sizes = [abs(error) for error in errors]
     return f"mean error {100 * sum(sizes) / max(len(sizes), 1):.1f}%, largest {100 * max(sizes, default=0):.1f}%"
+
+
+def validation_parser(text, name, page):
+    """The command line of a script that validates diecast-NAME."""
+    parser = parser_of(text)
+    parser.add_argument(f"--{name}", default=str(BINARIES / f"diecast-{name}"), help=f"diecast-{name} to ask")
+    parser.add_argument("--markdown", action="store_true", help=f"write the tables into {page.relative_to(ROOT)}")
+    return parser
+
+
+def show(tables, summary, page=None, marks=()):
+    """Prints tables, each (head, lines), and their summary; with a page they also go between its marks."""
+    for head, lines in tables:
+        print(aligned([head, *lines], left=0))
+    print(summary, flush=True)
+    if page is not None:
+        put(page, *marks, "\n\n".join([f"{summary}.", *(markdown_table(*table) for table in tables)]))
 
 
 def judged(problems):

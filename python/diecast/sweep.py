@@ -359,12 +359,12 @@ def lines_of(spec, plot, rows):
 
 def draw(spec, rows, out):
     """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises BadInput without matplotlib, NotWritten."""
-    pyplot, files = axes.pyplot(), []
+    files = []
     for n, plot in enumerate(spec.plots):
         columns = columns_of(plot)
         x, y, by = columns["x"], columns["y"], columns.get("series")
         series = lines_of(spec, plot, rows)
-        figure, panel = pyplot.subplots(figsize=(6, 4))
+        figure, ((panel,),) = axes.panels(1, 1, figsize=(6, 4))
         for name, points in series.items():
             ordered = all(inputs.is_number(p[0]) for p in points)
             points = sorted(points) if ordered else [(axes.label(p[0]), *p[1:]) for p in points]
@@ -377,8 +377,6 @@ def draw(spec, rows, out):
         panel.grid(True, which="both", alpha=0.3)
         if by or len(series) > 1:
             panel.legend(title=axes.label(by) if by else None)
-        figure.tight_layout()
         axes.save(figure, out / f"sweep_{n}.svg")
-        pyplot.close(figure)
         files.append(out / f"sweep_{n}.svg")
     return files
