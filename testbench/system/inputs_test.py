@@ -307,6 +307,7 @@ class Clashes(ScriptCase):
         for n in range(2):
             self.file(f"t.{n}.json", '{"version": "1"} {"id": 1, "type": "COMP_NODE", "durationMicros": 1}')
         self.file("g.json", '{"a": [0]}')
+        self.file("npe.json", "[]")
         self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "pod.json", "workload": "w.json"}]}))
         spec = {"schema": "diecast.sweep/1", "config": "pod.json", "grid": {"--bytes": ["1KiB"]}}
         (self.folder / "d").mkdir()
@@ -324,6 +325,7 @@ class Clashes(ScriptCase):
                         for file in ("pod.json", "base.json", "w.json") if (name, flag) != ("degrade", "--plot")),
                       ("degrade", "pod.json", "--counts", "1", "--plot", "base.json", *study),
                       ("sensitivity", "pod.json", "--csv", "same", "--plot", "./same", *study),
+                      ("npe2transactions", "npe.json", "--out", "./npe.json"),
                       ("goal2workload", "s.goal", "--out", "./s.goal"), ("goal2workload", "s.goal", "--out", self.folder / "s.goal"),
                       *(("chakra2workload", "t.0.json", "t.1.json", "--groups", "g.json", "--out", file) for file in ("t.1.json", "g.json")),
                       *(("regress", "suite.json", "--junit", file) for file in ("suite.json", "pod.json", "base.json", "w.json")),
