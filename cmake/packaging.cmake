@@ -38,6 +38,7 @@ install(PROGRAMS scripts/report scripts/compare scripts/sweep scripts/regress sc
                  scripts/alphabeta scripts/calibrate scripts/energy scripts/flight2torch
                  scripts/goal2workload scripts/chakra2workload
         DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/scripts)
+install(FILES scripts/start.py DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/scripts)  # what they import first
 install(DIRECTORY python/diecast DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/python FILES_MATCHING PATTERN "*.py")
 foreach(binary pod sip cube noc hbm bench)
   set(page ${CMAKE_BINARY_DIR}/man/diecast-${binary}.1)

@@ -24,13 +24,12 @@ HEAD = ["collective", "algorithm", "rank_set", "ranks", "alpha_ns", "beta_ns_per
 
 def line(points):
     """alpha, beta with the least sum of squared relative errors; the sizes must not all be equal."""
-    s0 = s1 = s2 = r0 = r1 = 0.0
-    for n, t in points:
-        weight = 1 / (t * t)
-        s0, s1, s2 = s0 + weight, s1 + weight * n, s2 + weight * n * n
-        r0, r1 = r0 + weight * t, r1 + weight * n * t
-    determinant = s0 * s2 - s1 * s1
-    return (r0 * s2 - r1 * s1) / determinant, (r1 * s0 - r0 * s1) / determinant
+    weighted = [(1 / (t * t), n, t) for n, t in points]
+    whole = sum(w for w, _, _ in weighted)
+    # About the means: what differs little would else cancel.
+    size, time = sum(w * n for w, n, _ in weighted) / whole, sum(w * t for w, _, t in weighted) / whole
+    beta = sum(w * (n - size) * (t - time) for w, n, t in weighted) / sum(w * (n - size) ** 2 for w, n, _ in weighted)
+    return time - beta * size, beta
 
 
 def fits(runs):

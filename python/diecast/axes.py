@@ -39,15 +39,25 @@ def pyplot():
     return plots
 
 
+def panels(rows, columns, **options):
+    """A figure of so many panels, and these, row by row."""
+    figure, grid = pyplot().subplots(rows, columns, squeeze=False, **options)
+    for panel in grid.flat:
+        panel.grid(True, alpha=0.3)
+    return figure, grid
+
+
 def label(text):
     """A text of a file as matplotlib shows it literally: no formula, no character that SVG cannot have."""
     return xml_text(text).replace("$", r"\$")
 
 
-def save(figure, file):
-    """The figure as SVG. Raises NotWritten."""
+def save(figure, file, rect=(0, 0, 1, 1)):
+    """The figure as SVG; rect: the part of it that its panels fill. Raises NotWritten."""
     picture = io.BytesIO()
+    figure.tight_layout(rect=rect)
     figure.savefig(picture, format="svg", metadata={"Date": None})
+    pyplot().close(figure)
     write_whole(file, picture.getvalue())
 
 

@@ -4,7 +4,7 @@ import concurrent.futures
 import math
 
 from diecast import ping_pong
-from diecast.inputs import near
+from diecast.inputs import is_number, near
 from diecast.machine import MachineFailed, first_line, run
 from diecast.measurements import BadMeasurements, need
 from diecast.noise import Timing, timing
@@ -93,19 +93,15 @@ class Calibration:
 
     def __init__(self, jobs, keys, rows, at_a_time=1):
         self.jobs, self.rows, self.at_a_time = jobs, rows, at_a_time
+        self.fitted_rows = [row for row in rows if not row.held_out]
         effective = self.effective = effective_config(jobs.platform, jobs.config, jobs.sets)
-        self.values = {}
+        known = {f"{block}.{name}": value for block, of in effective.items() if isinstance(of, dict) for name, value in of.items()}
         for key in keys:
-            block, _, name = key.partition(".")
-            value = effective.get(block, {}).get(name) if isinstance(effective.get(block), dict) else None
-            if value is None:
-                known = [f"{b}.{k}" for b, keys in effective.items() if isinstance(keys, dict) for k in keys]
-                raise BadMeasurements(f"--key {key}: unknown key{near(key, known)}")
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
-                raise BadMeasurements(f"--key {key}: is {value!r} in this machine; expected a number above 0")
-            self.values[key] = value
+            need(known.get(key) is not None, f"--key {key}", f"unknown key{near(key, known)}")
+            need(is_number(known[key]) and known[key] > 0, f"--key {key}", f"is {known[key]!r} in this machine; expected a number above 0")
+        self.values = {key: known[key] for key in keys}
         self.whole = {key for key, value in self.values.items() if isinstance(value, int)}
-        count = sum(not row.held_out for row in rows)
+        count = len(self.fitted_rows)
         if count < len(self.values):
             raise BadMeasurements(f"{count} rows to fit {len(self.values)} keys to; expected at least as many rows as keys")
 
@@ -113,56 +109,68 @@ class Calibration:
         """The values as a machine takes them."""
         return {k: max(1, round(v)) if k in self.whole else v for k, v in values.items()}
 
-    def _residual(self, row, values):
-        return math.log(self.jobs.time_ns(row, self._rounded(values)) / row.time_ns)
+    def _scaled(self, key, factor):
+        """The values with one of them times a factor."""
+        value = self.values[key] * factor
+        return {**self.values, key: max(1, value) if key in self.whole else value}
 
-    def residuals(self, values):
-        """log(simulated / measured) of every row; None when the machine does not take the values."""
+    def _each(self, one, rows):
+        with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
+            return list(pool.map(one, rows))
+
+    def _timings(self, values, rows):
+        """Timings of rows; None when the machine does not take the values."""
         try:
-            with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
-                return list(pool.map(lambda row: self._residual(row, values), self.rows))
+            return self._each(lambda row: self.jobs.timing(row, self._rounded(values)), rows)
         except MachineFailed as failed:
             if failed.code != 2:
                 raise
             return None
 
+    def _residuals(self, timings):
+        """log(simulated / measured) of every row."""
+        return timings and [math.log(timing.median / row.time_ns) for timing, row in zip(timings, self.rows)]
+
+    def residuals(self, values):
+        """Those of every row; None when the machine does not take the values."""
+        return self._residuals(self._timings(values, self.rows))
+
     def _first(self):
         """Residuals of the unchanged machine; a row that it refuses is named with what it says."""
         def one(row):
             try:
-                return self._residual(row, self.values)
+                return self.jobs.timing(row, self._rounded(self.values))
             except MachineFailed as failed:
                 raise BadMeasurements(f"{row.where}: {first_line(failed)}") from None
-        with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
-            return list(pool.map(one, self.rows))
+        return self._residuals(self._each(one, self.rows))
 
     def _fitted(self, residuals):
         return [r for r, row in zip(residuals, self.rows) if not row.held_out]
 
-    def _derivatives(self, residuals):
-        """Per key: change of every fitted residual per change of the key's logarithm."""
-        columns = []
-        for key, value in self.values.items():
-            up = {**self.values, key: max(value * STEP, value + 1) if key in self.whole else value * STEP}
-            moved = self.residuals(up)
-            if moved is None:
-                columns.append([0.0] * len(self._fitted(residuals)))
-                continue
-            width = math.log(up[key] / value)
-            columns.append([(b - a) / width for a, b in zip(self._fitted(residuals), self._fitted(moved))])
-        return columns
-
     def _cost(self, residuals):
         return sum(r * r for r in self._fitted(residuals))
 
+    def _better(self, tried, residuals):
+        """Residuals of these values where they are better than the given ones, else None."""
+        after = self.residuals(tried)
+        return after if after is not None and self._cost(after) < self._cost(residuals) else None
+
+    def _derivatives(self, residuals):
+        """Per key: change of every fitted residual per change of the key's logarithm."""
+        columns, before = [], self._fitted(residuals)
+        for key, value in self.values.items():
+            up = max(value * STEP, value + 1) if key in self.whole else value * STEP
+            moved = self.residuals({**self.values, key: up})
+            width = math.log(up / value)
+            columns.append([0.0] * len(before) if moved is None else [(b - a) / width for a, b in zip(before, self._fitted(moved))])
+        return columns
+
     def _try_factors(self, residuals, factors):
-        """Multiplies each key by each factor and keeps what is best."""
+        """Multiplies each key by each factor of its first value and keeps what is best."""
         for key in self.values:
-            value = self.values[key]
-            for factor in factors:
-                tried = {**self.values, key: max(1, value * factor) if key in self.whole else value * factor}
-                after = self.residuals(tried)
-                if after is not None and self._cost(after) < self._cost(residuals):
+            for tried in [self._scaled(key, factor) for factor in factors]:
+                tried = {**self.values, key: tried[key]}
+                if (after := self._better(tried, residuals)) is not None:
                     residuals, self.values = after, tried
         return residuals
 
@@ -177,23 +185,6 @@ class Calibration:
         for width in (0.2, 0.1, 0.05, 0.025, 0.0125):
             residuals = self._try_factors(residuals, (1 / (1 + width), 1 + width))
         report(f"refined: rms {rms(self._fitted(residuals)):.3%}")
-        return residuals
-
-    def _noise(self, timings, residuals):
-        """Standard deviation of every row's logarithm: by its draws, or by what the fit leaves."""
-        left = rms(self._fitted(residuals))
-        return [max(t.spread / t.median / RANGE_SIGMAS, left, LEAST_NOISE) for t in timings]
-
-    def _timings(self, values):
-        """Timings of the fitted rows; None when the machine does not take the values."""
-        rows = [row for row in self.rows if not row.held_out]
-        try:
-            with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
-                return list(pool.map(lambda row: self.jobs.timing(row, self._rounded(values)), rows))
-        except MachineFailed as failed:
-            if failed.code != 2:
-                raise
-            return None
 
     def _responses(self, timings):
         """{key: (derivative of every fitted row's logarithm over a factor of two, most spreads by which that moves a row)}."""
@@ -201,11 +192,10 @@ class Calibration:
         for key, value in self.values.items():
             slopes, most = [0.0] * len(timings), 0.0
             for factor in (2, 0.5):
-                changed = {**self.values, key: max(1, round(value * factor)) if key in self.whole else value * factor}
-                others = self._timings(changed) if changed[key] != value else None
+                changed = self._rounded(self._scaled(key, factor))
+                others = self._timings(changed, self.fitted_rows) if changed[key] != value else None
                 for n, (old, new) in enumerate(zip(timings, others or ())):
-                    moves = abs(new.median - old.median) / max(old.spread, new.spread, LEAST_NOISE * old.median)
-                    most = max(most, moves)
+                    most = max(most, abs(new.median - old.median) / max(old.spread, new.spread, LEAST_NOISE * old.median))
                     slope = math.log(new.median / old.median) / math.log(changed[key] / value)
                     slopes[n] = max(slopes[n], slope, key=abs)
             found[key] = slopes, most
@@ -213,16 +203,18 @@ class Calibration:
 
     def undetermined(self, residuals):
         """{key: why} of the fitted keys that the rows do not determine."""
-        timings = self._timings(self._rounded(self.values))
-        responses, noise = self._responses(timings), self._noise(timings, residuals)
+        timings = self._timings(self.values, self.fitted_rows)
+        responses = self._responses(timings)
+        # Standard deviation of every row's logarithm: by its draws, or by what the fit leaves.
+        left = rms(self._fitted(residuals))
+        noise = [max(t.spread / t.median / RANGE_SIGMAS, left, LEAST_NOISE) for t in timings]
         found = {key: f"twice or half of it moves no row by {CLEAR} times its spread (at most {most:.1f})"
                  for key, (_, most) in responses.items() if most < CLEAR}
         keys = [key for key in responses if key not in found]
-        columns = [[s / sigma for s, sigma in zip(responses[key][0], noise)] for key in keys]
-        normal = [[sum(a * b for a, b in zip(x, y)) + (i == j) * 1e-9 for j, y in enumerate(columns)]
-                  for i, x in enumerate(columns)]
+        normal = products([[s / sigma for s, sigma in zip(responses[key][0], noise)] for key in keys])
+        damped = [[v + (i == j) * 1e-9 for j, v in enumerate(row)] for i, row in enumerate(normal)]
         for i, key in enumerate(keys):
-            error = math.sqrt(abs(solve(normal, [float(n == i) for n in range(len(keys))])[i]))
+            error = math.sqrt(abs(solve(damped, [float(n == i) for n in range(len(keys))])[i]))
             if error > SURE:
                 found[key] = f"noise or another fitted key explains what it changes (standard error {min(error, 9.99):.0%})"
         return found
@@ -247,16 +239,14 @@ class Calibration:
         damping = 0.01
         for number in range(rounds):
             columns = self._derivatives(residuals)
-            plain = self._fitted(residuals)
-            normal = [[sum(a * b for a, b in zip(x, y)) for y in columns] for x in columns]
-            right = [-sum(a * r for a, r in zip(x, plain)) for x in columns]
+            normal = products(columns)
+            right = [-sum(a * r for a, r in zip(x, self._fitted(residuals))) for x in columns]
             for _ in range(6):
                 damped = [[v + (damping * (normal[i][i] + 1e-12) if i == j else 0) for j, v in enumerate(row)]
                           for i, row in enumerate(normal)]
                 move = [max(-1.0, min(1.0, m)) for m in solve(damped, right)]  # at most by e at a time
                 tried = {k: v * math.exp(m) for (k, v), m in zip(self.values.items(), move)}
-                after = self.residuals(tried)
-                if after is not None and self._cost(after) < self._cost(residuals):
+                if (after := self._better(tried, residuals)) is not None:
                     break
                 damping *= 10
             else:
@@ -268,6 +258,11 @@ class Calibration:
         self._refine(residuals, report)
         self.values = self._rounded(self.values)
         return self.residuals(self.values)
+
+
+def products(columns):
+    """Of every column with every one."""
+    return [[sum(a * b for a, b in zip(x, y)) for y in columns] for x in columns]
 
 
 def rms(residuals):

@@ -183,7 +183,7 @@ class Converter:
         id, after = f"rank{place.rank}.{place.node.id}", self._after(place, places)
         if self._on_host(place):
             if place.node.id in self.ends[place.rank]:
-                self.builder.delay(place, place.rank, id, self._duration(place), after)
+                self.builder.compute(place, place.rank, id, self._duration(place), after, "delay")
                 self.host_ops += 1
         elif place.node.type == "COMP_NODE":
             self.builder.compute(place, place.rank, id, self._duration(place), after)

@@ -22,15 +22,33 @@ NODE_TYPES = ("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE"
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
 WIRE = {VARINT: "a varint", FIXED64: "64 bits", BYTES: "bytes of a length", FIXED32: "32 bits"}
 
-# Node
-ID, NAME, TYPE, CTRL_DEPS, DATA_DEPS, DURATION, ATTR = 1, 2, 3, 4, 5, 7, 10
 
-# AttributeProto: field: (name, how its bits are read); lists are beside them, one number up.
-SCALARS = {3: ("double", "<d"), 5: ("float", "<f"), 7: ("int32", "signed"), 9: ("int64", "signed"), 11: ("uint32", None),
-           13: ("uint64", None), 15: ("sint32", "zigzag"), 17: ("sint64", "zigzag"), 19: ("fixed32", "<I"),
-           21: ("fixed64", "<Q"), 23: ("sfixed32", "<i"), 25: ("sfixed64", "<q"), 27: ("bool", None), 29: ("string", "text"),
-           31: ("bytes", "bytes")}
-BOOL_LIST = 28
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+def zigzag(value):
+    return value >> 1 ^ -(value & 1)
+
+
+def text(value):
+    return value.decode("utf-8", "replace")
+
+
+def bits(form):
+    return lambda value: struct.unpack(form, value)[0]
+
+
+# Fields of a Node: its name here, its wire types.
+NODE = {1: ("id", (VARINT,)), 2: ("name", (BYTES,)), 3: ("type", (VARINT,)), 4: ("ctrl_deps", (VARINT, BYTES)),
+        5: ("data_deps", (VARINT, BYTES)), 7: ("duration_micros", (VARINT,)), 10: ("attr", (BYTES,))}
+# Values of an AttributeProto by field: how their bits are read, and their wire types; lists are beside them, one number up.
+VALUES = {3: (bits("<d"), (FIXED64,)), 5: (bits("<f"), (FIXED32,)), 7: (signed, (VARINT,)), 9: (signed, (VARINT,)),
+          11: (int, (VARINT,)), 13: (int, (VARINT,)), 15: (zigzag, (VARINT,)), 17: (zigzag, (VARINT,)), 19: (bits("<I"), (FIXED32,)),
+          21: (bits("<Q"), (FIXED64,)), 23: (bits("<i"), (FIXED32,)), 25: (bits("<q"), (FIXED64,)), 27: (bool, (VARINT,)),
+          29: (text, (BYTES,)), 31: (bytes, (BYTES,))}
+ATTRIBUTE_NAME, BOOL_LIST = 1, 28
+ATTRIBUTE = {ATTRIBUTE_NAME: (text, (BYTES,)), BOOL_LIST: (None, (BYTES,)), **VALUES}
 
 
 class Node:
@@ -75,28 +93,13 @@ def fields(data):
         at += size
 
 
-def typed(data, expected):
-    """The same, with the wire types checked: expected(field number) are those that the field may have, or None."""
+def typed(data, known):
+    """(field number, what is known of it, wire type, value) of the known fields, with their wire types checked."""
     for number, kind, value in fields(data):
-        kinds = expected(number)
-        need(kinds is None or kind in kinds, f"field {number}",
-             f"{WIRE[kind]}; expected {' or '.join(WIRE[k] for k in kinds or ())}")
-        yield number, kind, value
-
-
-def node_wire(number):
-    return {ID: (VARINT,), NAME: (BYTES,), TYPE: (VARINT,), CTRL_DEPS: (VARINT, BYTES), DATA_DEPS: (VARINT, BYTES),
-            DURATION: (VARINT,), ATTR: (BYTES,)}.get(number)
-
-
-def attribute_wire(number):
-    if number in (1, BOOL_LIST):
-        return (BYTES,)
-    if number not in SCALARS:
-        return None
-    how = SCALARS[number][1]
-    return {"text": (BYTES,), "bytes": (BYTES,), "<d": (FIXED64,), "<Q": (FIXED64,), "<q": (FIXED64,), "<f": (FIXED32,),
-            "<I": (FIXED32,), "<i": (FIXED32,)}.get(how, (VARINT,))
+        if number in known:
+            what, kinds = known[number]
+            need(kind in kinds, f"field {number}", f"{WIRE[kind]}; expected {' or '.join(WIRE[k] for k in kinds)}")
+            yield number, what, kind, value
 
 
 def numbers(kind, value):
@@ -110,27 +113,16 @@ def numbers(kind, value):
     return found
 
 
-def scalar(kind, value, how):
-    if how == "signed":
-        return value - (1 << 64) if value >> 63 else value
-    if how == "zigzag":
-        return value >> 1 ^ -(value & 1)
-    if how == "text":
-        return value.decode("utf-8", "replace")
-    return value if how in (None, "bytes") else struct.unpack(how, value)[0]
-
-
 def attribute(data):
     """(name, value) of an AttributeProto."""
     name, found = "", None
-    for number, kind, value in typed(data, attribute_wire):
-        if number == 1:
-            name = scalar(kind, value, "text")
-        elif number in SCALARS:
-            what, how = SCALARS[number]
-            found = bool(value) if what == "bool" else scalar(kind, value, how)
+    for number, read, _, value in typed(data, ATTRIBUTE):
+        if number == ATTRIBUTE_NAME:
+            name = text(value)
         elif number == BOOL_LIST:
             found = [bool(v) for n, k, packed in fields(value) if n == 1 for v in numbers(k, packed)]
+        else:
+            found = read(value)
     return name, found
 
 
@@ -140,22 +132,14 @@ def type_name(number):
 
 def node(data):
     made = Node()
-    for number, kind, value in typed(data, node_wire):
-        if number == ID:
-            made.id = value
-        elif number == NAME:
-            made.name = scalar(kind, value, "text")
-        elif number == TYPE:
-            made.type = type_name(value)
-        elif number == CTRL_DEPS:
-            made.ctrl_deps += numbers(kind, value)
-        elif number == DATA_DEPS:
-            made.data_deps += numbers(kind, value)
-        elif number == DURATION:
-            made.duration_micros = value
-        elif number == ATTR:
+    for _, what, kind, value in typed(data, NODE):
+        if what.endswith("_deps"):
+            getattr(made, what).extend(numbers(kind, value))
+        elif what == "attr":
             name, found = attribute(value)
             made.attributes[name] = found
+        else:
+            setattr(made, what, text(value) if what == "name" else type_name(value) if what == "type" else value)
     return made
 
 
@@ -227,30 +211,31 @@ def json_attribute(entry, field):
     return name, json_value(values[0][0].removesuffix("_val"), values[0][1], f"{field} ({name})") if values else None
 
 
-def json_node(data):
-    data, made = snaked(data), Node()
-    made.id, made.name = json_number(data.get("id", 0), "id"), json_of(data.get("name", ""), str, "name")
-    kind = data.get("type", NODE_TYPES[0])
-    made.type = type_name(json_number(kind, "type")) if not isinstance(kind, str) else kind
+def common(data, id, name, kind, duration):
+    """A Node with what both forms of JSON have, under these names."""
+    made = Node()
+    made.id, made.name = json_number(data.get(id, 0), id), json_of(data.get(name, ""), str, name)
+    value = data.get(kind, 0)
+    made.type = value if isinstance(value, str) and kind == "type" else type_name(json_number(value, kind))
     made.data_deps, made.ctrl_deps = ([json_number(i, key) for i in json_of(data.get(key, []), list, key)]
                                       for key in ("data_deps", "ctrl_deps"))
-    made.duration_micros = json_number(data.get("duration_micros", 0), "duration_micros")
-    for n, entry in enumerate(json_of(data.get("attr", []), list, "attr")):
-        name, value = json_attribute(entry, f"attr[{n}]")
-        made.attributes[name] = value
+    made.duration_micros = json_number(data.get(duration, 0), duration)
+    return made
+
+
+def json_node(data):
+    data = snaked(data)
+    made = common(data, "id", "name", "type", "duration_micros")
+    made.attributes = dict(json_attribute(entry, f"attr[{n}]") for n, entry in enumerate(json_of(data.get("attr", []), list, "attr")))
     return made
 
 
 def graph_node(data):
     """A node of the feeder's form."""
-    made, of_node = Node(), ("Id", "Name", "NodeType", "runtime", "data_deps", "ctrl_deps")
     need("Id" in data, "node", "no Id; expected Id, Name, NodeType, data_deps and attributes")
-    made.id, made.name = json_number(data["Id"], "Id"), json_of(data.get("Name", ""), str, "Name")
-    made.type = type_name(json_number(data.get("NodeType", 0), "NodeType"))
-    made.data_deps, made.ctrl_deps = ([json_number(i, key) for i in json_of(data.get(key, []), list, key)]
-                                      for key in ("data_deps", "ctrl_deps"))
-    made.duration_micros = json_number(data.get("runtime", 0), "runtime")
-    made.attributes = {name: value for name, value in data.items() if name not in of_node}
+    made = common(data, "Id", "Name", "NodeType", "runtime")
+    made.attributes = {name: value for name, value in data.items()
+                       if name not in ("Id", "Name", "NodeType", "runtime", "data_deps", "ctrl_deps")}
     return made
 
 
@@ -259,14 +244,13 @@ def read_graph(graph):
     return each(graph_node, [json_of(entry, dict, f"workload_graph[{n}]") for n, entry in enumerate(nodes)])
 
 
-def read_json(text):
+def read_json(data):
     """Nodes of a JSON file: objects one behind the other, or one with a workload_graph."""
-    found, at = [], SPACE.match(text).end()
-    while at < len(text):
-        value, at = first_json(text, at, "JSON", BadTrace)
-        need(isinstance(value, dict), "JSON", f"{str(value)[:40]!r}; expected an object")
-        found.append(value)
-        at = SPACE.match(text, at).end()
+    found, at = [], SPACE.match(data).end()
+    while at < len(data):
+        value, at = first_json(data, at, "JSON", BadTrace)
+        found.append(json_of(value, dict, "JSON"))
+        at = SPACE.match(data, at).end()
     if len(found) == 1 and "workload_graph" in found[0]:
         return read_graph(found[0])
     expected = "expected the GlobalMetadata, then every node as an object, one behind the other"

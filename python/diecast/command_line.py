@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts of studies share: flags of the platform behind --, settings, tables."""
-import argparse
-import csv
-import io
 import os
-import re
 import sys
 
 from diecast import launchers
+from diecast.arguments import count, like, parser_of
 from diecast.inputs import reads_config
 from diecast.noise import DRAWS
 from diecast.points import FILES
@@ -15,17 +12,7 @@ from diecast.processes import kept
 from diecast.whole_file import output
 
 
-def draws(text):
-    """The type of --jitter: N or N:NS, as the platforms take it; 1: a single run."""
-    if not re.fullmatch("[0-9]{1,6}(:[0-9]{1,9})?", text) or int(text.partition(":")[0]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected N or N:NS with N of at least 1")
-    return text
-
-
-def csv_text(rows):
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+draws = like(r"0*[1-9]\d{0,5}(:\d{1,9})?", "N or N:NS with N of at least 1", str)  # as the platforms take it; 1: a single run
 
 
 # Flags that name a file of a run: every run of a study would write the same one.
@@ -36,9 +23,7 @@ NO_RUN = {"help", "version", "check_config", "dump_config", "dump_install", "pri
 
 def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
     """The command line of a study; operands: what follows CONFIG; table: it has --csv and the flags of launchers."""
-    parser = argparse.ArgumentParser(description=text, epilog=epilog, allow_abbrev=False,
-                                     usage=f"%(prog)s [options] CONFIG {operands} [-- FLAGS of the platform]",
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(text, epilog=epilog, usage=f"%(prog)s [options] CONFIG {operands} [-- FLAGS of the platform]")
     parser.add_argument("config", metavar="CONFIG", help="config file; - for the platform's own")
     if operands == "[WORKLOAD]":
         parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="as --workload behind --")
@@ -50,7 +35,7 @@ def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
         launchers.add_flags(parser)
         parser.add_argument("--csv", type=output("--csv"), metavar="FILE", help="write the table there, too")
     else:
-        parser.add_argument("--jobs", type=launchers.jobs, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
+        parser.add_argument("--jobs", type=count, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
     return parser
 
 
@@ -109,10 +94,3 @@ def flags_of(parser, words):
 def whole(cell):
     """A time to its nanosecond, with all its digits."""
     return f"{cell:,.0f}" if isinstance(cell, float) else cell
-
-
-def text_table(head, rows):
-    cells = [head, *[[("" if c is None else f"{c:.4g}" if isinstance(c, float) else str(c)) for c in r] for r in rows]]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
-    return "".join("  ".join(c.ljust(w) if n == 0 else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths))).rstrip() +
-                   "\n" for row in cells)

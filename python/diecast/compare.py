@@ -5,18 +5,16 @@ import collections
 from diecast.machine import text_of as value_text
 from diecast.noise import Timing, effect, times_of
 from diecast.results import need_collectives
+from diecast.tables import aligned
 
 MISSING = "(absent)"
 
 
 def flatten(value, path=""):
     """{dotted path: plain value} of nested objects; arrays stay whole."""
-    if isinstance(value, dict):
-        flat = {}
-        for key, inner in value.items():
-            flat.update(flatten(inner, f"{path}.{key}" if path else key))
-        return flat
-    return {path: value}
+    if not isinstance(value, dict):
+        return {path: value}
+    return {name: plain for key, inner in value.items() for name, plain in flatten(inner, f"{path}.{key}" if path else key).items()}
 
 
 def config_changes(a, b):
@@ -171,10 +169,7 @@ def compare(a, b):
 
 
 def rows_text(head, rows):
-    rows = [[str(c) for c in row] for row in [head, *rows]]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
-    return "".join("    " + "  ".join(c.ljust(w) if n == 0 else c.rjust(w)
-                                     for n, (c, w) in enumerate(zip(row, widths))).rstrip() + "\n" for row in rows)
+    return aligned([head, *rows], indent="    ")
 
 
 def verdict(change, a, b):
@@ -200,10 +195,6 @@ def time_text(value):
     return "no end" if value is None else f"{value:,.1f} ns"
 
 
-def signed(value):
-    return f"{value:+,.1f}"
-
-
 def plain(value):
     return "" if value is None else f"{value:,.6g}"
 
@@ -218,7 +209,7 @@ def run_text(run, a, b):
             text += f"  {key}: {run[key][0]} and {run[key][1]}\n"
     if run["critical_path"]:
         causes, links, kinds = run["critical_path"]
-        changed = [[c, f"{x:,.1f}", f"{y:,.1f}", signed(y - x)] for c, x, y in causes if x != y]
+        changed = [[c, f"{x:,.1f}", f"{y:,.1f}", f"{y - x:+,.1f}"] for c, x, y in causes if x != y]
         if changed:
             text += "  because on the critical path\n" + rows_text(["cause", "A ns", "B ns", "change"], changed[:8])
         if links:

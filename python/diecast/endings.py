@@ -17,6 +17,7 @@ def handle(handler):
 if os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0]))) == "scripts":
     handle(lambda number, frame: os._exit(128 + number))  # while the rest is imported there is nothing to end
 
+import contextlib  # noqa: E402
 import io  # noqa: E402
 import pathlib  # noqa: E402
 import traceback  # noqa: E402
@@ -35,26 +36,29 @@ class NotPrinted(Exception):
         self.strerror = error.strerror
 
 
+@contextlib.contextmanager
+def printing():
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise NotPrinted(error) from None
+
+
 class Printed(io.TextIOWrapper):
     """Standard output whose errors differ from those of files (NotPrinted); a reader that has gone is no such error."""
 
     def write(self, text):
-        try:
-            return super().write(text)
-        except UnicodeEncodeError:  # half a surrogate pair out of a JSON file
-            return super().write(text.encode("utf-8", "backslashreplace").decode())
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise NotPrinted(error) from None
+        with printing():
+            try:
+                return super().write(text)
+            except UnicodeEncodeError:  # half a surrogate pair out of a JSON file
+                return super().write(text.encode("utf-8", "backslashreplace").decode())
 
     def flush(self):
-        try:
+        with printing():
             super().flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise NotPrinted(error) from None
 
 
 def on_signal(number, frame):

@@ -2,6 +2,7 @@
 """The machine as a picture: SIPs, cubes, routers, PEs and HBM ports, with every link colored by its share of busy time.
 The links between SIPs are drawn in a picture of their own beneath: a mesh or torus as it is, north above, others on a circle."""
 import collections
+import itertools
 import math
 import re
 
@@ -66,6 +67,10 @@ class Layout:
         if self.grid:
             row = self.sips // self.grid - 1 - row
         return 10 + s % self.across * (self.sip_width + 30), 30 + row * (self.sip_height + 44)
+
+    def cubes(self):
+        """(SIP, column, row) of every cube."""
+        return itertools.product(range(self.sips), range(self.cube_columns), range(self.cube_rows))
 
     def cube(self, s, x, y):
         left, top = self.sip(s)
@@ -215,19 +220,15 @@ def draw(config, links):
         left, top = layout.sip(s)
         picture.rectangle(left, top, layout.sip_width, layout.sip_height, fill="#fbfbfb", stroke="#999")
         picture.label(left + 4, top - 4, f"sip{s}", size=11)
-        for x in range(layout.cube_columns):
-            for y in range(layout.cube_rows):
-                cube_left, cube_top = layout.cube(s, x, y)
-                picture.rectangle(cube_left, cube_top, layout.cube_width, layout.cube_height, fill="#fff",
-                                  stroke="#bbb", tip=f"sip{s} cube_{x}_{y}")
+    for s, x, y in layout.cubes():
+        picture.rectangle(*layout.cube(s, x, y), layout.cube_width, layout.cube_height, fill="#fff", stroke="#bbb",
+                          tip=f"sip{s} cube_{x}_{y}")
     for kind, one in ((meshes, draw_mesh_link), (edges, draw_edge)):
         for link, match in kind:
             if match:
                 one(picture, layout, match, link, scale)
-    for s in range(layout.sips):
-        for x in range(layout.cube_columns):
-            for y in range(layout.cube_rows):
-                draw_blocks(picture, layout, places, s, x, y)
+    for cube in layout.cubes():
+        draw_blocks(picture, layout, places, *cube)
     if layout.ring:
         draw_sip_links(picture, layout, [(link, match) for link, match in outer if match], scale)
     legend(picture, layout, scale)

@@ -162,8 +162,8 @@ class Schedule:
         id = f"rank{rank}.{line.label}"
         if match["ns"] is not None:
             self.beside += cpu > 0
-            work = builder.delay if cpu > 0 else builder.compute
-            return work(line.where, rank, id, whole_number(match["ns"], line.where, "calc"), after)
+            ns = whole_number(match["ns"], line.where, "calc")
+            return builder.compute(line.where, rank, id, ns, after, "delay" if cpu > 0 else "compute")
         return Schedule._message(builder, rank, line, id, after)
 
     @staticmethod

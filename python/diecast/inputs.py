@@ -220,7 +220,7 @@ def table_of(text, where, refused=BadInput):
     try:
         columns, rows = next(reader, []), []
         for column in columns:
-            need(columns.count(column) == 1, f"{where}: line 1", f"column {column} is there twice", refused)
+            need(columns.count(column) == 1, f"{where}: line 1", f"column {one_line(column)} is there twice", refused)
         for cells in reader:
             place = f"{where}: line {reader.line_num}"
             need(len(cells) in (0, len(columns)), place, f"{len(cells)} cells; expected {len(columns)}, as line 1 has", refused)
@@ -229,6 +229,32 @@ def table_of(text, where, refused=BadInput):
     except csv.Error as error:
         raise refused(f"{where}: line {reader.line_num}: {error}") from None
     return columns, rows
+
+
+def records_of(path, columns):
+    """Rows of a CSV file, in front of which lines may begin with #. columns: {name: a kind of KINDS, or "" of texts}; of the first
+    of several kinds that are joined by | a cell that is empty is null."""
+    text = re.sub(r"\A(?:#[^\n]*\n)+", "", text_of(path))
+    known, rows = table_of(text, path)
+    for name in columns:
+        need(name in known, path, f"no column {name}; there are {one_line(', '.join(known))}")
+    made = []
+    for place, row in rows:
+        for name, kind in columns.items():
+            if kind:
+                row[name] = None if row[name] == "" and "null" in kind else number_of(row[name])
+                check(row[name], kind, f"{place}: {name}")
+        made.append(row)
+    need(made, path, "no row")
+    return made
+
+
+def number_of(text):
+    """A text as int or float where it is one, else as it is."""
+    if text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 20:
+        return int(text)
+    value = finite(text)
+    return text if value is None else value
 
 
 def whole_number(text, where, what, refused=BadInput):

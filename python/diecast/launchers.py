@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+from diecast.arguments import count, like
 from diecast.inputs import BadInput, is_open_file, need
 from diecast.processes import Stopped, finished
 from diecast.whole_file import make_folder, reads, write_whole
@@ -26,19 +27,7 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o Se
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed
 
 
-def jobs(text):
-    """The type of --jobs: a count."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a count of at least 1")
-    return int(text)
-
-
-def task(text):
-    """The type of --task."""
-    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
-    if not match or int(match[1]) >= int(match[2]):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N with I from 0 to N - 1")
-    return int(match[1]), int(match[2])
+task = like(r"\d{1,9}/\d{1,9}", "I/N with I from 0 to N - 1", lambda text: tuple(map(int, text.split("/"))), lambda i_n: i_n[0] < i_n[1])
 
 
 def words(text):
@@ -51,13 +40,13 @@ def words(text):
 
 def add_flags(parser):
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="folder of the results of all runs; what it has is not run again")
-    parser.add_argument("--jobs", type=jobs, metavar="N",
+    parser.add_argument("--jobs", type=count, metavar="N",
                         help="runs at a time: here (its cores), in the array (no limit), on each host (its cores)")
     parser.add_argument("--launcher", choices=("local", "slurm", "parallel"), default="local",
                         help="run here, as a job array of Slurm, or by GNU parallel on the hosts of --sshlogin (local)")
     parser.add_argument("--sbatch", type=words, default=[], metavar="FLAGS", help="flags of the array, as sbatch takes them")
     parser.add_argument("--sshlogin", metavar="FILE", help="hosts, one a line, as parallel --sshloginfile takes them")
-    parser.add_argument("--tasks", type=jobs, metavar="N", help=f"tasks of a cluster (one a point, at most {MOST_TASKS})")
+    parser.add_argument("--tasks", type=count, metavar="N", help=f"tasks of a cluster (one a point, at most {MOST_TASKS})")
     parser.add_argument("--task", type=task, metavar="I/N", help="run only every Nth point, from point I on")
 
 
@@ -167,7 +156,7 @@ def await_end(job, note):
 
 def await_earlier(note):
     """Until the array of a script that was killed has ended."""
-    if note.is_file() and re.fullmatch("[0-9]+", job := note.read_text().strip()):
+    if note.is_file() and re.fullmatch("[0-9]+", job := note.read_text(errors="replace").strip()):
         print(f"waiting for the tasks of an earlier command: Slurm job {job}", file=sys.stderr)
         await_end(job, note)
 

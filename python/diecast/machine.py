@@ -73,14 +73,20 @@ def command_of(platform, config, sets, flags):
     return command
 
 
-def answer(command, refused=None):
-    """What a command prints as JSON, or `refused` when it ends with 2 and that is given. Raises MachineFailed."""
+def printed(command, refused=None):
+    """What a command prints, or `refused` when it ends with 2 and that is given. Raises MachineFailed."""
     done = finished(command)
     if done.code == 2 and refused is not None:
         return refused
     if done.code != 0:
         raise MachineFailed(list(map(str, command)), done.code, done.stderr)
-    return parsed(done.stdout, command[0])
+    return done.stdout
+
+
+def answer(command, refused=None):
+    """The same, of JSON."""
+    text = printed(command, refused)
+    return parsed(text, command[0]) if isinstance(text, str) else text
 
 
 def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,), **flags):

@@ -2,7 +2,7 @@
 """NoC traces of Tenstorrent chips (tt-npe, tt_npe/doc/noc_trace_format.md) as transactions of diecast-noc."""
 import json
 
-from diecast.inputs import BadInput, json_of
+from diecast.inputs import check, is_number, json_of, need
 
 NETWORKS = {"NOC_0": 0, "NOC_1": 1}
 READS = ("READ", "READ_WITH_STATE", "READ_WITH_STATE_AND_TRID", "READ_DRAM_SHARDED_WITH_STATE")
@@ -19,36 +19,32 @@ KNOWN = (*MOVES, *STATES, *STARTS, *ENDS, *BARRIERS, *LOCAL)
 def whole(where, event, name, least=0):
     """A number of an event."""
     value = event.get(name)
-    if type(value) is not int or value < least:  # noqa: E721: true is no number
-        raise BadInput(f"{where}: {name} is {json.dumps(value)} (expected a whole number from {least} on)")
+    need(is_number(value) and isinstance(value, int) and value >= least, where,
+         f"{name} is {json.dumps(value)[:60]} (expected a whole number from {least} on)")
     return value
 
 
 def streams(path):
     """(column, row, network) -> [(operation, target, bytes, cycle, recorded end)], cycles from the first transfer on."""
-    events = json_of(path)
-    if not isinstance(events, list):
-        raise BadInput(f"{path}: is no array of events")
-    found, devices = {}, set()
+    events, found, device = json_of(path), {}, None
+    need(isinstance(events, list), path, "is no array of events")
     for number, event in enumerate(events):
         where = f"{path}: event {number}"
-        if not isinstance(event, dict):
-            raise BadInput(f"{where}: is no object")
+        need(isinstance(event, dict), where, "is no object")
+        check(event, {"proc?": "text|number|null"}, where)
         if event.get("type") is None:  # zones of the profiler
             continue
-        if event["type"] not in KNOWN:
-            raise BadInput(f"{where}: {json.dumps(event['type'])} is not modelled (expected {', '.join(KNOWN)})")
-        if event.get("noc") not in NETWORKS and event["type"] not in LOCAL:
-            raise BadInput(f"{where}: noc is {json.dumps(event.get('noc'))} (expected NOC_0 or NOC_1)")
-        devices.add(event.get("src_device_id"))
-        if len(devices) > 1:
-            raise BadInput(f"{where}: is of another src_device_id than those before (expected the events of one device)")
+        need(event["type"] in KNOWN, where, f"{json.dumps(event['type'])} is not modelled (expected {', '.join(KNOWN)})")
+        need(event.get("noc") in tuple(NETWORKS) or event["type"] in LOCAL, where,
+             f"noc is {json.dumps(event.get('noc'))} (expected NOC_0 or NOC_1)")
+        device = device or (event.get("src_device_id"),)
+        need(device == (event.get("src_device_id"),), where,
+             "is of another src_device_id than those before (expected the events of one device)")
         whole(where, event, "timestamp")
         if event["type"] not in LOCAL:
             found.setdefault((whole(where, event, "sx"), whole(where, event, "sy"), NETWORKS[event["noc"]]), []).append((where, event))
     moved = [e["timestamp"] for of in found.values() for _, e in of if e["type"] in MOVES]
-    if not moved:
-        raise BadInput(f"{path}: transfers nothing (expected an event of {', '.join(MOVES)})")
+    need(moved, path, f"transfers nothing (expected an event of {', '.join(MOVES)})")
     return {key: operations(sorted(of, key=lambda e: e[1]["timestamp"]), min(moved)) for key, of in found.items()}
 
 
@@ -59,8 +55,7 @@ def operations(events, first):
     for where, event in events:
         cycle, kind, proc = max(0, event["timestamp"] - first), event["type"], event.get("proc")
         if kind in STATES or kind in MOVES:
-            if "mcast_start_x" in event:
-                raise BadInput(f"{where}: {kind} goes to several tiles, and multicasts are not modelled (expected dx and dy)")
+            need("mcast_start_x" not in event, where, f"{kind} goes to several tiles, and multicasts are not modelled (expected dx and dy)")
             state = {**state, **event} if "WITH_STATE" in kind or kind in STATES else event
         if kind in MOVES:
             size = None if MOVES[kind] == "atomic" else whole(where, state, "num_bytes", 1)
@@ -68,8 +63,7 @@ def operations(events, first):
         elif kind in ENDS:
             # Events of some traces do not name their processor.
             open_ = begun.pop(proc if proc in begun else next(iter(begun), None), None)
-            if open_ is None:
-                raise BadInput(f"{where}: a {kind} without its {kind[:-3]}START")
+            need(open_ is not None, where, f"a {kind} without its {kind[:-3]}START")
             made[open_] = (*made[open_][:4], cycle)
         elif kind not in STATES:
             if kind in STARTS:
@@ -83,13 +77,6 @@ def lines(found):
     text = []
     for (column, row, network), made in found.items():
         for operation, target, size, cycle, end in made:
-            line = {"core": [column, row], "network": network, "op": operation}
-            if target is not None:
-                line["target"] = list(target)
-            if size is not None:
-                line["bytes"] = size
-            line["at"] = cycle
-            if end is not None:
-                line["until"] = end
-            text.append(json.dumps(line))
+            line = {"core": [column, row], "network": network, "op": operation, "target": target, "bytes": size, "at": cycle, "until": end}
+            text.append(json.dumps({key: value for key, value in line.items() if value is not None}))
     return "\n".join(text) + "\n"

@@ -1,19 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts that measure share: their flags, their tables, and the generated parts of pages, each between two marks."""
-import argparse
+"""What scripts that measure share: their flags, runs, tables, and the generated parts of pages, each between two marks."""
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
 import sys
 
-from diecast.inputs import BadInput
-from diecast.machine import ROOT
+from diecast import axes
+from diecast.arguments import parser_of
+from diecast.inputs import BadInput, check, need, text_of
+from diecast.machine import ROOT, answer
+from diecast.processes import finished, scratch
+from diecast.tables import aligned, markdown_table
 from diecast.whole_file import write_whole
 
+CONFIGS = ROOT / "platforms" / "configs"
+BINARIES = ROOT / "build" / "bin"
+BLOCK = re.compile(r"^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)  # of a page
 
-def page_parser(text):
+
+def page_parser(text, whole=False):
     """The command line of a script that measures for a page."""
-    parser = argparse.ArgumentParser(description=text, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pod", default=str(ROOT / "build/bin/diecast-pod"), help="diecast-pod to run")
+    parser = parser_of(text, whole)
+    parser.add_argument("--pod", default=str(BINARIES / "diecast-pod"), help="diecast-pod to run")
     parser.add_argument("--write", action="store_true", help="update the page and its plots")
     return parser
+
+
+def page_options(parser):
+    """The options; where there will be plots, a missing matplotlib is said before minutes of measuring."""
+    options = parser.parse_args()
+    if options.write:
+        axes.pyplot()
+    return options
+
+
+def set_words(sets):
+    """Assignments as flags."""
+    return [word for one in sets for word in ("--set", one)]
+
+
+def rows_of(binary, *words, config=None, sets=(), verified=False, refused=None):
+    """Rows of one invocation; of one that ends with 2 those that `refused` says. config: one of CONFIGS, or a path. verified: its
+    results must be right."""
+    machine = ["--config", str(CONFIGS / config)] if config else []
+    command = [binary, *machine, *set_words(sets), *map(str, words), "--format", "json"]
+    answered = answer(command, None if refused is None else {"runs": refused})
+    check(answered, {"runs": [{}]}, command[0])
+    rows = answered["runs"]
+    need(not verified or all(row["verified"] is True for row in rows), " ".join(command), "not verified")
+    return rows
 
 
 def percent(x):
@@ -24,13 +61,27 @@ def limit(x):
     return "reported" if x is None else f"{100 * x:g}%"
 
 
-def text_table(head, lines):
-    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
-    return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in [head, *lines])
+def errors_text(errors):
+    """Mean and largest of their sizes."""
+    sizes = [abs(error) for error in errors]
+    return f"mean error {100 * sum(sizes) / max(len(sizes), 1):.1f}%, largest {100 * max(sizes, default=0):.1f}%"
 
 
-def markdown_table(head, lines):
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])
+def validation_parser(text, name, page):
+    """The command line of a script that validates diecast-NAME."""
+    parser = parser_of(text)
+    parser.add_argument(f"--{name}", default=str(BINARIES / f"diecast-{name}"), help=f"diecast-{name} to ask")
+    parser.add_argument("--markdown", action="store_true", help=f"write the tables into {page.relative_to(ROOT)}")
+    return parser
+
+
+def show(tables, summary, page=None, marks=()):
+    """Prints tables, each (head, lines), and their summary; with a page they also go between its marks."""
+    for head, lines in tables:
+        print(aligned([head, *lines], left=0))
+    print(summary, flush=True)
+    if page is not None:
+        put(page, *marks, "\n\n".join([f"{summary}.", *(markdown_table(*table) for table in tables)]))
 
 
 def judged(problems):
@@ -39,9 +90,28 @@ def judged(problems):
         print(f"beyond tolerance: {problem}", file=sys.stderr)
     return 1 if problems else 0
 
+
+@contextlib.contextmanager
+def checkout(binaries):
+    """A temporary folder in which the commands of a page work as in a built checkout."""
+    with scratch() as folder:
+        for name in ("docs", "platforms", "python", "scripts", "testbench"):
+            (folder / name).symlink_to(ROOT / name)
+        (folder / "build").mkdir()
+        (folder / "build" / "bin").symlink_to(binaries.resolve())
+        yield folder
+
+
+def run_commands(commands, folder):
+    """The exit code of a page's commands, and the lines that they print."""
+    environment = {**os.environ, "DIECAST_BIN": str(folder / "build" / "bin"), "COLUMNS": "120"}
+    done = finished(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=environment, stderr=subprocess.STDOUT)
+    return done.code, [line.rstrip() for line in done.stdout.splitlines()]
+
+
 def between(page, begin, end):
     """What stands between the marks of a page, and what before and behind."""
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     if text.count(begin) != 1 or end not in text[text.index(begin):]:
         raise BadInput(f"{page}: lacks the marks '{begin.strip()}' and '{end.strip()}'")
     at = text.index(begin) + len(begin)
@@ -51,4 +121,4 @@ def between(page, begin, end):
 def put(page, begin, end, part):
     """Writes a part between its marks."""
     before, _, behind = between(page, begin, end)
-    write_whole(page, before + part + behind)
+    write_whole(pathlib.Path(page), before + part + behind, over_input=True)

@@ -63,7 +63,6 @@ def file_name(number, text):
 class Points:
     """points: each has number (its place) and name, digest() and make(), which runs it and returns its record, a JSON object (with
     "kept": False one that is not to be kept). out: the folder in which records are kept; None: they are not."""
-    SHAPE = {"digest": "text"}  # type of each key of a record
 
     def __init__(self, out, points):
         self.points, self.records = points, out and out / "records"
@@ -84,17 +83,21 @@ class Points:
             return None
         try:
             known = json_of(self.records / f"{point.name}.json", noted=False)
-            check(known, self.SHAPE, point.name)
+            check(known, {"digest": "text"}, point.name)
         except BadInput:
             return None
-        return known if known["digest"] == self.digest(point) and self.holds(point, known) else None
+        return known if known.pop("digest") == self._sealed(point, known) and self.holds(point, known) else None
+
+    def _sealed(self, point, record):
+        """The digest that a record of the point has; one that has been damaged has another."""
+        return sha256(self.digest(point), json.dumps(record, sort_keys=True))
 
     def run_point(self, point):
         """Runs one point and writes its record last, so that an interrupted one runs again."""
         record = self.make(point)
         if self.records is not None and record.get("kept", True):
-            record = {"digest": self.digest(point), **record}
-            write_whole(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
+            sealed = {"digest": self._sealed(point, record), **record}
+            write_whole(self.records / f"{point.name}.json", json.dumps(sealed, indent=1) + "\n")
         return record
 
     def share(self, task=None):

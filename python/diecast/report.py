@@ -5,6 +5,7 @@ import shlex
 
 from diecast import fabric_picture, timeline_picture
 from diecast.axes import byte_text
+from diecast.compare import path_links
 from diecast.energy import Account, accounted, per_bit_text
 from diecast.inputs import check, need
 from diecast.results import SIZES, BadResults, need_collectives
@@ -120,14 +121,11 @@ def heat_section(results, run):
         return ""
     carried = [link for link in links if not link["link"].endswith((".inject", ".eject"))]
     busiest = sorted(carried, key=lambda l: (-l["busy_fraction"], l["link"]))[:12]
-    rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in busiest]
-    head = ["link", "bytes", "busy", "stalls ns"]
     text = "<h2>Links</h2>" + fabric_picture.draw(results.config, links)
-    text += "<p>The busiest links:</p>" + html_table(head, rows)
-    outer = fabric_picture.between_sips(links)
-    if outer:
-        rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in outer]
-        text += "<p>Links between SIPs:</p>" + html_table(head, rows)
+    for title, shown in (("The busiest links", busiest), ("Links between SIPs", fabric_picture.between_sips(links))):
+        rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in shown]
+        if rows or shown is busiest:
+            text += f"<p>{title}:</p>" + html_table(["link", "bytes", "busy", "stalls ns"], rows)
     return text
 
 
@@ -185,10 +183,6 @@ def hbm_section(results, run):
             stacked_bars("Share of the channel's peak over the whole run", "%", names, rows))
 
 
-def cause_colors(path):
-    return colors_of(cause["cause"] for cause in path["causes"])
-
-
 def path_bar(causes, colors, total):
     picture = Picture(900, 46, "Critical path by cause")
     x = 0.0
@@ -202,9 +196,8 @@ def path_bar(causes, colors, total):
     return picture.text()
 
 
-def path_picture(path):
+def path_picture(path, colors):
     """The path through the PEs: time to the right, a row per PE in the order of the first visit."""
-    colors = cause_colors(path)
     order = list(dict.fromkeys(e["pe"] for e in path["edges"]))
     height = 8 if len(order) > 40 else 14
     picture = Picture(900, 30 + height * len(order), "Critical path through the PEs")
@@ -226,21 +219,19 @@ def path_section(results, run):
     if path is None:
         return ""
     rows = [[c["cause"], f"{c['time_ns']:,.3f}", f"{c['share']:.1%}"] for c in path["causes"]]
-    crossed = collections.Counter(link for e in path["edges"] for link in e.get("links", ()))
-    time_on = collections.Counter()
+    crossed, time_on = path_links(path), collections.Counter()
     for e in path["edges"]:
         for link in e.get("links", ()):
             time_on[link] += e["to_ns"] - e["from_ns"]
-    outer = [l for l in crossed if not l.endswith((".inject", ".eject"))]
-    links = sorted(outer, key=lambda l: (-crossed[l], l))[:12]
+    links = sorted(crossed, key=lambda l: (-crossed[l], l))[:12]
     longest = sorted(path["edges"], key=lambda e: -e["time_fs"])[:12]
     text = (f"<h2>Critical path</h2><p>{len(path['edges'])} edges, each with what the next one had to wait for, from "
             f"the common start to the end of {escape(path['ends_at'])}; they sum to {path['time_ns']:,.3f} ns.</p>")
-    colors = cause_colors(path)
+    colors = colors_of(cause["cause"] for cause in path["causes"])
     text += path_bar(path["causes"], colors, path["time_ns"])
     text += html_table(["cause", "ns", "share"], rows, list(colors.values()))
     if len(path["edges"]) <= 20000:
-        text += path_picture(path)
+        text += path_picture(path, colors)
     text += "<p>The longest edges:</p>" + html_table(
         ["cause", "ns", "from ns", "PE", "to", "step"],
         [[e["cause"], f"{e['to_ns'] - e['from_ns']:,.1f}", f"{e['from_ns']:,.1f}", e["pe"].removeprefix("pod."),

@@ -3,7 +3,7 @@
 import pathlib
 
 from diecast import whole_file
-from diecast.inputs import BadInput, check, finite, json_of, kind_of, need, parsed, table_of, text_of
+from diecast.inputs import BadInput, check, json_of, kind_of, need, number_of, parsed, table_of, text_of
 
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
@@ -39,14 +39,6 @@ TABLES = {"links.csv": (("link",), ("run", "bytes", "busy_fraction", "stall_ns")
 
 class BadResults(BadInput):
     """A directory that holds no results of Diecast, or a file in it that cannot be read."""
-
-
-def number(text):
-    """A CSV field as int or float where it is one."""
-    if text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 20:
-        return int(text)
-    value = finite(text)
-    return text if value is None else value
 
 
 def table(rows):
@@ -113,7 +105,7 @@ class Results:
         numbers = (*numbers, *(column for column in columns if column.startswith("lost_")))
         for column in (*texts, *numbers):
             need(column in columns, f"{path}: line 1", f"no column {column}", BadResults)
-        rows = [{key: value if key in texts else number(value) for key, value in cells.items()} for _, cells in lines]
+        rows = [{key: value if key in texts else number_of(value) for key, value in cells.items()} for _, cells in lines]
         for (place, _), row in zip(lines, rows):
             for key in numbers:
                 need(not isinstance(row[key], str), place, f"{key} is {row[key]!r}; expected a number", BadResults)

@@ -7,8 +7,8 @@ import random
 import re
 import statistics
 
-from diecast.inputs import near, need, parsed
-from diecast.machine import MachineFailed, command_of, find_binary, first_line
+from diecast.inputs import is_number, near, need
+from diecast.machine import MachineFailed, answer, command_of, find_binary, first_line
 from diecast.noise import Timing, effect, timing
 from diecast.points import NOT_OF_MACHINE
 from diecast.processes import finished, scratch
@@ -23,22 +23,13 @@ STRUCTURE = {"noc.columns", "noc.rows", "noc.vcs", "noc.dateline_vcs", "hbm.port
 
 def effective_config(platform, config, sets):
     """The effective config as data. Raises MachineFailed."""
-    command = command_of(platform, config, sets, {})
-    done = finished([*command, "--dump-config"])
-    if done.code != 0:
-        raise MachineFailed(command, done.code, done.stderr)
-    return parsed(done.stdout, command[0])
+    return answer([*command_of(platform, config, sets, {}), "--dump-config"])
 
 
 def numeric_keys(config):
     """{dotted key: value} of the numbers that cost something."""
-    keys = {}
-    for block in BLOCKS:
-        for key, value in config.get(block, {}).items():
-            path = f"{block}.{key}"
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 and path not in STRUCTURE:
-                keys[path] = value
-    return keys
+    keys = {f"{block}.{key}": value for block in BLOCKS for key, value in config.get(block, {}).items()}
+    return {key: value for key, value in keys.items() if is_number(value) and value > 0 and key not in STRUCTURE}
 
 
 def changed_values(value, factor):
@@ -116,11 +107,8 @@ def cubes(config):
 def ucie_links(config):
     """Names of the links between cubes, each by one of its ends."""
     columns, rows = config["sip"]["columns"], config["sip"]["rows"]
-    names = []
-    for here, x, y in cubes(config):
-        names += [f"{here}.ucie_east"] if x + 1 < columns else []
-        names += [f"{here}.ucie_north"] if y + 1 < rows else []
-    return names
+    return [f"{here}.ucie_{side}" for here, x, y in cubes(config) for side, there in (("east", x + 1 < columns), ("north", y + 1 < rows))
+            if there]
 
 
 def sip_links(links):

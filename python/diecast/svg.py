@@ -141,19 +141,28 @@ def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width
     return picture.text()
 
 
-def bars_legend(picture, names, x):
-    for n, name in enumerate(names):
-        picture.rectangle(x, 20, 10, 10, fill=PALETTE[n % len(PALETTE)])
-        picture.label(x + 14, 29, name, size=10)
-        x += 24 + 6.5 * len(name)
-
-
 def value_axis(picture, marks, x_of, bottom, text):
     """Grid, numbers and text of an axis below horizontal bars."""
     for mark in marks:
         picture.line(x_of(mark), 36, x_of(mark), bottom, stroke="#888" if mark == 0 else "#ddd")
         picture.label(x_of(mark), bottom + 12, f"{mark:,g}", size=9, anchor="middle")
     picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, text, size=10, anchor="middle")
+
+
+def bars_picture(title, names, bottom, marks, axis, width, left, inset=0):
+    """A picture for horizontal bars above `bottom`, with the names of their colors and an axis; and the x of a value."""
+    picture, x = Picture(width, bottom + 32, title), left
+    picture.label(4, 14, title, size=12)
+    for n, name in enumerate(names):
+        picture.rectangle(x, 20, 10, 10, fill=PALETTE[n % len(PALETTE)])
+        picture.label(x + 14, 29, name, size=10)
+        x += 24 + 6.5 * len(name)
+
+    def x_of(value):
+        return left + inset + (value - marks[0]) / (marks[-1] - marks[0]) * (width - left - inset - 24)
+
+    value_axis(picture, marks, x_of, bottom, axis)
+    return picture, x_of
 
 
 def tip_text(value):
@@ -166,15 +175,7 @@ def stacked_bars(title, unit, names, rows, width=900, left=190, axis=None):
     the parts; rows: [(label, [values])], none negative; left: room for the labels."""
     row_height = 14 if len(rows) <= 64 else 6
     marks = steps(max((sum(values) for _, values in rows), default=0) or 1)
-    bottom = 38 + row_height * len(rows)
-    picture = Picture(width, bottom + 32, title)
-    picture.label(4, 14, title, size=12)
-    bars_legend(picture, names, left)
-
-    def x_of(value):
-        return left + value / marks[-1] * (width - left - 24)
-
-    value_axis(picture, marks, x_of, bottom, axis or unit)
+    picture, x_of = bars_picture(title, names, 38 + row_height * len(rows), marks, axis or unit, width, left)
     for n, (label, values) in enumerate(rows):
         y = 38 + n * row_height
         if row_height > 8 or n % 4 == 0:
@@ -195,15 +196,7 @@ def signed_bars(title, unit, names, rows, width=900, left=190, axis=None):
     step = steps(max(map(abs, values)) or 1)[1]
     marks = [n * step for n in range(math.floor(min(values) / step), math.ceil(max(values) / step) + 1)]
     marks = marks if len(marks) > 1 else [0, step]
-    bottom = 40 + row_height * len(rows)
-    picture = Picture(width, bottom + 32, title)
-    picture.label(4, 14, title, size=12)
-    bars_legend(picture, names, left)
-
-    def x_of(value):
-        return left + 10 + (value - marks[0]) / (marks[-1] - marks[0]) * (width - left - 34)
-
-    value_axis(picture, marks, x_of, bottom, axis or unit)
+    picture, x_of = bars_picture(title, names, 40 + row_height * len(rows), marks, axis or unit, width, left, inset=10)
     for n, (label, of_row) in enumerate(rows):
         y = 40 + n * row_height
         picture.label(left - 2, y + row_height / 2 + 1, label, size=9, anchor="end")

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grid of runs from a JSON spec: made once, restarted where it stopped, collected into one table."""
 import contextlib
-import csv
 import fcntl
 import hashlib
-import io
 import itertools
 import json
 import math
@@ -19,6 +17,7 @@ from diecast.machine import find_binary, text_of, words_of
 from diecast.points import FILES, Points, digest, dump, file_name
 from diecast.processes import finished
 from diecast.results import COLUMNS, RESULTS_OF, BadResults, Results, plain
+from diecast.tables import csv_text
 from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whole, writes
 
 SCHEMA = "diecast.sweep/1"
@@ -186,7 +185,6 @@ class Point:
 class Sweep(Points):
     """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
     says how it ended; aside/NAME holds a user's files of points/NAME while the point runs."""
-    SHAPE = {"digest": "text", "exit_code": "count", "stderr": "text", "wrote_result": "bool"}
 
     def __init__(self, spec, out):
         self.spec, self.out = spec, pathlib.Path(out)
@@ -289,11 +287,7 @@ class Sweep(Points):
         """Writes sweep.csv and sweep.json and returns the rows."""
         rows = self.rows()
         columns = list(dict.fromkeys(key for row in rows for key in row))
-        table = io.StringIO()
-        writer = csv.DictWriter(table, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(self.out / "sweep.csv", table.getvalue())
+        write_whole(self.out / "sweep.csv", csv_text([columns, *([row.get(column, "") for column in columns] for row in rows)]))
         document = {"schema": "diecast.sweep_result/1", "title": self.spec.title, "platform": self.spec.platform,
                     "points": len(self.points), "rows": rows}
         write_whole(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")
@@ -365,12 +359,12 @@ def lines_of(spec, plot, rows):
 
 def draw(spec, rows, out):
     """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises BadInput without matplotlib, NotWritten."""
-    pyplot, files = axes.pyplot(), []
+    files = []
     for n, plot in enumerate(spec.plots):
         columns = columns_of(plot)
         x, y, by = columns["x"], columns["y"], columns.get("series")
         series = lines_of(spec, plot, rows)
-        figure, panel = pyplot.subplots(figsize=(6, 4))
+        figure, ((panel,),) = axes.panels(1, 1, figsize=(6, 4))
         for name, points in series.items():
             ordered = all(inputs.is_number(p[0]) for p in points)
             points = sorted(points) if ordered else [(axes.label(p[0]), *p[1:]) for p in points]
@@ -383,8 +377,6 @@ def draw(spec, rows, out):
         panel.grid(True, which="both", alpha=0.3)
         if by or len(series) > 1:
             panel.legend(title=axes.label(by) if by else None)
-        figure.tight_layout()
         axes.save(figure, out / f"sweep_{n}.svg")
-        pyplot.close(figure)
         files.append(out / f"sweep_{n}.svg")
     return files

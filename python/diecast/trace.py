@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
-import argparse
 import collections
 import json
 import sys
 
 from diecast import inputs
+from diecast.arguments import parser_of
 from diecast.whole_file import output, write_whole
 
 MESSAGE_BYTES = (8, 1 << 20)  # least and most bytes of a tag-matched message (docs/workload-ops.md)
@@ -56,15 +56,10 @@ class Builder:
         self.groups.setdefault(f"rank{rank}", self._members([rank]))
         return f"rank{rank}"
 
-    def compute(self, where, rank, id, ns, after):
+    def compute(self, where, rank, id, ns, after, kind="compute"):
+        """kind: compute, or delay for what leaves the core free."""
         need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
-        self.ops.append({"id": id, "op": "compute", "ns": ns, "group": self._on(rank), "after": after})
-        return Op(id, id, after)
-
-    def delay(self, where, rank, id, ns, after):
-        """A computation that leaves the core free."""
-        need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
-        self.ops.append({"id": id, "op": "delay", "ns": ns, "group": self._on(rank), "after": after})
+        self.ops.append({"id": id, "op": kind, "ns": ns, "group": self._on(rank), "after": after})
         return Op(id, id, after)
 
     def message(self, where, rank, id, kind, peer, tag, size, after):
@@ -137,8 +132,7 @@ def text_of(workload, source):
 
 def parser(text):
     """The command line that the importers share."""
-    made = argparse.ArgumentParser(description=text.splitlines()[0], allow_abbrev=False,
-                                   epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
+    made = parser_of(text, epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
     made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="what rank i is the i-th of (pe)")
     made.add_argument("--out", type=output("--out"), metavar="FILE", help="the workload; default: standard output")
     return made

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/calibrate: tables, logs of nccl-tests and ping-pongs of the OSU benchmarks, and the fit."""
 import csv
-import importlib.machinery
-import importlib.util
 import json
 import random
 import re
@@ -83,9 +81,7 @@ class Fit(unittest.TestCase):
         self.assertFalse(set(unknown) & set(found.values))
 
     def test_the_script_fails_where_held_out_rows_get_worse(self):
-        loader = importlib.machinery.SourceFileLoader("calibrate_script", str(harness.ROOT / "scripts" / "calibrate"))
-        script = importlib.util.module_from_spec(importlib.util.spec_from_loader("calibrate_script", loader))
-        loader.exec_module(script)
+        script = harness.script("calibrate")
         truth = {"sip_link.latency_ns": 173.0}
         self.assertEqual(script.failure(*self.fitted(truth, list(truth))[:3]), "")
         failed = script.failure(*self.fitted(truth, list(truth), held_out={})[:3])

@@ -1,29 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation as text: every command is run or says why not, no page or picture is forgotten."""
-import importlib.machinery
-import importlib.util
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import harness
 
-sys.dont_write_bytecode = True
-
-
-def script(name):
-    """A script as a module."""
-    loader = importlib.machinery.SourceFileLoader(name, str(harness.ROOT / "scripts" / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
-
-
-run_docs, docs = script("run_docs"), script("docs")
-
+run_docs, docs = harness.script("run_docs"), harness.script("docs")
 
 WRITTEN_BY_SCRIPTS = re.compile(r"<!-- (\w+):? begin.*?-->.*?<!-- \1:? end -->|<!-- ([\w-]+) -->.*?<!-- /\2 -->", re.DOTALL)
 

@@ -5,6 +5,8 @@ The binary under test comes from the environment variable DIECAST_POD, else from
 failed assertion ends with the last command that was run and what it printed to stderr.
 """
 import functools
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -44,6 +46,16 @@ def is_sanitized():
 def limit_s(seconds):
     """A limit on the time of something prompt; in sanitizer builds that of any command."""
     return TIMEOUT_S if is_sanitized() else seconds
+
+
+def script(name):
+    """A script as a module."""
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "python") if str(ROOT / folder) not in sys.path]
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
 
 
 # A line of --progress on: of a run that has begun, and of one that is inside of a launch.

@@ -16,9 +16,8 @@ import mutations
 from workbench_test import ScriptCase
 
 sys.path.insert(0, str(harness.ROOT / "python"))
-from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
+from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, npe, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
 from diecast.results import load  # noqa: E402
-from plots_test import script as module_of  # noqa: E402
 
 SCRIPTS = harness.ROOT / "scripts"
 EXAMPLES = harness.ROOT / "docs" / "examples"
@@ -87,8 +86,18 @@ class Fuzz(ScriptCase):
         self.mutate(self.file("groups.json", '{"a": [0, 1], "b": [2]}'), chakra.read_groups)
 
     def test_measurements(self):
-        for name, text in (("nccl.log", NCCL), ("osu.txt", OSU), ("own.csv", TABLE), ("written.csv", WRITTEN)):
-            self.mutate(self.file(name, text), measurements.read)
+        reference = (harness.ROOT / "testbench/data/noc/booksim_calibration.csv").read_text()
+        for name, text, read in (("nccl.log", NCCL, measurements.read), ("osu.txt", OSU, measurements.read),
+                                 ("own.csv", TABLE, measurements.read), ("written.csv", WRITTEN, measurements.read),
+                                 ("reference.csv", "# a remark\n" + "".join(reference.splitlines(True)[:3]),
+                                  harness.script("validate_noc").read_reference)):
+            self.mutate(self.file(name, text), read)
+
+    def test_noc_traces(self):
+        place = {"noc": "NOC_0", "sx": 1, "sy": 1, "src_device_id": 0, "proc": "BRISC"}
+        events = [{"zone": "a"}, *({**place, "type": kind, "timestamp": 10 * n, "dx": 2, "dy": 3, "num_bytes": 64} for n, kind in enumerate(
+            ("READ", "READ_BARRIER_START", "READ_BARRIER_END", "WRITE_SET_STATE", "WRITE_WITH_STATE", "SEMAPHORE_INC")))]
+        self.mutate(self.file("npe.json", json.dumps(events)), lambda path: npe.lines(npe.streams(path)))
 
     def test_suites_and_specs(self):
         config = str(harness.CONFIGS / "small_pod.json")
@@ -138,7 +147,7 @@ class Fuzz(ScriptCase):
     def test_flight_records(self):
         self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--set", "ipcq.match=sender", "--out",
                      "out", expect=3)
-        torch = module_of("flight2torch")
+        torch = harness.script("flight2torch")
         self.mutate(self.folder / "out" / "flight.json", lambda path: torch.dumps(torch.read(path)))
 
 
@@ -298,6 +307,7 @@ class Clashes(ScriptCase):
         for n in range(2):
             self.file(f"t.{n}.json", '{"version": "1"} {"id": 1, "type": "COMP_NODE", "durationMicros": 1}')
         self.file("g.json", '{"a": [0]}')
+        self.file("npe.json", "[]")
         self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "pod.json", "workload": "w.json"}]}))
         spec = {"schema": "diecast.sweep/1", "config": "pod.json", "grid": {"--bytes": ["1KiB"]}}
         (self.folder / "d").mkdir()
@@ -315,6 +325,7 @@ class Clashes(ScriptCase):
                         for file in ("pod.json", "base.json", "w.json") if (name, flag) != ("degrade", "--plot")),
                       ("degrade", "pod.json", "--counts", "1", "--plot", "base.json", *study),
                       ("sensitivity", "pod.json", "--csv", "same", "--plot", "./same", *study),
+                      ("npe2transactions", "npe.json", "--out", "./npe.json"),
                       ("goal2workload", "s.goal", "--out", "./s.goal"), ("goal2workload", "s.goal", "--out", self.folder / "s.goal"),
                       *(("chakra2workload", "t.0.json", "t.1.json", "--groups", "g.json", "--out", file) for file in ("t.1.json", "g.json")),
                       *(("regress", "suite.json", "--junit", file) for file in ("suite.json", "pod.json", "base.json", "w.json")),

@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Axes, bars and words of the pictures and tables that scripts make: what can be wrong without a run."""
-import importlib.machinery
-import importlib.util
 import re
 import sys
 import types
 import unittest
 
 import harness
+from harness import script
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, str(harness.ROOT / "python"))
 
 from diecast import axes, fabric_picture, report, svg, sweep  # noqa: E402
-
-
-def script(name):
-    """A script as a module."""
-    loader = importlib.machinery.SourceFileLoader(name, str(harness.ROOT / "scripts" / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
 
 
 class Axes(unittest.TestCase):
