@@ -65,7 +65,7 @@ class Fidelity(harness.Case):
         for flags in ((), MESSAGES):
             out = self.folder / f"out{len(flags)}"
             self.run_pod(*job, *flags, "--out", out)
-            rows.append({r["link"]: r for r in csv.DictReader((out / "links.csv").open())})
+            rows.append({r["link"]: r for r in csv.DictReader((out / "links.csv").read_text().splitlines())})
         self.assertEqual(list(rows[1].values())[0].keys(), {"run", "link", "bytes", "packets", "busy_fraction"})
         self.assertEqual({n: (r["bytes"], r["packets"]) for n, r in rows[0].items()},
                          {n: (r["bytes"], r["packets"]) for n, r in rows[1].items()})
