@@ -21,6 +21,9 @@ using auto_count = std::optional<std::uint64_t>;
 /// A real number, or auto.
 using auto_real = std::optional<double>;
 
+/// What a run moves: packets through every block, or transfers over servers with a rate.
+enum class run_fidelity : std::uint8_t { packet, message };
+
 struct sim_block {
   std::uint64_t seed{1};
   std::uint64_t fault_draw{0};
@@ -34,6 +37,7 @@ struct sim_block {
   bool links_as_bytes{false};
   bool check_credits{false};
   bool dump_on_sighup{false};
+  run_fidelity fidelity{run_fidelity::packet};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };

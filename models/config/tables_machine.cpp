@@ -20,6 +20,11 @@ constexpr const char* address_map = "address map: 8 bits of SIP, 8 of cube, 8 of
 block_table sim_table() {
   using b = sim_block;
   return rows<b>(&machine_config::sim, "sim", "The run itself.")
+      .choice(
+          &b::fidelity, "fidelity", {"packet", "message"},
+          "packet: every packet through every block. message: a message is one transfer over servers with a "
+          "rate; faster and approximate.",
+          assumption)
       .count(&b::seed, "seed", "", 0, UINT64_MAX,
              "Key of every random draw; equal configs and seeds give equal results.", assumption)
       .count(&b::fault_draw, "fault_draw", "", 0, UINT64_MAX,

@@ -28,7 +28,10 @@ class event_queue {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] sim_time next() const { return heap_.empty() ? sim_time::never() : heap_.front().at; }
   [[nodiscard]] sim_time now() const { return now_; }
-  /// Time goes on without an event. Precondition: no event is due before.
+  /// Whether time may go on to `t` without an event: none is due before, and nobody wants to look before.
+  [[nodiscard]] bool free_until(sim_time t) const { return next() > t && t <= look_; }
+  void look_at(sim_time t) { look_ = t; }
+  /// Time goes on without an event. Precondition: free_until(t).
   void proceed_to(sim_time t) { now_ = std::max(now_, t); }
   /// Precondition: not empty.
   timed_event take() {
@@ -44,7 +47,7 @@ class event_queue {
     return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
   }
   std::vector<timed_event> heap_;
-  sim_time now_;
+  sim_time now_, look_{sim_time::never()};
   std::uint64_t sequence_{};
 };
 

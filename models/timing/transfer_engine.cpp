@@ -15,7 +15,7 @@ transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, 
     : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
 
 std::uint32_t transfer_engine::add_server(double flit_ns) {
-  servers_.push_back({flit_ns, {}});
+  servers_.push_back({flit_ns, {}, 0, 0});
   return static_cast<std::uint32_t>(servers_.size() - 1);
 }
 
@@ -45,7 +45,11 @@ void transfer_engine::start(const transfer_route& route, const transfer_shape& s
   t.head = head.ns();
   t.tail = std::max(tail, head).ns();
   t.last_packets = last_packets;
-  for (const route_stage& s : route) packet_hops_ += s.between_dies || s.begins_die ? 0 : shape.packets;
+  for (const route_stage& s : route) {
+    packet_hops_ += s.between_dies || s.begins_die ? 0 : shape.packets;
+    servers_[s.server].packets += shape.packets;
+    servers_[s.server].flits += shape.flits;
+  }
   events_.put(head, first_kind_ + join, id);
 }
 

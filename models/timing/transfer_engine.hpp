@@ -75,6 +75,15 @@ class transfer_engine {
 
   /// Packets times outputs of routers so far.
   [[nodiscard]] std::uint64_t packet_hops() const { return packet_hops_; }
+  /// What has been sent over a server so far.
+  struct use {
+    std::uint64_t packets{}, flits{};
+    double flit_ns{};
+  };
+  [[nodiscard]] use use_of(std::uint32_t number) const {
+    const server& s = servers_.at(number);
+    return {s.packets, s.flits, s.flit_ns};
+  }
 
  private:
   enum event_kind : std::uint32_t { join, end, leave };
@@ -97,6 +106,7 @@ class transfer_engine {
   struct server {
     double flit_ns{};
     std::vector<entry> entries;  ///< in the order they joined
+    std::uint64_t packets{}, flits{};
   };
   struct transfer {
     const transfer_route* route{};

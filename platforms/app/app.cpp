@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <systemc>
+#include <tuple>
 #include <unistd.h>
 
 #include "models/config/suggestion.hpp"
@@ -290,12 +291,13 @@ class reporter {
  private:
   void write_files(const std::vector<run_outcome>& runs) {
     report_.write("links.csv", platforms::links_csv(runs));
+    for (std::size_t i = 0; i < runs.size(); ++i) write_of_run("deadlock", i, runs[i].deadlock_json);
+    if (!runs.front().of_packets()) return;  // the other tables are of what packets do
     report_.write("ipcq.csv", platforms::ipcq_csv(runs));
     report_.write("health.csv", platforms::health_csv(runs));
     report_.write("waits.csv", platforms::waits_csv(runs));
     report_.write("hbm.csv", platforms::hbm_csv(runs));
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      write_of_run("deadlock", i, runs[i].deadlock_json);
       write_of_run("flight", i, runs[i].flight_json);
       write_of_run("critical_path", i, runs[i].critical_path_json);
     }
@@ -321,6 +323,26 @@ void check_several(const registries& tables, const options& o,
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
   }
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
+}
+
+/// Observers and second runs of packets.
+void check_fidelity(const options& o, const config::machine_config& c) {
+  if (c.sim.fidelity != config::run_fidelity::message) return;
+  std::vector<problem> problems;
+  for (const auto& [flag, given, value] : std::initializer_list<std::tuple<const char*, bool, std::string>>{
+           {"--vcd", !o.vcd.empty(), o.vcd},
+           {"--timeline", !o.timeline.empty(), o.timeline},
+           {"--ccl-trace", o.ccl_trace, ""},
+           {"--record", !o.record.empty(), o.record},
+           {"--verify", !o.verify.empty(), o.verify},
+           {"--double-run", o.double_run, ""},
+           {"--diagnose", o.diagnose, ""},
+           {"--explain", o.explain, ""},
+           {"--inspect", o.inspect, "dispatch"},
+           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}}) {
+    if (given) problems.push_back({flag, "needs a run of packets", value, "sim.fidelity=packet"});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
 }
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
@@ -398,6 +420,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   config::machine_config config = given.config;
   tables.platform.adapt(config);
   platforms::check_ccl(tables, config);
+  check_fidelity(o, config);
   if (o.diagnose) return run_diagnosis(o, config, argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);

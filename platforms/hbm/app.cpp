@@ -146,6 +146,8 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (inform(tables, o)) return 0;
   const platforms::loaded_config given = app::load_config(o, tables.default_config, tables.data_dir);
   const config::machine_config& config = given.config;
+  if (config.sim.fidelity != config::run_fidelity::packet)
+    throw user_error(problem{"sim.fidelity", "applies to collectives only", "message", "packet"});
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;
   const auto points = points_of(o, config);

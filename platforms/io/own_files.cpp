@@ -32,7 +32,7 @@ constexpr std::array named{
     beginning{"diagnosis.json", json_head},
     beginning{"diagnosis_job.json", job_head},
     beginning{"diagnosis.txt", "Diagnosis: "},
-    beginning{"links.csv", "run,link,bytes,packets,busy_fraction,stall_ns"},
+    beginning{"links.csv", "run,link,bytes,packets,busy_fraction"},
     beginning{"ipcq.csv", "run,pe,direction,sends,bytes,received,"},
     beginning{"waits.csv", "run,pe,data_ns,credit_ns,"},
     beginning{"health.csv", "run,measure,where,value,expected,unit"},

@@ -128,6 +128,7 @@ std::string result_table::caption(const run_outcome& o) const {
   const auto is_team = [](const column* c) { return c->shape.name == "team"; };
   if (!o.team.empty() && std::none_of(columns_.begin(), columns_.end(), is_team)) text += ", team " + o.team;
   if (one_type) text += "; algbw and busbw in GB/s";
+  if (!o.of_packets()) text += "; sim.fidelity=" + o.fidelity;
   if (!data_) text += "; --no-data: not checked";
   return wrapped(text, 2);
 }

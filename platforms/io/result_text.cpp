@@ -49,6 +49,7 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
                                "verified",
                                "fingerprint",
                                "status",
+                               "fidelity",
                                "count",
                                "algorithm_reason",
                                "jitter_median_ns",
@@ -68,7 +69,8 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
 }
 
 std::string links_csv(const std::vector<run_outcome>& runs) {
-  return rows_csv(runs, &run_outcome::links, link_columns);
+  const bool packets = !runs.empty() && runs.front().of_packets();
+  return rows_csv(runs, &run_outcome::links, packets ? link_columns : transfer_link_columns);
 }
 
 namespace {

@@ -95,6 +95,8 @@ int run_checked(int argc, char** argv) {
   if (inform(o)) return 0;
   const platforms::loaded_config given = app::load_config(o, "noc_default.json");
   const config::machine_config& written = given.config;
+  if (written.sim.fidelity != config::run_fidelity::packet)
+    throw user_error(problem{"sim.fidelity", "applies to collectives only", "message", "packet"});
   const study_point common = common_point(o, written);
   const auto purpose =
       o.transactions.empty() ? fabric::purpose::network_study : fabric::purpose::transaction_study;

@@ -37,6 +37,8 @@ void add_bound(const prepared_run& run, run_outcome& outcome) {
 }
 
 std::optional<double> expected_ns(const prepared_run& run) {
+  if (run.machine.config.sim.fidelity == config::run_fidelity::message)
+    return std::nullopt;  // as long as the run
   if (!run.launch || run.barrier || !sw::not_estimated(run.plan, run.kernel).empty()) return std::nullopt;
   const sw::timed_limits limits{sim_time::never(), sw::most_events(run.machine.config.shape().pes())};
   try {

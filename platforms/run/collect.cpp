@@ -17,13 +17,6 @@
 namespace diecast::platforms {
 namespace {
 
-/// How busy the links of one kind are.
-struct kind_load {
-  double busiest{};
-  double sum{};
-  std::uint64_t links{};
-};
-
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
               double busy_ns, double stall_ns, run_outcome& o) {
   link_row row;
@@ -38,25 +31,6 @@ void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets
 
 bool at_terminal(fabric::link_kind kind) {
   return kind == fabric::link_kind::inject || kind == fabric::link_kind::eject;
-}
-
-/// The kind that has the busiest link of all, links to and from terminals left out; an idle one where nothing
-/// moves.
-kind_load busiest_kind(const prepared_run& run, const std::vector<link_row>& rows) {
-  std::map<fabric::link_kind, kind_load> loads;
-  for (const link_row& row : rows) {
-    const auto kind = run.machine.topology.links()[row.number].kind;
-    if (at_terminal(kind)) continue;
-    kind_load& load = loads[kind];
-    load.busiest = std::max(load.busiest, row.busy_fraction);
-    load.sum += row.busy_fraction;
-    ++load.links;
-  }
-  kind_load most;
-  for (const auto& [kind, load] : loads) {
-    if (load.busiest > most.busiest) most = load;
-  }
-  return most;
 }
 
 void collect_noc(const prepared_run& run, hw::cube_noc& noc, machine_totals& totals, run_outcome& o) {
@@ -327,6 +301,37 @@ void report_messages(const machine_totals& t, const host_side& s, run_outcome& o
 
 }  // namespace
 
+link_summary summary_of(const prepared_run& run, const std::vector<link_row>& rows) {
+  struct load {
+    double busiest{}, sum{};
+    std::uint64_t links{};
+  };
+  std::map<fabric::link_kind, load> loads;
+  link_summary all;
+  for (const link_row& row : rows) {
+    const auto kind = run.machine.topology.links()[row.number].kind;
+    if (at_terminal(kind)) continue;
+    load& l = loads[kind];
+    l.busiest = std::max(l.busiest, row.busy_fraction);
+    l.sum += row.busy_fraction;
+    ++l.links;
+    all.bytes += row.bytes;
+  }
+  for (const auto& [kind, l] : loads) {
+    if (l.busiest <= all.busiest) continue;
+    all.busiest = l.busiest;
+    all.imbalance = l.busiest * static_cast<double>(l.links) / l.sum;
+  }
+  return all;
+}
+
+void set_fingerprints(const host_side& s, std::uint64_t engines, run_outcome& o) {
+  events::run_fingerprint fingerprint = s.data_fingerprint();
+  o.data_fingerprint = fingerprint.text();
+  fingerprint.add_sum(engines);
+  o.fingerprint = fingerprint.text();
+}
+
 machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
   machine_totals totals;
   collect_fabric(run, pod, totals, o);
@@ -345,44 +350,39 @@ machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& 
 
 void report_totals(const prepared_run& run, const machine_totals& t, const host_side& s,
                    const analysis::critical_hops& hops, run_outcome& o) {
-  events::run_fingerprint fingerprint = s.data_fingerprint();
-  o.data_fingerprint = fingerprint.text();
-  fingerprint.add_sum(t.fingerprint);
-  o.fingerprint = fingerprint.text();
+  set_fingerprints(s, t.fingerprint, o);
   o.wakeups = t.wakeups;
   o.packet_hops = t.hops;
   const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
-  const kind_load busiest = busiest_kind(run, o.links);
-  std::uint64_t bytes = 0, replays = 0, crc_errors = 0;
+  const link_summary links = summary_of(run, o.links);
+  std::uint64_t replays = 0, crc_errors = 0;
   double energy_pj = 0;
   for (const link_row& row : o.links) {
-    if (!at_terminal(run.machine.topology.links()[row.number].kind)) bytes += row.bytes;
     replays += row.replays;
     crc_errors += row.crc_errors;
     energy_pj += row.energy_pj;
   }
-  o.stats = {
-      {"messages", number(t.messages)},
-      {"message_bytes", number(t.message_bytes)},
-      {"packets", number(t.packets)},
-      {"packet_hops", number(t.hops)},
-      {"wakeups", number(t.wakeups)},
-      {"bytes_on_links", number(bytes)},
-      {"install_ns", s.install_ns()},
-      {"routed_bytes", number(t.routed_bytes)},
-      {"routed_hops", number(t.routed_hops)},
-      {"credit_stall_ns", sim_time{t.stall_fs}.ns()},
-      {"empty_wait_ns", sim_time{t.wait_fs}.ns()},
-      {"sequence_mismatches", number(t.mismatches)},
-      {"link_utilization_max", busiest.busiest},
-      {"load_imbalance", busiest.sum > 0 ? busiest.busiest * number(busiest.links) / busiest.sum : 0.0},
-      {"d2d_replays", number(replays)},
-      {"d2d_crc_errors", number(crc_errors)},
-      {"d2d_energy_pj", energy_pj},
-      {"checksum_bytes", number(t.checked)},
-      {"checksum_ns", sim_time{t.checksum_fs}.ns()},
-      {"simulated_ns", hw::now().ns()},
-      {"elaborate_s", o.elaborate_s}};
+  o.stats = {{"messages", number(t.messages)},
+             {"message_bytes", number(t.message_bytes)},
+             {"packets", number(t.packets)},
+             {"packet_hops", number(t.hops)},
+             {"wakeups", number(t.wakeups)},
+             {"bytes_on_links", number(links.bytes)},
+             {"install_ns", s.install_ns()},
+             {"routed_bytes", number(t.routed_bytes)},
+             {"routed_hops", number(t.routed_hops)},
+             {"credit_stall_ns", sim_time{t.stall_fs}.ns()},
+             {"empty_wait_ns", sim_time{t.wait_fs}.ns()},
+             {"sequence_mismatches", number(t.mismatches)},
+             {"link_utilization_max", links.busiest},
+             {"load_imbalance", links.imbalance},
+             {"d2d_replays", number(replays)},
+             {"d2d_crc_errors", number(crc_errors)},
+             {"d2d_energy_pj", energy_pj},
+             {"checksum_bytes", number(t.checked)},
+             {"checksum_ns", sim_time{t.checksum_fs}.ns()},
+             {"simulated_ns", hw::now().ns()},
+             {"elaborate_s", o.elaborate_s}};
   if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
     std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
   }
@@ -406,20 +406,25 @@ analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod
   return now;
 }
 
-void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
-                 const analysis::line_history* lines, run_outcome& o) {
-  const analysis::stopped_machine stopped = machine_now(run, pod, status == run_status::deadlock);
+void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
+                 const std::vector<analysis::watched_word>& watched, sim_time now, run_status status,
+                 const std::string& why, run_outcome& o) {
   std::uint64_t unfinished = 0;
   for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-  const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names);
   const auto& shape = run.machine.config.shape();
-  const auto watched = watched_words(pod, run.members.members, lines);
-  const std::string words = analysis::explain_words(shape, watched);
+  const auto report = analysis::explain_waits(shape, stopped, names);
   o.status = status;
-  o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", hw::now().ns(),
-                          unfinished, run.members.members.size(), why, words, report.summary);
+  o.message =
+      fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", now.ns(), unfinished,
+                  run.members.members.size(), why, analysis::explain_words(shape, watched), report.summary);
   o.deadlock_json = deadlock_json(run, report, stopped, watched, why);
+}
+
+void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
+                 const analysis::line_history* lines, run_outcome& o) {
+  report_stop(run, machine_now(run, pod, status == run_status::deadlock),
+              watched_words(pod, run.members.members, lines), hw::now(), status, why, o);
 }
 
 }  // namespace diecast::platforms

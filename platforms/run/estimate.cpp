@@ -9,7 +9,7 @@
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/simulate.hpp"
-#include "sw/mock_machine/timed_machine.hpp"
+#include "sw/mock_machine/timed_run.hpp"
 
 namespace diecast::platforms {
 namespace {

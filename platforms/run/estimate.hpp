@@ -22,7 +22,7 @@ struct run_estimate {
   std::optional<double> wall_s;  ///< that this computer would simulate
 };
 
-/// The kernel run on the timed mock machine (sw/mock_machine/timed_machine.hpp).
+/// The kernel run on the timed mock machine (sw/mock_machine/timed_run.hpp).
 [[nodiscard]] run_estimate estimate_of(const prepared_run& run);
 
 /// Estimates of the points in their order. A point that cannot run keeps its place, with the reason. One of

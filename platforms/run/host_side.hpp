@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "models/abi/host_hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/events/fingerprint.hpp"
+#include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
 #include "platforms/run/run_point.hpp"
 #include "platforms/run/start_agreement.hpp"
@@ -39,8 +41,6 @@ class host_side {
   virtual void hear_results(
       const std::function<void(std::uint32_t rank, std::span<const std::byte>)>& /*hear*/) {}
 
-  /// Where hosts of this process wait for those of all SIPs.
-  [[nodiscard]] virtual start_agreement& agreement() = 0;
   /// At the end: what is known of the whole run, from what each process knows of its SIPs.
   virtual void join(process_group& group) = 0;
 
@@ -64,5 +64,17 @@ class host_side {
   /// Launches that all members have ended.
   [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
 };
+
+/// `only`: of a workload, the one stream to run. `agreement`: of the hosts of the `sips` of this process.
+/// `on_round` is called before each launch.
+[[nodiscard]] std::unique_ptr<host_side> make_host_side(const prepared_run& run,
+                                                        std::optional<std::uint32_t> only, std::uint64_t sips,
+                                                        start_agreement& agreement,
+                                                        std::function<void()> on_round);
+/// What a PE does with a launch. `draw`: of --jitter; 0: the run itself.
+[[nodiscard]] std::function<void(abi::hal&, const abi::launch_block&)> firmware_of(host_side& hosts,
+                                                                                   const prepared_run& run,
+                                                                                   std::uint64_t draw,
+                                                                                   pe_coord pe);
 
 }  // namespace diecast::platforms

@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "hw/base/time.hpp"
 #include "platforms/run/bound.hpp"
 
 namespace diecast::platforms {
 
 double distance::ended_pes() const {
   const auto& members = run_.members.members;
-  const auto ended = std::count_if(members.begin(), members.end(), [this](pe_coord pe) {
-    return pod_.pe(pe).core.state() == events::core_state::done;
-  });
+  const auto ended = std::count_if(members.begin(), members.end(), ended_);
   return static_cast<double>(ended) / static_cast<double>(std::max<std::size_t>(members.size(), 1));
 }
 
@@ -31,17 +28,17 @@ run_progress distance::by_time(sim_time elapsed) {
                                                        late ? "already, of" : "of", ns / 1e3, what)};
 }
 
-run_progress distance::now() {
+run_progress distance::at(sim_time now) {
   const std::uint64_t rounds = run_.workload ? 1 : run_.point.iters + run_.point.warmup;
   const std::uint64_t done = std::min(hosts_.rounds_done(), rounds);
   run_progress launch;
   const auto start = hosts_.launched();
   // Until it starts, PEs are as the launch before has left them.
-  if (start && hw::now() > *start && done < rounds) {
+  if (start && now > *start && done < rounds) {
     if (const auto ops = hosts_.ops_done()) {
       launch.share = *ops;
     } else {
-      launch = by_time(hw::now() - *start);
+      launch = by_time(now - *start);
       launch.share = std::max(launch.share, ended_pes());
     }
   }

@@ -20,6 +20,7 @@
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/ccl_settings.hpp"
+#include "platforms/run/message_run.hpp"
 #include "platforms/run/shards.hpp"
 #include "platforms/run/spoil_install.hpp"
 #include "platforms/run/user_rules.hpp"
@@ -132,6 +133,7 @@ const char* way_out_of_a_cycle(const config::machine_config& c) {
 
 machine_model::machine_model(config::machine_config c) : config(std::move(c)), topology(config) {
   comm::check_launch_packet(config);
+  check_message_config(config);
   if (auto wrong = fabric::check_faults(config, topology); !wrong.empty()) throw user_error(std::move(wrong));
   const auto cycle = fabric::find_dependency_cycle(topology);
   if (cycle.empty()) return;
@@ -171,7 +173,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
       machine(own_machine ? *own_machine : m) {
   if (job == job_kind::workload) {
     load_file(tables);
-    note_missing();
+    complete();
     return;
   }
   if (job != job_kind::barrier) refuse_defects_of_barriers(machine.config, point.tell_faults);
@@ -187,17 +189,18 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     choose_kernel(tables);
     if (const auto layout = sharded_layout(machine.config, point, members.set)) {
       load_shards(tables, *layout);
-      note_missing();
+      complete();
       return;
     }
   } else {
     load_program();
   }
   wire(tables);
-  note_missing();
+  complete();
 }
 
-void prepared_run::note_missing() {
+void prepared_run::complete() {
+  check_message_run(*this);
   const config::population& there = machine.topology.population();
   const auto note = [this](std::uint64_t missing, std::uint64_t all, const char* what) {
     if (missing > 0) notes.push_back(fmt::format("overrides leave out {} of {} {}", missing, all, what));
@@ -382,6 +385,7 @@ void prepared_run::describe(run_outcome& o) const {
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
   o.algorithm_chosen_by = to_string(point.chosen_by);
+  o.fidelity = config::to_text(config::get_value(machine.config, "sim.fidelity"));
   o.job = job;
   o.dtype = o.op = "mixed";
   if (!workload || !shards.empty()) {

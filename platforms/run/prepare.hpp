@@ -63,7 +63,8 @@ struct prepared_run {
   void load_shards(const app::registries& tables, const comm::tensor_layout& layout);
   void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
-  void note_missing();
+  /// All is known: what sim.fidelity permits, and notes of what the machine lacks.
+  void complete();
   /// Where a fault has changed the plan.
   void prove_again();
   void grow_tree();

@@ -116,8 +116,8 @@ struct link_row {
   DIECAST_LIST(fields, link, bytes, packets, busy_fraction, stall_ns, payload_bytes, d2d_flits, replays, naks,
                crc_errors, retry_stall_ns, energy_pj, number)
 };
-/// Columns of links.csv, and those of network studies: what every link has.
-inline constexpr std::size_t link_columns = 12, common_link_columns = 5;
+/// Columns of links.csv, those of network studies, which every link has, and those of message fidelity.
+inline constexpr std::size_t link_columns = 12, common_link_columns = 5, transfer_link_columns = 4;
 
 /// One queue pair, for ipcq.csv.
 struct queue_pair_row {
@@ -197,6 +197,7 @@ struct run_outcome {
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::string algorithm_chosen_by;  ///< chooser
+  std::string fidelity;             ///< sim.fidelity
   job_kind job{};
   std::string team;  ///< team of a barrier
   std::uint64_t bytes{}, ranks{};
@@ -235,17 +236,19 @@ struct run_outcome {
   std::optional<detected_fault>
       detected;  ///< what ended a run of status fault, or which barrier was left too early
 
+  [[nodiscard]] bool of_packets() const { return fidelity == "packet"; }
   /// A time or bandwidth of this run as users see it: nothing where the run came to its end before there was
   /// one, whose 0 would read as the fastest of all.
   [[nodiscard]] std::optional<double> timed(double figure) const;
 
   /// Every plain field of a run in result.json by its name, in their order.
-  DIECAST_LIST(fields, collective, algorithm, algorithm_reason, algorithm_chosen_by, dtype, op, bytes,
-               rank_set, ranks, time_ns, time_min_ns, time_max_ns, launch_ns, algbw_gbytes_s, busbw_gbytes_s,
-               bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how, wrong_elements,
-               ranks_bitwise_equal, output_min, output_max, fingerprint, stats, energy, notes, status)
+  DIECAST_LIST(fields, collective, algorithm, algorithm_reason, algorithm_chosen_by, fidelity, dtype, op,
+               bytes, rank_set, ranks, time_ns, time_min_ns, time_max_ns, launch_ns, algbw_gbytes_s,
+               busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
+               wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
+               stats, energy, notes, status)
   /// What a run's process tells its parent beside them.
-  DIECAST_LIST(carried, job, output_lost, data_fingerprint, deadlock_json, flight_json, health, waits, steps,
+  DIECAST_LIST(carried, job, output_lost, deadlock_json, flight_json, health, waits, steps,
                critical_path_json, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
                queue_pairs, hbm)
 };

@@ -19,8 +19,9 @@
 
 namespace diecast::platforms {
 
-session::session(const prepared_run& run, std::uint64_t sips, std::function<void()> on_round)
-    : run_(run), sips_(sips), on_round_(std::move(on_round)), agreement_(sips) {
+session::session(const prepared_run& run, std::uint64_t sips, start_agreement& agreement,
+                 std::function<void()> on_round)
+    : run_(run), sips_(sips), on_round_(std::move(on_round)), agreement_(agreement) {
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
     arguments_.push_back(sw::make_arguments(run.kernel, *run.launch, r));

@@ -21,7 +21,8 @@ class session final : public host_side {
  public:
   /// `on_round` is called before each launch, once all SIPs are ready.
   /// `sips`: of this process, whose hosts these are.
-  session(const prepared_run& run, std::uint64_t sips, std::function<void()> on_round);
+  session(const prepared_run& run, std::uint64_t sips, start_agreement& agreement,
+          std::function<void()> on_round);
 
   /// Called with every rank's output after each launch, when there is data.
   void hear_results(
@@ -34,7 +35,6 @@ class session final : public host_side {
     sw::run_kernel(run_.kernel, hal, block.arguments, options);
   }
 
-  [[nodiscard]] start_agreement& agreement() override { return agreement_; }
   void join(process_group& group) override;
   [[nodiscard]] bool finished() const override { return hosts_done_ == sips_; }
   void report(run_outcome& outcome) const override;
@@ -67,7 +67,7 @@ class session final : public host_side {
   std::optional<golden::collective_check> check_;  ///< empty: timing only
   std::optional<std::vector<std::byte>> first_output_;
 
-  start_agreement agreement_;
+  start_agreement& agreement_;
 
   double install_ns_{};
   sim_time round_end_;

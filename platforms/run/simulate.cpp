@@ -16,19 +16,17 @@
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/conclude.hpp"
 #include "platforms/run/fault_rows.hpp"
 #include "platforms/run/health.hpp"
 #include "platforms/run/how_far.hpp"
 #include "platforms/run/inspect.hpp"
-#include "platforms/run/jitter.hpp"
 #include "platforms/run/kernel.hpp"
+#include "platforms/run/message_run.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/run_observers.hpp"
-#include "platforms/run/session.hpp"
 #include "platforms/run/watchdog.hpp"
 #include "platforms/run/windows.hpp"
-#include "platforms/run/workload_session.hpp"
-#include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -42,13 +40,7 @@ struct share {
 };
 
 void take_fault(const prepared_run& run, const hw::fault_sink& faults, run_outcome& o) {
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-  fault_text f = explain(faults.fault(), names);
-  o.status = f.status;
-  o.message = std::move(f.message);
-  if (f.record)
-    o.detected = detected(*f.record, faults.instance(), run.machine.config.shape(), names,
-                          sim_time{faults.at().value()}.ns());
+  take_fault(run, {faults.fault(), faults.instance(), sim_time{faults.at().value()}}, o);
 }
 
 /// The fault that ends a run of several processes: the earliest; of several at one instant, that of the
@@ -92,54 +84,13 @@ void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_gro
       hw::now().ns(), all, run.members.members.size(), why);
 }
 
-void conclude(end_of_run end, const prepared_run& run, const host_side& s, const hw::fault_sink& faults,
-              netlist::pod& pod, const analysis::line_history* lines, process_group* group, run_outcome& o) {
-  s.report(o);
-  const auto stop = [&](run_status status, const std::string& why) {
-    if (group != nullptr) return report_stop_of_many(run, pod, *group, status, why, o);
-    report_stop(run, pod, status, why, lines, o);
-  };
-  switch (end) {
-    case end_of_run::finished: return;
-    case end_of_run::fault:
-      return group != nullptr ? take_first_fault(run, faults, *group, o) : take_fault(run, faults, o);
-    case end_of_run::starved: return stop(run_status::deadlock, "no event is left");
-    case end_of_run::watchdog:
-      return stop(run_status::deadlock, fmt::format("nothing has moved for sim.watchdog_us = {}",
-                                                    run.machine.config.sim.watchdog_us));
-    case end_of_run::interrupted:
-      o.status = run_status::interrupted;
-      o.message =
-          fmt::format("interrupted at {:.3f} us after {} launches", hw::now().ns() / 1e3, s.rounds_done());
-      return;
-    case end_of_run::limit:
-      return stop(
-          run_status::limit,
-          fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; no deadlock "
-                      "is known, and a higher limit continues the run",
-                      run.machine.config.sim.limit_ms));
-  }
-}
-
-std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional<std::uint32_t> only,
-                                          std::uint64_t sips, std::function<void()> on_round) {
-  if (run.workload) return std::make_unique<workload_session>(run, only, sips, std::move(on_round));
-  return std::make_unique<session>(run, sips, std::move(on_round));
-}
-
 netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, events::hub& events,
                         hw::fault_sink& faults, host_side& hosts, std::uint64_t draw, const share& own) {
   const config::machine_config& config = run.machine.config;
   const netlist::build_order order(config.sim.build_order);
   const netlist::build_context context{
       config, run.machine.topology, events, faults, order,
-      [&hosts, &run, draw](pe_coord pe) -> hw::firmware {
-        sw::runtime_options options = sw::options_from(run.machine.config, pe);
-        options.start_delay += jitter_delay(run, draw, pe);
-        return [&hosts, options](abi::hal& hal, const abi::launch_block& block) {
-          hosts.firmware(hal, block, options);
-        };
-      },
+      [&hosts, &run, draw](pe_coord pe) -> hw::firmware { return firmware_of(hosts, run, draw, pe); },
       tables.hbm,
       // Flags are data.
       run.point.data || run.barrier || (run.workload && run.workload->uses_signals()), own.sips,
@@ -173,21 +124,23 @@ movement of_all(const movement& own, process_group& group) {
 }
 
 /// The simulation itself.
-end_of_run play(const prepared_run& run, host_side& hosts, const hw::fault_sink& faults, netlist::pod& pod,
-                run_observers& watching, const share& own, double bound_ns) {
+end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreement& agreement,
+                const hw::fault_sink& faults, netlist::pod& pod, run_observers& watching, const share& own,
+                double bound_ns) {
   const config::sim_block& sim = run.machine.config.sim;
   movement_join together;
   if (own.group != nullptr) together = [&own](const movement& m) { return of_all(m, *own.group); };
   watchdog dog(pod, picoseconds(sim.watchdog_us * 1'000'000),
                timing::longest_step(run.machine.topology, run.machine.config), together);
   const auto stuck = [&dog] { return dog.starved(hw::now()); };
-  if (own.others != nullptr) return own.others->play(pod, hosts, watching.hops(), faults, stuck);
+  if (own.others != nullptr) return own.others->play(pod, hosts, agreement, watching.hops(), faults, stuck);
   progress_bar bar(run.point.progress, run.point.progress_label);
-  distance done(run, hosts, pod, bound_ns);
+  distance done(run, hosts, bound_ns,
+                [&pod](pe_coord pe) { return pod.pe(pe).core.state() == events::core_state::done; });
   return run_slices(
       sim, [&hosts] { return hosts.finished(); }, faults, stuck,
       [&] {
-        bar.update(hw::now(), [&] { return done.now(); });
+        bar.update(hw::now(), [&] { return done.at(hw::now()); });
         watching.catch_up(pod);
       });
 }
@@ -211,17 +164,27 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   run_observers watching(run, !only && draw == 0, events);
   hw::fault_sink faults;
   if (own.group != nullptr) faults.go_on();
-  const auto hosts = make_host_side(run, only, own.count, [&watching] { watching.next_launch(); });
+  thread_agreement agreement(own.count);
+  const auto hosts = make_host_side(run, only, own.count, agreement, [&watching] { watching.next_launch(); });
   watching.listen_to(*hosts);
   netlist::pod& pod = build_pod(run, tables, events, faults, *hosts, draw, own);
   watching.listen_to(pod);
   o.elaborate_s = elaboration.seconds();
 
   const stopwatch running;
-  const end_of_run end = play(run, *hosts, faults, pod, watching, own, o.bound_ns);
+  const end_of_run end = play(run, *hosts, agreement, faults, pod, watching, own, o.bound_ns);
   o.wall_s = running.seconds();
   if (own.group != nullptr) hosts->join(*own.group);
-  conclude(end, run, *hosts, faults, pod, watching.barriers().history(), own.group, o);
+  conclude(end, run, *hosts, hw::now(),
+           {[&] {
+              return own.group != nullptr ? take_first_fault(run, faults, *own.group, o)
+                                          : take_fault(run, faults, o);
+            },
+            [&](run_status status, const std::string& why) {
+              if (own.group != nullptr) return report_stop_of_many(run, pod, *own.group, status, why, o);
+              report_stop(run, pod, status, why, watching.barriers().history(), o);
+            }},
+           o);
   if (end == end_of_run::finished) watching.check_credits(o);
   if (own.group == nullptr) report_flight(end, watching.flight(), pod, o);
   machine_totals totals = collect(run, pod, o);
@@ -248,6 +211,8 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
 
 run_outcome simulate(const prepared_run& run, const app::registries& tables,
                      std::optional<std::uint32_t> only, std::uint64_t draw) {
+  if (run.machine.config.sim.fidelity == config::run_fidelity::message)
+    return simulate_messages(run, only, draw);
   share all;
   all.count = run.machine.config.pod.sips;
   return simulate_share(run, tables, only, draw, all);

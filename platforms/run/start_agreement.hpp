@@ -19,10 +19,37 @@ class start_agreement {
  public:
   /// `hosts`: of this process.
   explicit start_agreement(std::uint64_t hosts) : hosts_(hosts) {}
+  start_agreement(const start_agreement&) = delete;
+  start_agreement& operator=(const start_agreement&) = delete;
+  virtual ~start_agreement() = default;
 
   /// Blocks the calling host until every host has come here. The start is decided once in each process, at
   /// the instant at which the last host of all comes.
-  sim_time agree(const std::function<sim_time()>& decide) {
+  virtual sim_time agree(const std::function<sim_time()>& decide) = 0;
+  /// The latest start agreed on; empty before the first.
+  [[nodiscard]] std::optional<sim_time> latest() const {
+    return generation_ == 0 ? std::nullopt : std::optional(start_);
+  }
+
+ protected:
+  /// The last host of all has come.
+  void begin(const std::function<sim_time()>& decide) {
+    arrived_ = 0;
+    ++generation_;
+    start_ = decide();
+  }
+  std::uint64_t hosts_;
+  std::uint64_t arrived_{};
+  std::uint64_t generation_{};
+  sim_time start_;
+};
+
+/// Of hosts that are threads of SystemC.
+class thread_agreement final : public start_agreement {
+ public:
+  using start_agreement::start_agreement;
+
+  sim_time agree(const std::function<sim_time()>& decide) override {
     const std::uint64_t mine = generation_;
     if (++arrived_ == hosts_) {
       ready_ = hw::now();
@@ -40,11 +67,6 @@ class start_agreement {
     }
     return start_;
   }
-  /// The latest start agreed on; empty before the first.
-  [[nodiscard]] std::optional<sim_time> latest() const {
-    return generation_ == 0 ? std::nullopt : std::optional(start_);
-  }
-
   // For several processes, between windows.
 
   /// Whether all hosts of all other processes wait: then the last one here need not ask.
@@ -72,18 +94,12 @@ class start_agreement {
     if (released_ == sim_time::never()) decided_ = hw::now();
     released_ = sim_time::never();
     if (several_) others_ready_ = false;  // they wait for this start, not yet for the next
-    arrived_ = 0;
     ready_ = sim_time::never();
-    ++generation_;
-    start_ = decide();
+    begin(decide);
   }
 
-  std::uint64_t hosts_;
-  std::uint64_t arrived_{};
-  std::uint64_t generation_{};
   bool several_{}, others_ready_{true};
   sim_time ready_{sim_time::never()}, decided_{sim_time::never()}, released_{sim_time::never()};
-  sim_time start_;
   sc_core::sc_event agreed_{"agreed"};
 };
 

@@ -111,20 +111,20 @@ void windows::exchange(netlist::pod& pod, analysis::critical_hops& hops) {
   counts_.exchange_s += time.seconds();
 }
 
-process_state windows::own_state(host_side& hosts, const hw::fault_sink& faults) const {
+process_state windows::own_state(const host_side& hosts, const hw::fault_sink& faults) const {
   process_state s;
   s.now = hw::now();
   if (sc_core::sc_pending_activity())
     s.next = s.now + sim_time{sc_core::sc_time_to_pending_activity().value()};
-  s.hosts_ready = hosts.agreement().ready();
-  s.started = hosts.agreement().take_decided();
+  s.hosts_ready = agreement_->ready();
+  s.started = agreement_->take_decided();
   if (faults.fault()) s.fault = sim_time{faults.at().value()};
   s.finished = hosts.finished() ? 1 : 0;
   s.interrupted = interrupt_signal() != 0 ? 1 : 0;
   return s;
 }
 
-bool windows::start_hosts(const std::vector<process_state>& all, host_side& hosts) const {
+bool windows::start_hosts(const std::vector<process_state>& all) const {
   const auto waits = [](const process_state& s) { return s.hosts_ready != sim_time::never(); };
   const auto others = std::count_if(all.begin(), all.end(), waits) - (waits(all[group_.self()]) ? 1 : 0);
   const bool others_ready = others + 1 == static_cast<std::ptrdiff_t>(all.size());
@@ -135,21 +135,20 @@ bool windows::start_hosts(const std::vector<process_state>& all, host_side& host
     for (const process_state& s : all) at = std::max(at, s.hosts_ready);
   }
   if (at == sim_time::never()) {
-    hosts.agreement().set_others_ready(others_ready);
+    agreement_->set_others_ready(others_ready);
     return false;
   }
-  hosts.agreement().set_others_ready(false);
+  agreement_->set_others_ready(false);
   // One that has decided waits for the start behind that.
-  if (waits(all[group_.self()]) && all[group_.self()].started == sim_time::never())
-    hosts.agreement().release(at);
+  if (waits(all[group_.self()]) && all[group_.self()].started == sim_time::never()) agreement_->release(at);
   return true;
 }
 
 /// Hosts that all wait go on at an instant which another process may decide on: at its next event at the
 /// earliest. This process does not pass that, but may come to its end.
-void windows::simulate(sim_time until, sim_time hosts_may_come, host_side& hosts) {
+void windows::simulate(sim_time until, sim_time hosts_may_come) {
   const stopwatch time;
-  const bool waiting = hosts.agreement().ready() != sim_time::never();
+  const bool waiting = agreement_->ready() != sim_time::never();
   const sim_time stop = waiting ? std::min(until, hosts_may_come) : until;
   ++counts_.windows;
   if (!sc_core::sc_pending_activity()) {
@@ -157,24 +156,26 @@ void windows::simulate(sim_time until, sim_time hosts_may_come, host_side& hosts
     return;
   }
   if (stop > hw::now()) sc_core::sc_start(hw::to_sc(stop - hw::now()), sc_core::SC_EXIT_ON_STARVATION);
-  const bool paused = !waiting && hosts.agreement().ready() != sim_time::never();
+  const bool paused = !waiting && agreement_->ready() != sim_time::never();
   if (paused || stop < until) end_instant();
   counts_.simulate_s += time.seconds();
 }
 
-end_of_run windows::play(netlist::pod& pod, host_side& hosts, analysis::critical_hops& hops,
-                         const hw::fault_sink& faults, const std::function<bool()>& stuck) {
+end_of_run windows::play(netlist::pod& pod, const host_side& hosts, thread_agreement& agreement,
+                         analysis::critical_hops& hops, const hw::fault_sink& faults,
+                         const std::function<bool()>& stuck) {
+  agreement_ = &agreement;
   const config::sim_block& sim = run_.machine.config.sim;
   const sim_time limit = picoseconds(sim.limit_ms * 1'000'000'000);
   sim_time look;
   find_neighbors(hops);
   hops.set_here([&pod](sip_id s) { return pod.has(s); });
-  hosts.agreement().set_others_ready(false);
+  agreement_->set_others_ready(false);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   for (;;) {
     exchange(pod, hops);
     const std::vector<process_state> all = group_.states(own_state(hosts, faults));
-    if (start_hosts(all, hosts)) continue;
+    if (start_hosts(all)) continue;
     const sim_time next = least(all, &process_state::next);
     const auto any = [&all](auto is) { return std::any_of(all.begin(), all.end(), is); };
     const bool fault = least(all, &process_state::fault) != sim_time::never();
@@ -201,7 +202,7 @@ end_of_run windows::play(netlist::pod& pod, host_side& hosts, analysis::critical
     }
     // Less by the least step of time: what arrives is never due at the instant at which a window ends.
     const sim_time end = lookahead_ == sim_time::never() ? look : next + lookahead_ - femtoseconds(1);
-    simulate(std::min(look, end), hosts_may_come, hosts);
+    simulate(std::min(look, end), hosts_may_come);
   }
 }
 

@@ -37,8 +37,9 @@ class windows {
   /// For the links that are cut; before the netlist is built.
   [[nodiscard]] hw::boundary_outlet outlet();
   /// As run_slices(), of all processes together: each returns the same. All clocks then show the same time.
-  [[nodiscard]] end_of_run play(netlist::pod& pod, host_side& hosts, analysis::critical_hops& hops,
-                                const hw::fault_sink& faults, const std::function<bool()>& stuck);
+  [[nodiscard]] end_of_run play(netlist::pod& pod, const host_side& hosts, thread_agreement& agreement,
+                                analysis::critical_hops& hops, const hw::fault_sink& faults,
+                                const std::function<bool()>& stuck);
   [[nodiscard]] const window_counts& counts() const { return counts_; }
 
  private:
@@ -46,14 +47,15 @@ class windows {
   void send(std::uint32_t to, std::uint32_t channel, const std::vector<std::byte>& bytes);
   void exchange(netlist::pod& pod, analysis::critical_hops& hops);
   void deliver(const std::vector<std::byte>& mail, netlist::pod& pod, analysis::critical_hops& hops) const;
-  [[nodiscard]] process_state own_state(host_side& hosts, const hw::fault_sink& faults) const;
+  [[nodiscard]] process_state own_state(const host_side& hosts, const hw::fault_sink& faults) const;
   /// Lets hosts go on whose last one has come; false when there are none.
-  [[nodiscard]] bool start_hosts(const std::vector<process_state>& all, host_side& hosts) const;
-  void simulate(sim_time until, sim_time hosts_may_come, host_side& hosts);
+  [[nodiscard]] bool start_hosts(const std::vector<process_state>& all) const;
+  void simulate(sim_time until, sim_time hosts_may_come);
 
   process_group& group_;
   const fabric::sip_partition& partition_;
   const prepared_run& run_;
+  thread_agreement* agreement_{};  ///< from play() on
   sim_time lookahead_;
   std::set<std::uint32_t> neighbors_;
   std::vector<std::vector<std::byte>> outgoing_;  ///< by process

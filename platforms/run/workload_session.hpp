@@ -17,12 +17,11 @@ class workload_session final : public host_side {
   /// `only`: the stream to run, as if the file had no other. `on_start` is called before the launch.
   /// `sips`: of this process, whose hosts these are.
   workload_session(const prepared_run& run, std::optional<std::uint32_t> only, std::uint64_t sips,
-                   std::function<void()> on_start);
+                   start_agreement& agreement, std::function<void()> on_start);
 
   void host_program(abi::host_hal& host) override;
   void firmware(abi::hal& hal, const abi::launch_block& block, const sw::runtime_options& options) override;
 
-  [[nodiscard]] start_agreement& agreement() override { return agreement_; }
   void join(process_group& group) override;
   [[nodiscard]] bool finished() const override { return hosts_done_ == sips_; }
   void report(run_outcome& outcome) const override;
@@ -46,7 +45,7 @@ class workload_session final : public host_side {
   std::function<void()> on_start_;
   std::map<sip_id, abi::host_hal*> hosts_;
   sw::workload_log log_;
-  start_agreement agreement_;
+  start_agreement& agreement_;
   sim_time ready_;
   double install_ns_{};
   double launch_ns_{};

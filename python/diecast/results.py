@@ -8,11 +8,12 @@ from diecast.inputs import BadInput, check, json_of, kind_of, need, number_of, p
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
 ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram", "hbm", "vector", "idle")
-COLUMNS = ("collective", "algorithm", "algorithm_reason", "algorithm_chosen_by", "dtype", "op", "bytes", "rank_set", "ranks",
-           "team", "time_ns", "time_min_ns", "time_max_ns", "launch_ns", "algbw_gbytes_s", "busbw_gbytes_s", "bound_ns", "bound_kind",
-           "bound_detail", "efficiency", "verified", "verified_how", "wrong_elements", "ranks_bitwise_equal", "output_min",
-           "output_max", "fingerprint", "status", "message", "jitter_median_ns", "jitter_min_ns", "jitter_max_ns",
-           "jitter_spread_percent", "jitter_spread_without_delay_percent", "jitter_limit_ns")  # plain fields that a row may have
+COLUMNS = ("collective", "algorithm", "algorithm_reason", "algorithm_chosen_by", "fidelity", "dtype", "op",
+           "bytes", "rank_set", "ranks", "team", "time_ns", "time_min_ns", "time_max_ns", "launch_ns",
+           "algbw_gbytes_s", "busbw_gbytes_s", "bound_ns", "bound_kind", "bound_detail", "efficiency",
+           "verified", "verified_how", "wrong_elements", "ranks_bitwise_equal", "output_min", "output_max",
+           "fingerprint", "data_fingerprint", "status", "message", "jitter_median_ns", "jitter_min_ns",
+           "jitter_max_ns", "jitter_spread_percent", "jitter_spread_without_delay_percent", "jitter_limit_ns")  # plain fields that a row may have
 ENDED = ("ok", "wrong", "not_reproducible")  # statuses of runs that came to their end: these have a time
 
 # What the scripts read of each file; other fields may be anything.

@@ -6,11 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/numeric/convert.hpp"
-#include "models/numeric/elementwise.hpp"
 #include "models/protocol/data_cache.hpp"
 #include "models/types/error.hpp"
 #include "models/types/owner_name.hpp"
+#include "sw/mock_machine/vector_unit.hpp"
 
 namespace diecast::sw {
 
@@ -150,12 +149,6 @@ abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }
 
-std::vector<std::byte> mock_pe::operand(std::uint64_t offset, std::uint64_t bytes) const {
-  std::vector<std::byte> content(bytes);
-  board_.memory.read(in_tcm(offset, bytes), content);
-  return content;
-}
-
 void mock_pe::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
   empty_polls_ = 0;
   board_.memory.read(in_tcm(tcm_offset, out.size()), out);
@@ -168,21 +161,8 @@ void mock_pe::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
 
 void mock_pe::vector(const abi::vector_command& command) {
   empty_polls_ = 0;
-  const std::uint64_t bytes = command.count * numeric::size_of(command.type);
-  const auto read = [&](std::uint64_t offset, numeric::dtype type) {
-    const std::vector<std::byte> stored = operand(offset, command.count * numeric::size_of(type));
-    std::vector<std::byte> converted(bytes);
-    numeric::convert(type, stored, command.type, converted);
-    return converted;
-  };
-  std::vector<std::byte> result = read(command.a, command.type_of_a());
-  if (command.op == abi::vector_op::divide_by) {
-    numeric::divide(command.type, result, command.scalar);
-  } else if (command.op != abi::vector_op::copy) {
-    const std::vector<std::byte> b = read(command.b, command.type_of_b());
-    numeric::apply(abi::reduction_of(command.op), command.type, result, result, b);
-  }
-  board_.memory.write(in_tcm(command.destination, bytes), result);
+  evaluate(board_.memory, command,
+           [this](std::uint64_t at, std::uint64_t bytes) { return in_tcm(at, bytes); });
 }
 
 // --- global memory ------------------------------------------------------------------------------

@@ -125,7 +125,6 @@ class mock_pe final : public abi::hal {
   auto trapped(Access access) const;
   void write_to_block(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
-  [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
   void check_global(const char* what, abi::address at, std::uint64_t bytes) const;
   void make_present(abi::address at);
   void publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const;

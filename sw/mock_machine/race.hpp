@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/cost/least_work.hpp"
-#include "sw/mock_machine/timed_machine.hpp"
+#include "sw/mock_machine/timed_run.hpp"
 
 namespace diecast::sw {
 

@@ -19,26 +19,25 @@ constexpr std::uint64_t window_pieces = 4;
 
 }  // namespace
 
-timed_dma::timed_dma(const fabric::topology& topology, const config::machine_config& config,
-                     timing::event_queue& events, std::uint32_t first_kind,
-                     const std::vector<std::unique_ptr<timed_pe>>& pes)
-    : topology_(topology),
-      config_(config),
-      shape_(config.shape()),
-      clock_(timing::noc_clock(config)),
-      events_(events),
-      first_kind_(first_kind),
-      engine_(events, first_kind + engine_kinds,
+timed_dma::timed_dma(const setup& s, const std::vector<std::unique_ptr<timed_pe>>& pes)
+    : topology_(s.topology),
+      config_(s.config),
+      shape_(config_.shape()),
+      clock_(timing::noc_clock(config_)),
+      events_(s.events),
+      memory_(s.memory),
+      data_(s.data),
+      engine_(events_, engine_kinds,
               {[this](std::uint32_t id, sim_time tail) { transfer_done(id, tail); },
                [this](std::uint32_t id, sim_time at) { transfer_left(id, at); }}),
-      fabric_(topology, config, engine_),
+      fabric_(topology_, config_, engine_),
       pes_(pes),
       states_(shape_.pes()) {
   for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
     config::pe_block& block = states_[i].block;
-    block = config::pe_block_of(config, shape_.pe_at(i)).value_or(config.pe);
+    block = config::pe_block_of(config_, shape_.pe_at(i)).value_or(config_.pe);
     const double per_cycle = static_cast<double>(block.tcm_banks * block.tcm_bank_bytes);
-    const double flit_ns = static_cast<double>(config.noc.flit_bytes) / per_cycle * clock_.period.ns();
+    const double flit_ns = static_cast<double>(config_.noc.flit_bytes) / per_cycle * clock_.period.ns();
     states_[i].tcm = {{engine_.add_server(flit_ns), 0, 0, 0, 0, false, true}};
   }
 }
@@ -100,6 +99,10 @@ const timing::transfer_route& timed_dma::route_of(const item& i) {
     case item::what::message:
     case item::what::credit:
     case item::what::part: break;
+    case item::what::parcel: {
+      const parcel& p = parcels_.at(static_cast<std::uint32_t>(i.from));
+      return fabric_.route(p.from, p.to);
+    }
     case item::what::request: return fabric_.route(node_of(i.pe), topology_.locate(i.from));
     case item::what::answer:
       return fabric_.route_from(memory_at(i.from).server, topology_.locate(i.from), node_of(i.pe));
@@ -186,9 +189,38 @@ void timed_dma::vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) {
   depart_at(from, id);
 }
 
-/// A descriptor's turn, or a transfer's first flit at its first server.
+// --- packets of other blocks --------------------------------------------------------------------
+
+/// The terminal sends one cycle after it was asked to.
+void timed_dma::post(parcel p) {
+  const std::uint32_t id = open(item::what::parcel, 0, 1);
+  items_[id].from = id;
+  items_[id].shape = fabric_.shape(p.bytes, p.traffic);
+  parcels_[id] = std::move(p);
+  depart_at(edge(1), id);
+}
+
+void timed_dma::at(sim_time when, std::function<void()> then) {
+  const std::uint32_t id = open(item::what::parcel, 0, 1);
+  parcels_[id].then = std::move(then);
+  events_.put(when, call, id);
+}
+
+// --- transfers ----------------------------------------------------------------------------------
+
+void timed_dma::move_bytes(abi::address from, abi::address to, std::uint64_t bytes) {
+  if (!data_ || bytes == 0) return;
+  moved_.resize(bytes);
+  memory_.read(from, moved_);
+  memory_.write(to, moved_);
+}
+
+/// A descriptor's turn, or a transfer's first flit at its first server. Its bytes are read now; the slot or
+/// the place they go to is its own until its end is told.
 void timed_dma::begin(std::uint32_t id) {
   const item& i = items_[id];
+  if (i.kind == item::what::copy) move_bytes(i.copy.source, i.copy.destination, i.bytes);
+  if (i.kind == item::what::message) move_bytes(i.from, i.message.fields.match_address, i.bytes);
   const bool is_copy = i.kind == item::what::copy;
   const bool far =
       is_copy ? i.bytes > 0 && (!is_local(i.pe, i.copy.source) || !is_local(i.pe, i.copy.destination))
@@ -199,12 +231,21 @@ void timed_dma::begin(std::uint32_t id) {
   pump(i.pe, which);
 }
 
+/// A PE's DMA engine sends it; a memory or a CPU sends the rest.
+bool timed_dma::is_of_dma(const item& i) {
+  const bool answers = i.kind == item::what::answer || i.kind == item::what::acknowledge;
+  const auto response = static_cast<std::uint8_t>(abi::traffic_class::response);
+  return i.kind == item::what::parcel ? i.shape.traffic_class == response : !answers;
+}
+
 void timed_dma::start(std::uint32_t id) {
   const item& i = items_[id];
+  const timing::transfer_route& route = route_of(i);
+  if (is_of_dma(i) && &route != &states_[i.pe].tcm) packets_ += i.shape.packets;
   const bool last_part = i.kind == item::what::part && items_[i.owner].started == items_[i.owner].bytes &&
                          i.copy.bytes == items_[i.owner].bytes;
   const bool tells = i.kind == item::what::message || last_part;
-  engine_.start(route_of(i), i.shape, events_.now(), events_.now(), id, tells ? packets_under_way : 0);
+  engine_.start(route, i.shape, events_.now(), events_.now(), id, tells ? packets_under_way : 0);
 }
 
 // --- pieces -------------------------------------------------------------------------------------
@@ -253,7 +294,7 @@ void timed_dma::answered(std::uint32_t id, sim_time there) {
     return pump(i.pe, message_port);
   }
   if (is_local(i.pe, i.to)) {
-    return events_.put(there + clock_.cycles(1 + tcm_cycles(i.bytes)), first_kind_ + piece_due, id);
+    return events_.put(there + clock_.cycles(1 + tcm_cycles(i.bytes)), piece_due, id);
   }
   i.kind = item::what::store;
   i.shape = fabric_.shape(i.bytes, abi::traffic_class::request);
@@ -267,7 +308,7 @@ void timed_dma::piece_done(std::uint32_t id) {
   whole.ended += i.bytes;
   release(id);
   --states_[pe].of[copy_port].pieces;
-  if (whole.ended == whole.bytes) events_.put(edge(1), first_kind_ + copy_due, owner);
+  if (whole.ended == whole.bytes) events_.put(edge(1), copy_due, owner);
   pump(pe, copy_port);
 }
 
@@ -281,7 +322,7 @@ void timed_dma::transfer_left(std::uint32_t id, sim_time at) {
   const bool waits = i.shape.packets >= packets_under_way && !is_part;
   const sim_time read =
       waits ? clock_.edge_at_or_after(at) + clock_.cycles(1 + read_cycles(i.pe, i.bytes)) : at;
-  events_.put(std::max(i.read_done, read) + clock_.cycles(1), first_kind_ + source_read, message);
+  events_.put(std::max(i.read_done, read) + clock_.cycles(1), source_read, message);
 }
 
 /// All of a message has come to the receiver's DMA engine, which writes its slot; its last packet has so many
@@ -298,7 +339,7 @@ void timed_dma::message_here(std::uint32_t id, std::uint64_t last_bytes, sim_tim
   }
   const std::uint64_t longest = config_.noc.max_packet_bytes;
   const std::uint64_t written = last_bytes > 0 ? 1 + tcm_cycles((last_bytes - 1) % longest + 1) : 1;
-  events_.put(there + clock_.cycles(written + config_.ipcq.match_cycles), first_kind_ + token, id);
+  events_.put(there + clock_.cycles(written + config_.ipcq.match_cycles), token, id);
 }
 
 void timed_dma::transfer_done(std::uint32_t id, sim_time tail) {
@@ -307,11 +348,11 @@ void timed_dma::transfer_done(std::uint32_t id, sim_time tail) {
   switch (i.kind) {
     case item::what::message: return message_here(id, i.bytes, there);
     case item::what::credit:
-      return events_.put(there + clock_.cycles(config_.ipcq.match_cycles), first_kind_ + credit_due, id);
+      return events_.put(there + clock_.cycles(config_.ipcq.match_cycles), credit_due, id);
     case item::what::copy:
-      return events_.put(there + clock_.cycles(states_[i.pe].block.tcm_read_cycles + 1),
-                         first_kind_ + copy_due, id);
+      return events_.put(there + clock_.cycles(states_[i.pe].block.tcm_read_cycles + 1), copy_due, id);
     case item::what::vector: pes_[i.pe]->vector_done(tail); return release(id);
+    case item::what::parcel: return events_.put(there, call, id);
     case item::what::request:
       i.kind = item::what::answer;
       i.shape = fabric_.shape(i.bytes, abi::traffic_class::response);
@@ -330,8 +371,8 @@ void timed_dma::transfer_done(std::uint32_t id, sim_time tail) {
       i.shape.traffic_class = static_cast<std::uint8_t>(abi::traffic_class::response);
       return depart_at(there + nanoseconds(memory_at(i.to).write_ns), id);
     case item::what::acknowledge: {
-      if (items_[i.owner].kind == item::what::copy) return events_.put(there, first_kind_ + piece_due, id);
-      events_.put(there + clock_.cycles(config_.ipcq.match_cycles), first_kind_ + token, i.owner);
+      if (items_[i.owner].kind == item::what::copy) return events_.put(there, piece_due, id);
+      events_.put(there + clock_.cycles(config_.ipcq.match_cycles), token, i.owner);
       return release(id);
     }
   }
@@ -350,13 +391,19 @@ void timed_dma::deliver(const flow_key& flow) {
     const item& i = items_[id];
     timed_pe& receiver = *pes_[i.receiver];
     if (i.kind == item::what::credit) {
-      receiver.core().credit_arrived(i.credit.fields);
+      receiver.credit_arrived(i.credit.fields);
     } else {
-      receiver.core().token_arrived(i.message.fields);
+      receiver.token_arrived(i.message.fields);
       message_bytes_ += i.bytes;
     }
-    receiver.look_for_events();
     release(id);
+  }
+}
+
+void timed_dma::visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const {
+  for (const auto& [flow, under_way] : flows_) {
+    for (const std::uint32_t id : under_way)
+      visit(flow.second, flow.second ? items_[id].credit.fields : items_[id].message.fields);
   }
 }
 
@@ -373,7 +420,7 @@ void timed_dma::copy_done(std::uint32_t id) {
 }
 
 void timed_dma::handle(const timing::timed_event& e) {
-  switch (e.kind - first_kind_) {
+  switch (e.kind) {
     case run_pe: return pes_[e.index]->resume();
     case depart:
       return items_[e.index].kind == item::what::message || items_[e.index].kind == item::what::copy
@@ -389,6 +436,11 @@ void timed_dma::handle(const timing::timed_event& e) {
     }
     case copy_due: return copy_done(e.index);
     case piece_due: return piece_done(e.index);
+    case call: {
+      const std::function<void()> then = std::move(parcels_.extract(e.index).mapped().then);
+      release(e.index);
+      return then();
+    }
     default: return engine_.handle(e);
   }
 }

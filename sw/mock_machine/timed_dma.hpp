@@ -8,6 +8,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -20,19 +21,43 @@ namespace diecast::sw {
 
 class timed_dma final : public timed_board {
  public:
-  /// Events of this class, those of its transfers included, have kinds from `first_kind` on. `pes`: by index;
-  /// made later.
-  timed_dma(const fabric::topology& topology, const config::machine_config& config,
-            timing::event_queue& events, std::uint32_t first_kind,
-            const std::vector<std::unique_ptr<timed_pe>>& pes);
+  struct setup {
+    const fabric::topology& topology;
+    const config::machine_config& config;
+    timing::event_queue& events;
+    memory_map& memory;
+    bool data{};  ///< messages and copies move bytes
+  };
+  /// `pes`: by index; made later.
+  timed_dma(const setup& s, const std::vector<std::unique_ptr<timed_pe>>& pes);
 
-  void resume_at(std::uint32_t pe, sim_time when) override { events_.put(when, first_kind_ + run_pe, pe); }
+  void resume_at(std::uint32_t pe, sim_time when) override { events_.put(when, run_pe, pe); }
   void send(std::uint32_t pe, const protocol::send_request& message) override;
   void credit(std::uint32_t pe, const protocol::credit_request& credit) override;
   void copy(std::uint32_t pe, const protocol::copy_request& copy) override;
   void vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) override;
 
+  /// A packet of another block, from terminal to terminal.
+  struct parcel {
+    abi::node_address from, to;
+    std::uint64_t bytes{};
+    abi::traffic_class traffic{};
+    std::function<void()> then;  ///< called when all of it has come
+  };
+  void post(parcel p);
+  void at(sim_time when, std::function<void()> then);
+
   void handle(const timing::timed_event& e);
+  /// Whether all that an event does is to let firmware go on.
+  [[nodiscard]] static bool is_of_firmware(const timing::timed_event& e) { return e.kind == run_pe; }
+  /// Messages and credits that have not taken effect.
+  void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
+  /// What has crossed a link, by its index in the topology.
+  [[nodiscard]] timing::transfer_engine::use use_of(std::uint32_t link) const {
+    return engine_.use_of(fabric_.server_of(link));
+  }
+  /// Packets that the DMA engines of PEs have sent.
+  [[nodiscard]] std::uint64_t packets() const { return packets_; }
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   [[nodiscard]] std::uint64_t message_bytes() const { return message_bytes_; }
   [[nodiscard]] std::uint64_t packet_hops() const { return engine_.packet_hops(); }
@@ -46,9 +71,15 @@ class timed_dma final : public timed_board {
     credit_due,
     copy_due,
     piece_due,
+    call,
     engine_kinds
   };
 
+ public:
+  /// Of events, from 0 on.
+  static constexpr std::uint32_t kinds = engine_kinds + timing::transfer_engine::kinds;
+
+ private:
   /// Something under way.
   struct item {
     enum class what : std::uint8_t {
@@ -60,7 +91,8 @@ class timed_dma final : public timed_board {
       answer,
       part,
       store,
-      acknowledge
+      acknowledge,
+      parcel
     };
     what kind{};
     std::uint32_t pe{};  ///< whose DMA engine it belongs to
@@ -108,9 +140,11 @@ class timed_dma final : public timed_board {
   [[nodiscard]] abi::node_address node_of(std::uint32_t pe) const;
   [[nodiscard]] const timing::transfer_route& route_of(const item& i);
 
-  void depart_at(sim_time when, std::uint32_t id) { events_.put(when, first_kind_ + depart, id); }
+  void depart_at(sim_time when, std::uint32_t id) { events_.put(when, depart, id); }
+  void move_bytes(abi::address from, abi::address to, std::uint64_t bytes);
   void begin(std::uint32_t id);
   void start(std::uint32_t id);
+  [[nodiscard]] static bool is_of_dma(const item& i);
   void pump(std::uint32_t pe, port which);
   void start_piece(std::uint32_t pe, port which, std::uint32_t owner);
   void transfer_done(std::uint32_t id, sim_time tail);
@@ -127,7 +161,8 @@ class timed_dma final : public timed_board {
   machine_shape shape_;
   clock_domain clock_;
   timing::event_queue& events_;
-  std::uint32_t first_kind_;
+  memory_map& memory_;
+  bool data_;
   timing::transfer_engine engine_;
   timing::fabric_servers fabric_;
   const std::vector<std::unique_ptr<timed_pe>>& pes_;
@@ -136,7 +171,9 @@ class timed_dma final : public timed_board {
   std::deque<item> items_;  ///< a deque: references stay good
   std::vector<std::uint32_t> free_items_;
   std::map<flow_key, std::deque<std::uint32_t>> flows_;
-  std::uint64_t messages_{};
+  std::map<std::uint32_t, parcel> parcels_;  ///< by item
+  std::vector<std::byte> moved_;             ///< kept for its memory
+  std::uint64_t messages_{}, packets_{};
   std::uint64_t message_bytes_{};
 };
 

@@ -3,148 +3,120 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <stdexcept>
+#include <utility>
 
-#include "models/analysis/wait_for.hpp"
-#include "sw/mock_machine/timed_dma.hpp"
-#include "sw/runtime/options.hpp"
+#include "models/comm/launch_plan.hpp"
+#include "models/timing/link.hpp"
+#include "models/types/error.hpp"
+#include "sw/mock_machine/timed_host.hpp"
 
 namespace diecast::sw {
 
-struct timed_machine {
-  timed_machine(const fabric::topology& topology, const config::machine_config& c);
-  void start(const kernel_entry& kernel, const argument_context& launch);
-  [[nodiscard]] std::string who_waits() const;
-
-  config::machine_config config;
-  machine_shape shape;
-  timing::event_queue events;
-  memory_map memory;
-  coroutine main;
-  std::vector<std::unique_ptr<timed_pe>> pes;
-  timed_dma dma;
-};
-
-/// Installs and loads images; launches are the machine's own affair.
-class timed_host final : public abi::host_hal {
- public:
-  timed_host(sip_id self, timed_machine& m) : self_(self), machine_(m) {}
-  [[nodiscard]] sip_id self() const override { return self_; }
-  [[nodiscard]] sim_time now() const override { return machine_.events.now(); }
-  void debug_write(abi::address to, std::span<const std::byte> bytes) override {
-    const auto where = abi::decode(to);
-    if (!where || where->kind != abi::region::pe_registers) return machine_.memory.write(to, bytes);
-    std::uint64_t value{};
-    std::copy_n(bytes.begin(), sizeof value, std::as_writable_bytes(std::span{&value, 1}).begin());
-    const std::uint32_t pe = machine_.shape.pe_index({where->sip, where->cube, pe_id{where->unit}});
-    machine_.pes[pe]->debug_write(static_cast<abi::register_offset>(where->offset), value);
-  }
-  void debug_read(abi::address from, std::span<std::byte> bytes) override {
-    machine_.memory.read(from, bytes);
-  }
-  void write_registers(std::span<const abi::pe_register_write> writes) override {
-    for (const abi::pe_register_write& w : writes) debug_write_register(w.pe, w.reg, w.value);
-  }
-  void launch(std::span<const abi::pe_launch>) override { refuse(); }
-  void wait_for_completions(std::uint32_t, std::uint32_t) override { refuse(); }
-  void wait_until(sim_time) override { refuse(); }
-
- private:
-  [[noreturn]] static void refuse() {
-    throw std::logic_error("timed mock machine: its host launches nothing");
-  }
-  sip_id self_;
-  timed_machine& machine_;
-};
-
-timed_machine::timed_machine(const fabric::topology& topology, const config::machine_config& c)
-    : config(c), shape(config.shape()), memory(config), dma(topology, config, events, 0, pes) {
-  for (std::uint32_t i = 0; i < shape.pes(); ++i) {
-    pes.push_back(
-        std::make_unique<timed_pe>(shape.pe_at(i), i, timed_pe::setup{config, dma, events, memory, main}));
-  }
+timed_machine::timed_machine(const fabric::topology& topology, const config::machine_config& c, bool data,
+                             std::function<firmware(pe_coord)> firmware_of)
+    : topology_(topology),
+      config_(c),
+      shape_(config_.shape()),
+      clock_(timing::noc_clock(config_)),
+      memory_(config_),
+      dma_({topology, config_, events_, memory_, data}, pes_),
+      firmware_of_(std::move(firmware_of)) {
+  const timed_pe::setup setup{config_, dma_, events_, memory_, main_, data};
+  for (std::uint32_t i = 0; i < shape_.pes(); ++i)
+    pes_.push_back(std::make_unique<timed_pe>(shape_.pe_at(i), i, setup));
+  for (std::uint32_t s = 0; s < shape_.sips; ++s)
+    hosts_.push_back(std::make_unique<timed_host>(sip_id{s}, *this));
 }
 
-void timed_machine::start(const kernel_entry& kernel, const argument_context& launch) {
-  const auto& members = launch.members.members;
-  std::vector<abi::kernel_arguments> arguments;
-  for (std::uint32_t r = 0; r < members.size(); ++r) arguments.push_back(make_arguments(kernel, launch, r));
-  for (std::uint32_t s = 0; s < shape.sips; ++s) {
-    timed_host host{sip_id{s}, *this};
-    load_images(host, kernel, launch, arguments);
-  }
-  for (std::uint32_t r = 0; r < members.size(); ++r) {
-    pes[shape.pe_index(members[r])]->launch(
-        {}, [&kernel, a = arguments[r], o = options_from(config, members[r])](abi::hal& hal) {
-          run_kernel(kernel, hal, a, o);
-        });
-  }
+timed_machine::~timed_machine() = default;
+
+// --- hosts --------------------------------------------------------------------------------------
+
+abi::host_hal& timed_machine::host(sip_id sip) { return *hosts_.at(sip.value); }
+
+void timed_machine::start_host(sip_id sip, std::function<void(abi::host_hal&)> program) {
+  hosts_.at(sip.value)->start(std::move(program));
 }
 
-std::string timed_machine::who_waits() const {
+void timed_machine::sleep_host() { active_->sleep(); }
+
+void timed_machine::wake_hosts() {
+  for (const auto& h : hosts_) h->wake();
+}
+
+void timed_machine::run_host(std::uint32_t sip) {
+  active_ = hosts_.at(sip).get();
+  active_->resume();
+}
+
+// --- launches -----------------------------------------------------------------------------------
+
+void timed_machine::forward(const abi::node_address& cpu, std::uint64_t cycles, ready then) {
+  sim_time& busy = busy_until_[cpu];
+  busy = std::max(busy, clock_.edge_at_or_after(now())) + clock_.cycles(cycles);
+  dma_.at(busy, std::move(then));
+}
+
+void timed_machine::launch(const abi::pe_launch& l) {
+  const std::uint64_t bytes = abi::encode_launch(l.block).size();
+  const abi::node_address io = comm::io_cpu_node(topology_, l.pe.sip);
+  const abi::node_address control = comm::control_cpu_node(topology_, l.pe.sip, l.pe.cube);
+  const abi::node_address end = topology_.locate(comm::launch_mailbox(l.pe));
+  const auto last = [this, l, control, end, bytes] {
+    dma_.post({control, end, bytes, abi::traffic_class::request, [this, l] { arrive(l); }});
+  };
+  const auto second = [this, control, last] { forward(control, config_.host.control_cpu_cycles, last); };
+  forward(io, config_.host.io_cpu_cycles, [this, io, control, bytes, second] {
+    dma_.post({io, control, bytes, abi::traffic_class::request, second});
+  });
+}
+
+/// A launch block is at its PE, which reports the end of the kernel to the IO CPU.
+void timed_machine::arrive(const abi::pe_launch& l) {
+  if (l.block.target_start < now())
+    throw protocol_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",
+                                     pe_path(shape_, l.pe), l.block.launch_id, now().ns(),
+                                     l.block.target_start.ns()));
+  const auto reported = [this, l] { hosts_.at(l.pe.sip.value)->completed(l.block.launch_id); };
+  const auto ended = [this, l, reported] {
+    dma_.post({topology_.locate(comm::launch_mailbox(l.pe)), comm::io_cpu_node(topology_, l.pe.sip), 0,
+               abi::traffic_class::response, reported});
+  };
+  pe(l.pe).launch(
+      clock_.edge_at_or_after(l.block.target_start),
+      [run = firmware_of_(l.pe), block = l.block](abi::hal& hal) { run(hal, block); }, ended);
+}
+
+// --- events -------------------------------------------------------------------------------------
+
+void timed_machine::step() {
+  const timing::timed_event e = events_.take();
+  if (e.kind == timed_dma::kinds) return run_host(e.index);
+  if (!timed_dma::is_of_firmware(e)) moved_ = e.at;
+  dma_.handle(e);
+}
+
+sim_time timed_machine::moved() const {
+  sim_time last = moved_;
+  for (const auto& pe : pes_) last = std::max(last, pe->busy_until());
+  return last;
+}
+
+analysis::stopped_machine timed_machine::stopped(bool still, std::span<const pe_coord> members) const {
   analysis::stopped_machine stopped;
-  for (const auto& pe : pes) {
-    const auto state = pe->idle() ? events::core_state::done : events::core_state::asleep;
-    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), pe->tasks(), false, {}, {}, {}});
+  stopped.still = still;
+  for (const pe_coord at : members) {
+    const timed_pe& p = pe(at);
+    const auto state = p.idle()     ? events::core_state::done
+                       : p.asleep() ? events::core_state::asleep
+                                    : events::core_state::running;
+    stopped.pes.push_back(
+        {at, state, p.core().queue_pairs(), p.tasks(), p.awaits_copy(), p.polled(), {}, {}});
   }
-  return analysis::explain_waits(shape, std::move(stopped)).text;
-}
-
-std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel) {
-  if (plan.tree) return "trees in the network";
-  if (kernel.collective == "barrier") return "barriers";
-  return "";
-}
-
-namespace {
-
-/// With a queue pair for every direction: in a workload those of an op may have higher numbers than a PE has.
-config::machine_config with_queue_pairs(config::machine_config c, const comm::install_plan& plan) {
-  for (const comm::queue_pair_install& q : plan.queue_pairs)
-    c.ipcq.queue_pairs = std::max<std::uint64_t>(c.ipcq.queue_pairs, q.dir + 1U);
-  return c;
-}
-
-}  // namespace
-
-struct timed_run::state {
-  timed_machine machine;
-};
-
-timed_run::timed_run(const fabric::topology& topology, const comm::install_plan& plan,
-                     const kernel_entry& kernel, const argument_context& launch)
-    : state_(new state{{topology, with_queue_pairs(launch.config, plan)}}) {
-  timed_machine& machine = state_->machine;
-  for (std::uint32_t s = 0; s < machine.shape.sips; ++s) {
-    timed_host host{sip_id{s}, machine};
-    install(host, plan);
-  }
-  machine.start(kernel, launch);
-}
-
-timed_run::~timed_run() = default;
-
-timed_outcome timed_run::go(const timed_limits& limits) {
-  timed_machine& machine = state_->machine;
-  timed_outcome o;
-  for (; machine.events.next() < limits.until && o.events < limits.events; ++o.events)
-    machine.dma.handle(machine.events.take());
-  o.finished = std::all_of(machine.pes.begin(), machine.pes.end(), [](const auto& pe) { return pe->idle(); });
-  o.limited = !o.finished && !machine.events.empty();
-  if (!o.finished)
-    o.why_not = o.limited ? fmt::format("not done at {} ns", machine.events.now().ns()) : machine.who_waits();
-  for (const auto& pe : machine.pes) o.time_ns = std::max(o.time_ns, pe->ended().ns());
-  if (o.limited) o.time_ns = machine.events.now().ns();
-  o.messages = machine.dma.messages();
-  o.bytes = machine.dma.message_bytes();
-  o.packet_hops = machine.dma.packet_hops();
-  return o;
-}
-
-timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                        const kernel_entry& kernel, const argument_context& launch,
-                        const timed_limits& limits) {
-  return timed_run(topology, plan, kernel, launch).go(limits);
+  dma_.visit_flights([&stopped](bool credit, const abi::ipcq_fields& f) {
+    stopped.flights.push_back({credit, f, "in the fabric", true, analysis::flight_state::under_way, true});
+  });
+  return stopped;
 }
 
 }  // namespace diecast::sw

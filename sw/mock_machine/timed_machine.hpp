@@ -1,64 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mock machine with time: kernels run on fibers at the firmware costs of the config, what they send
-// crosses the servers of models/timing/transfer_engine. No packets, no SystemC, no data: what a collective is
-// expected to take, found by running the kernel itself.
+// The mock machine with time: programs of hosts and kernels of PEs run on fibers at the firmware costs of the
+// config; what they send crosses the servers of models/timing/transfer_engine. No packets, no SystemC. With
+// data, messages, copies and vector operations move and change bytes.
 //
-// The agenda is one queue of events in the order of their time: a PE goes on, a descriptor reaches the
+// The agenda is one queue of events in the order of their time: a fiber goes on, a descriptor reaches the
 // network interface, a transfer joins or leaves servers, a token, a credit or a copy is done.
 #pragma once
 
-#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
-#include <string>
+#include <vector>
 
-#include "models/comm/install_plan.hpp"
-#include "models/fabric/topology.hpp"
-#include "sw/host/collective.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "models/abi/host_hal.hpp"
+#include "models/abi/launch.hpp"
+#include "models/analysis/wait_for.hpp"
+#include "sw/mock_machine/timed_dma.hpp"
+#include "sw/mock_machine/timed_pe.hpp"
 
 namespace diecast::sw {
 
-struct timed_outcome {
-  bool finished{};
-  bool limited{};               ///< it would go on beyond its limits
-  std::string why_not;          ///< when it has not: who waits for what
-  double time_ns{};             ///< from the common start to the end of the last PE
-  std::uint64_t messages{};     ///< slots that were sent
-  std::uint64_t bytes{};        ///< payload that has arrived
-  std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
-  std::uint64_t events{};       ///< events that the estimate took
-};
+class timed_host;
 
-/// Why an estimate cannot be made of a run on this machine; empty when it can.
-[[nodiscard]] std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel);
-
-/// How far a run goes (finished is false then).
-struct timed_limits {
-  sim_time until{sim_time::never()};
-  std::uint64_t events{UINT64_MAX};
-};
-
-/// One launch of the kernel on a machine that has just been installed. Throws what firmware or an engine
-/// throws. Kernel, topology and launch must outlive it. Precondition: not_estimated() is empty.
-class timed_run {
+class timed_machine {
  public:
-  timed_run(const fabric::topology& topology, const comm::install_plan& plan, const kernel_entry& kernel,
-            const argument_context& launch);
-  ~timed_run();
-  timed_run(const timed_run&) = delete;
-  timed_run& operator=(const timed_run&) = delete;
-  /// Goes on up to the limits; events are those of this call.
-  [[nodiscard]] timed_outcome go(const timed_limits& limits = {});
+  /// What a PE does with a launch.
+  using firmware = std::function<void(abi::hal&, const abi::launch_block&)>;
+  /// `firmware_of` is asked once for each PE that a host launches on. The topology must outlive the machine.
+  timed_machine(const fabric::topology& topology, const config::machine_config& c, bool data = false,
+                std::function<firmware(pe_coord)> firmware_of = {});
+  ~timed_machine();
+  timed_machine(const timed_machine&) = delete;
+  timed_machine& operator=(const timed_machine&) = delete;
+
+  [[nodiscard]] abi::host_hal& host(sip_id sip);
+  /// The program of a SIP's host begins at the present instant.
+  void start_host(sip_id sip, std::function<void(abi::host_hal&)> program);
+  /// Called by a host's program: it goes on after wake_hosts(). What it waits for may not hold yet then.
+  void sleep_host();
+  void wake_hosts();
+
+  [[nodiscard]] timed_pe& pe(pe_coord at) { return *pes_.at(shape_.pe_index(at)); }
+  [[nodiscard]] const timed_pe& pe(pe_coord at) const { return *pes_.at(shape_.pe_index(at)); }
+  [[nodiscard]] const std::vector<std::unique_ptr<timed_pe>>& pes() const { return pes_; }
+  [[nodiscard]] const timed_dma& dma() const { return dma_; }
+  [[nodiscard]] sim_time now() const { return events_.now(); }
+  /// When something happens next; never() when nothing will.
+  [[nodiscard]] sim_time next() const { return events_.next(); }
+  /// The next event. Throws what firmware, hosts and engines throw. Precondition: there is one.
+  void step();
+  /// Until when anything but firmware's looks for events has moved or a PE has computed.
+  [[nodiscard]] sim_time moved() const;
+  /// Firmware that polls lets nobody else wait beyond `t`: step() returns by then.
+  void look_at(sim_time t) { events_.look_at(t); }
+  /// What these PEs wait for. `still`: nothing moves any more.
+  [[nodiscard]] analysis::stopped_machine stopped(bool still, std::span<const pe_coord> members) const;
 
  private:
-  struct state;
-  std::unique_ptr<state> state_;
-};
+  friend class timed_host;
+  using ready = std::function<void()>;
+  void run_host(std::uint32_t sip);
+  /// The work of a CPU that forwards packets one after the other; `then` when it is done with this one.
+  void forward(const abi::node_address& cpu, std::uint64_t cycles, ready then);
+  void launch(const abi::pe_launch& l);
+  void arrive(const abi::pe_launch& l);
 
-/// A run to its end.
-[[nodiscard]] timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
-                                      const kernel_entry& kernel, const argument_context& launch,
-                                      const timed_limits& limits = {});
+  const fabric::topology& topology_;
+  config::machine_config config_;
+  machine_shape shape_;
+  clock_domain clock_;
+  timing::event_queue events_;
+  memory_map memory_;
+  coroutine main_;
+  std::vector<std::unique_ptr<timed_pe>> pes_;
+  timed_dma dma_;
+  std::function<firmware(pe_coord)> firmware_of_;
+  std::map<abi::node_address, sim_time> busy_until_;  ///< of IO and control CPUs
+  std::vector<std::unique_ptr<timed_host>> hosts_;
+  timed_host* active_{};  ///< whose program runs
+  sim_time moved_;
+};
 
 }  // namespace diecast::sw

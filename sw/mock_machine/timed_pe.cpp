@@ -8,6 +8,7 @@
 #include "models/config/overrides.hpp"
 #include "models/types/error.hpp"
 #include "models/types/owner_name.hpp"
+#include "sw/mock_machine/vector_unit.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -38,13 +39,16 @@ timed_pe::timed_pe(pe_coord self, std::uint32_t index, const setup& s)
       events_(s.events),
       memory_(s.memory),
       scheduler_(s.scheduler),
+      data_(s.data),
       clock_(clock_domain::from_ghz(s.config.noc.clock_ghz)),
       phase_{clock_.period.fs / 2},
-      core_(self, static_cast<std::uint32_t>(s.config.ipcq.queue_pairs), policy_of(s.config)) {}
+      core_(self, static_cast<std::uint32_t>(s.config.ipcq.queue_pairs), policy_of(s.config)),
+      fingerprint_(pe_path(s.config.shape(), self) + ".ipcq") {}
 
-void timed_pe::launch(sim_time start, std::function<void(abi::hal&)> firmware) {
-  const auto entry = [this, run = std::move(firmware)](coroutine&& scheduler) {
+void timed_pe::launch(sim_time start, std::function<void(abi::hal&)> firmware, std::function<void()> ended) {
+  const auto entry = [this, run = std::move(firmware), ended = std::move(ended)](coroutine&& scheduler) {
     scheduler_ = std::move(scheduler);
+    started_ = events_.now() - phase_;
     try {
       run(*this);
       settle();
@@ -55,11 +59,14 @@ void timed_pe::launch(sim_time start, std::function<void(abi::hal&)> firmware) {
     }
     running_ = false;
     ended_ = events_.now() - phase_;
+    if (ended && !error_) ended();
     return std::move(scheduler_);
   };
   fiber_ = coroutine{config_.sim.firmware_stack_kib * 1024, entry};
   running_ = true;
   owed_ = 0;
+  tasks_ = {};
+  busy_until_ = start + phase_;
   board_.resume_at(index_, start + phase_);
 }
 
@@ -71,7 +78,7 @@ void timed_pe::resume() {
 /// Time goes on by itself while nobody else has anything to do before.
 void timed_pe::wait_until(sim_time t) {
   if (t <= events_.now()) return;
-  if (events_.next() > t) return events_.proceed_to(t);
+  if (events_.free_until(t)) return events_.proceed_to(t);
   board_.resume_at(index_, t);
   give_way();
 }
@@ -111,6 +118,24 @@ void timed_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   look_for_events();
 }
 
+std::uint64_t timed_pe::debug_read(abi::register_offset reg) const {
+  if (reg == abi::core_start_time) return started_.fs;
+  return reg == abi::core_end_time ? ended_.fs : core_.debug_read(reg);
+}
+
+void timed_pe::token_arrived(const abi::ipcq_fields& token) {
+  core_.token_arrived(token);
+  fingerprint_.add(events_.now() - started_, events::mix(token.match_address, token.sequence));
+  look_for_events();
+}
+
+void timed_pe::credit_arrived(const abi::ipcq_fields& credit) {
+  core_.credit_arrived(credit);
+  fingerprint_.add(events_.now() - started_,
+                   events::mix(credit.match_address, ~std::uint64_t{credit.sequence}));
+  look_for_events();
+}
+
 void timed_pe::copies_done(std::uint32_t more) {
   if (const auto event = copies_.done(copies_.copies_done() + more)) core_.push_event(*event);
   look_for_events();
@@ -127,7 +152,12 @@ void timed_pe::look_for_events() {
 
 // --- memory and vector unit ---------------------------------------------------------------------
 
-abi::address timed_pe::in_tcm(std::uint64_t offset) const {
+abi::address timed_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::uint64_t size = config_.pe.tcm_kib * 1024;
+  if (bytes > size || offset > size - bytes) {
+    throw protocol_error(fmt::format("{}: {} bytes at offset {:#x} of a TCM of {}",
+                                     pe_path(config_.shape(), self_), bytes, offset, size));
+  }
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }
 
@@ -142,13 +172,13 @@ void timed_pe::access(std::uint64_t bytes, bool write) {
 void timed_pe::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
   if (out.empty()) return;
   access(out.size(), false);
-  memory_.read(in_tcm(tcm_offset), out);
+  memory_.read(in_tcm(tcm_offset, out.size()), out);
 }
 
 void timed_pe::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
   if (in.empty()) return;
   access(in.size(), true);
-  memory_.write(in_tcm(tcm_offset), in);
+  memory_.write(in_tcm(tcm_offset, in.size()), in);
 }
 
 void timed_pe::vector_done(sim_time at) {
@@ -190,6 +220,9 @@ void timed_pe::vector(const abi::vector_command& c) {
   } else {
     wait_until(from + alone);
   }
+  busy_until_ = events_.now();
+  if (data_)
+    evaluate(memory_, c, [this](std::uint64_t at, std::uint64_t bytes) { return in_tcm(at, bytes); });
 }
 
 // --- waiting ------------------------------------------------------------------------------------
@@ -218,7 +251,8 @@ void timed_pe::poll_until(const abi::poll_request& wanted) {
   for (;;) {
     std::uint64_t word = 0;
     load(wanted.tcm_offset, std::as_writable_bytes(std::span{&word, 1}));
-    if (abi::holds(wanted.how, word, wanted.value)) return;
+    if (abi::holds(wanted.how, word, wanted.value)) return polled_.reset();
+    polled_ = wanted;
     pause(wanted.period_cycles);
   }
 }

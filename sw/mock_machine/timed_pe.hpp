@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One PE of the timed mock machine: registers, vector unit and DMA port behind the HAL, at the cycle costs
-// that hw/pe and hw/ipcq charge; firmware on a fiber. No bytes are moved but those that firmware itself loads
-// and stores.
+// that hw/pe and hw/ipcq charge; firmware on a fiber. Without data no bytes are moved but those that firmware
+// itself loads and stores.
 //
 // As in hw/pe the core works half a cycle after the edges on which the rest of the PE does.
 #pragma once
@@ -15,6 +15,7 @@
 #include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/events/fingerprint.hpp"
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/timing/event_queue.hpp"
@@ -47,13 +48,16 @@ class timed_pe final : public abi::hal {
     timing::event_queue& events;
     memory_map& memory;
     coroutine& scheduler;  ///< the context that resumes PEs
+    bool data{};           ///< vector operations compute
   };
   timed_pe(pe_coord self, std::uint32_t index, const setup& s);
 
-  /// Firmware begins at `start`, an edge. Precondition: it does not run.
-  void launch(sim_time start, std::function<void(abi::hal&)> firmware);
+  /// Firmware begins at `start`, an edge; `ended` is called at its end. Precondition: it does not run.
+  void launch(sim_time start, std::function<void(abi::hal&)> firmware, std::function<void()> ended = {});
   /// Runs until it waits or ends; rethrows what its firmware threw.
   void resume();
+  void token_arrived(const abi::ipcq_fields& token);
+  void credit_arrived(const abi::ipcq_fields& credit);
   /// An event may have been queued at the engine, at this instant.
   void look_for_events();
   void copies_done(std::uint32_t more);
@@ -63,19 +67,30 @@ class timed_pe final : public abi::hal {
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
   [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   [[nodiscard]] bool idle() const { return !running_; }
+  [[nodiscard]] bool asleep() const { return asleep_; }
+  [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
+  [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
   [[nodiscard]] sim_time ended() const { return ended_; }
+  /// Computations and waits for a start that were begun last until then.
+  [[nodiscard]] sim_time busy_until() const { return busy_until_; }
+  /// Of the tokens and credits that came, with their times.
+  [[nodiscard]] const events::instance_fingerprint& fingerprint() const { return fingerprint_; }
   void debug_write(abi::register_offset reg, std::uint64_t value) { core_.debug_write(reg, value); }
-  [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const { return core_.debug_read(reg); }
+  [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
 
   [[nodiscard]] pe_coord self() const override { return self_; }
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
   [[nodiscard]] std::uint64_t errata() const override { return 0; }
-  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) override { return abi::loaded_table().at(index); }
+  [[nodiscard]] std::uint64_t dispatch_word(unsigned index) override { return table_.at(index); }
+  [[nodiscard]] abi::dispatch_image& dispatch_table() { return table_; }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t cycles) override { owed_ += cycles; }
+  void compute(std::uint64_t cycles) override {
+    owed_ += cycles;
+    busy_until_ = events_.now() + clock_.cycles(owed_);
+  }
   void pause(std::uint64_t cycles) override { owed_ += cycles; }
   void wait_for_event() override { wait_for_event_until(sim_time::never()); }
   void wait_for_event_until(sim_time when) override;
@@ -99,7 +114,7 @@ class timed_pe final : public abi::hal {
   void wait_until(sim_time t);
   void give_way() { scheduler_ = std::move(scheduler_).resume(); }
   void access(std::uint64_t bytes, bool write);
-  [[nodiscard]] abi::address in_tcm(std::uint64_t offset) const;
+  [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[noreturn]] void no_memory_access() const;
 
   pe_coord self_;
@@ -110,6 +125,7 @@ class timed_pe final : public abi::hal {
   timing::event_queue& events_;
   memory_map& memory_;
   coroutine& scheduler_;
+  bool data_;
   clock_domain clock_;
   sim_time phase_;
   protocol::ipcq_core core_;
@@ -120,7 +136,10 @@ class timed_pe final : public abi::hal {
   sim_time pending_since_{sim_time::never()};
   std::optional<sim_time> vector_end_;
   bool in_vector_{};
-  sim_time ended_;
+  std::optional<abi::poll_request> polled_;
+  sim_time started_, ended_, busy_until_;
+  events::instance_fingerprint fingerprint_;
+  abi::dispatch_image table_{abi::loaded_table()};
   std::exception_ptr error_;
   coroutine fiber_;  ///< last: its stack refers to the rest
 };

@@ -30,7 +30,7 @@ struct agreeing_hosts : sc_core::sc_module {
       });
     }
   }
-  platforms::start_agreement agreement;
+  platforms::thread_agreement agreement;
   std::vector<sim_time> decided, starts;
   unsigned ended{};
 };

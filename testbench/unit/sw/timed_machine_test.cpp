@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of collectives on the timed mock machine: against bounds and costs that follow from the config. How
 // near they come to the SystemC machine is the matter of testbench/system/estimate_test.py.
-#include "sw/mock_machine/timed_machine.hpp"
-
 #include "models/cost/least_work.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
+#include "sw/mock_machine/timed_run.hpp"
 #include "unit/sw/collective_bench.hpp"
 
 namespace diecast::test {

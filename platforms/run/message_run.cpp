@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/message_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <fmt/format.h>
+
+#include "models/config/field.hpp"
+#include "models/timing/longest_step.hpp"
+#include "models/types/error.hpp"
+#include "platforms/run/bound.hpp"
+#include "platforms/run/child.hpp"
+#include "platforms/run/collect.hpp"
+#include "platforms/run/conclude.hpp"
+#include "platforms/run/how_far.hpp"
+#include "sw/mock_machine/timed_machine.hpp"
+#include "sw/mock_machine/timed_run.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+constexpr const char* in_packets = "sim.fidelity=packet";
+
+/// Keys that message fidelity knows by their default only.
+constexpr std::array packet_keys{"sim.strict_memory",  "sim.links_as_bytes", "sim.check_credits",
+                                 "sim.dump_on_sighup", "comm.checksum",      "pe.dma_compute_weight",
+                                 "pe.dma_ipcq_weight", "noc.flow",           "noc.vcs",
+                                 "noc.vc_policy",      "noc.arbitration",    "noc.routing_cycles",
+                                 "noc.vc_alloc_cycles"};
+
+/// Of hosts that are fibers of a timed machine.
+class fiber_agreement final : public start_agreement {
+ public:
+  fiber_agreement(std::uint64_t hosts, sw::timed_machine& machine)
+      : start_agreement(hosts), machine_(machine) {}
+
+  sim_time agree(const std::function<sim_time()>& decide) override {
+    const std::uint64_t mine = generation_;
+    if (++arrived_ == hosts_) {
+      begin(decide);
+      machine_.wake_hosts();
+    }
+    while (generation_ == mine) machine_.sleep_host();
+    return start_;
+  }
+
+ private:
+  sw::timed_machine& machine_;
+};
+
+/// Finds machines in which firmware polls and nothing else happens.
+class poll_watch {
+ public:
+  poll_watch(const prepared_run& run, const sw::timed_machine& machine)
+      : machine_(machine),
+        patience_(std::max(picoseconds(run.machine.config.sim.watchdog_us * 1'000'000),
+                           timing::longest_step(run.machine.topology, run.machine.config) * 2)),
+        next_look_(patience_) {}
+
+  [[nodiscard]] bool starved() {
+    if (machine_.now() < next_look_) return false;
+    next_look_ = machine_.moved() + patience_;
+    return machine_.now() > next_look_;
+  }
+
+ private:
+  const sw::timed_machine& machine_;
+  sim_time patience_, next_look_;
+};
+
+/// As run_slices(). `thrown`: what ended the run, if something did.
+end_of_run play(const prepared_run& run, const host_side& hosts, sw::timed_machine& machine, double bound_ns,
+                std::exception_ptr& thrown) {
+  const config::sim_block& sim = run.machine.config.sim;
+  const sim_time limit = picoseconds(sim.limit_ms * 1'000'000'000);
+  poll_watch watch(run, machine);
+  progress_bar bar(run.point.progress, run.point.progress_label);
+  distance done(run, hosts, bound_ns, [&machine](pe_coord pe) { return machine.pe(pe).idle(); });
+  while (machine.next() != sim_time::never()) {
+    if (interrupt_signal() != 0) return end_of_run::interrupted;
+    if (machine.next() >= limit) return end_of_run::limit;
+    if (watch.starved()) return end_of_run::watchdog;
+    const sim_time look = std::min(limit, next_look(sim, machine.next()));
+    machine.look_at(look);
+    try {
+      while (machine.next() < look) machine.step();
+    } catch (...) {
+      thrown = std::current_exception();
+      return end_of_run::fault;
+    }
+    bar.update(machine.now(), [&] { return done.at(machine.now()); });
+  }
+  return hosts.finished() ? end_of_run::finished : end_of_run::starved;
+}
+
+void add_links(const prepared_run& run, const sw::timed_machine& machine, run_outcome& o) {
+  const auto& links = run.machine.topology.links();
+  const double ns = machine.now().ns();
+  for (std::uint32_t i = 0; i < links.size(); ++i) {
+    if (links[i].gbytes_s <= 0) continue;  // left out by overrides
+    const auto use = machine.dma().use_of(i);
+    link_row row;
+    row.number = i;
+    row.link = links[i].name;
+    row.bytes = use.flits * run.machine.config.noc.flit_bytes;
+    row.packets = use.packets;
+    row.busy_fraction = ns > 0 ? static_cast<double>(use.flits) * use.flit_ns / ns : 0.0;
+    o.links.push_back(std::move(row));
+  }
+}
+
+void report_machine(const prepared_run& run, const host_side& hosts, sw::timed_machine& machine,
+                    run_outcome& o) {
+  add_links(run, machine, o);
+  events::run_fingerprint engines;
+  std::uint64_t mismatches = 0;
+  for (const pe_coord pe : run.members.members) {
+    engines.add(machine.pe(pe).fingerprint());
+    mismatches += machine.pe(pe).core().sequence_mismatches();
+  }
+  set_fingerprints(hosts, engines.sum(), o);
+  const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
+  const link_summary links = summary_of(run, o.links);
+  o.stats = {{"messages", number(machine.dma().messages())},
+             {"message_bytes", number(machine.dma().message_bytes())},
+             {"packets", number(machine.dma().packets())},
+             {"bytes_on_links", number(links.bytes)},
+             {"install_ns", hosts.install_ns()},
+             {"sequence_mismatches", number(mismatches)},
+             {"link_utilization_max", links.busiest},
+             {"load_imbalance", links.imbalance},
+             {"simulated_ns", machine.now().ns()},
+             {"elaborate_s", o.elaborate_s}};
+  rate_against_bound(run, o);
+}
+
+}  // namespace
+
+run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32_t> only,
+                              std::uint64_t draw) {
+  run_outcome o;
+  run.describe(o);
+  const stopwatch elaboration;
+  const std::uint64_t sips = run.machine.config.pod.sips;
+  std::unique_ptr<host_side> hosts;
+  sw::timed_machine machine(run.machine.topology, run.machine.config, run.point.data,
+                            [&](pe_coord pe) { return firmware_of(*hosts, run, draw, pe); });
+  fiber_agreement agreement(sips, machine);
+  hosts = make_host_side(run, only, sips, agreement, [] {});
+  for (std::uint32_t s = 0; s < sips; ++s)
+    machine.start_host(sip_id{s}, [&hosts](abi::host_hal& host) { hosts->host_program(host); });
+  o.elaborate_s = elaboration.seconds();
+
+  const stopwatch running;
+  std::exception_ptr thrown;
+  const end_of_run end = play(run, *hosts, machine, o.bound_ns, thrown);
+  o.wall_s = running.seconds();
+  conclude(end, run, *hosts, machine.now(),
+           {[&] {
+              take_fault(run, {thrown, "pod", machine.now()}, o);
+            },
+            [&](run_status status, const std::string& why) {
+              report_stop(run, machine.stopped(status == run_status::deadlock, run.members.members), {},
+                          machine.now(), status, why, o);
+            }},
+           o);
+  report_machine(run, *hosts, machine, o);
+  o.peak_rss_mib = peak_rss_mib();
+  return o;
+}
+
+void check_message_config(const config::machine_config& config) {
+  if (config.sim.fidelity != config::run_fidelity::message) return;
+  std::vector<problem> problems;
+  for (const char* key : packet_keys) {
+    const std::string value = to_text(config::get_value(config, key));
+    const std::string usual = to_text(config::default_value(*config::find_field(key)));
+    if (value != usual)
+      problems.push_back({key, "is not modelled by sim.fidelity=message", value,
+                          fmt::format("{}, or {}", usual, in_packets)});
+  }
+  if (!config.faults.empty())
+    problems.push_back({"faults", "are not modelled by sim.fidelity=message",
+                        fmt::format("{} faults", config.faults.size()),
+                        fmt::format("none, or {}", in_packets)});
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+void check_message_run(const prepared_run& run) {
+  if (run.machine.config.sim.fidelity != config::run_fidelity::message) return;
+  const auto refuse = [](const char* where, const std::string& what, const std::string& value) {
+    throw user_error(
+        problem{where, fmt::format("{} not modelled by sim.fidelity=message", what), value, in_packets});
+  };
+  if (!run.shards.empty()) refuse("--algorithm", "collectives shard by shard are", run.point.algorithm);
+  if (run.workload) refuse("--workload", "workloads of streams are", run.point.workload);
+  const std::string what = sw::not_estimated(run.plan, run.kernel);
+  if (!what.empty()) refuse("--algorithm", what + " are", run.point.algorithm);
+}
+
+}  // namespace diecast::platforms

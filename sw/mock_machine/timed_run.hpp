@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective is expected to take, found by running its kernel on the timed mock machine without data.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "models/comm/install_plan.hpp"
+#include "models/fabric/topology.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/kernels/kernel_table.hpp"
+
+namespace diecast::sw {
+
+struct timed_outcome {
+  bool finished{};
+  bool limited{};               ///< it would go on beyond its limits
+  std::string why_not;          ///< when it has not: who waits for what
+  double time_ns{};             ///< from the common start to the end of the last PE
+  std::uint64_t messages{};     ///< slots that were sent
+  std::uint64_t bytes{};        ///< payload that has arrived
+  std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
+  std::uint64_t events{};       ///< events that the estimate took
+};
+
+/// Why an estimate cannot be made of a run on this machine; empty when it can.
+[[nodiscard]] std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel);
+
+/// How far a run goes (finished is false then).
+struct timed_limits {
+  sim_time until{sim_time::never()};
+  std::uint64_t events{UINT64_MAX};
+};
+
+/// One launch of the kernel on a machine that has just been installed. Throws what firmware or an engine
+/// throws. Kernel, topology and launch must outlive it. Precondition: not_estimated() is empty.
+class timed_run {
+ public:
+  timed_run(const fabric::topology& topology, const comm::install_plan& plan, const kernel_entry& kernel,
+            const argument_context& launch);
+  ~timed_run();
+  timed_run(const timed_run&) = delete;
+  timed_run& operator=(const timed_run&) = delete;
+  /// Goes on up to the limits; events are those of this call.
+  [[nodiscard]] timed_outcome go(const timed_limits& limits = {});
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+/// A run to its end.
+[[nodiscard]] timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
+                                      const kernel_entry& kernel, const argument_context& launch,
+                                      const timed_limits& limits = {});
+
+}  // namespace diecast::sw
