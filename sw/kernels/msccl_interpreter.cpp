@@ -65,9 +65,8 @@ class interpreter {
     stride_ = extra(msccl_extra::stride);
     padded_ = stride_ == 0 &&
               extra(msccl_extra::last_chunk) * image_.chunks_per_loop != extra(msccl_extra::last_elements);
-    const bool collides =
-        !image_.in_place && a.input == a.output && image_.collective == collective::all_reduce;
-    base_ = {a.input, collides ? in_scratch(msccl_extra::whole_output) : a.output,
+    const bool apart = extra(msccl_extra::whole_output) != 0;
+    base_ = {a.input, apart ? in_scratch(msccl_extra::whole_output) : a.output,
              in_scratch(msccl_extra::scratch_offset)};
     padded_base_ = {in_scratch(msccl_extra::padded_input), in_scratch(msccl_extra::padded_output), 0};
   }
@@ -142,12 +141,13 @@ class interpreter {
       case collective::reduce_scatter: {
         const std::uint64_t chunk = whole_chunk() * element_;
         const std::uint64_t bytes = static_cast<std::uint64_t>(image_.output.chunks) * chunk;
-        if (image_.output.storage == program_buffer::input)
-          move(a.output, a.input + static_cast<std::uint64_t>(image_.output.first_chunk) * chunk, bytes);
+        const bool in_input = image_.output.storage == program_buffer::input;
+        const auto first = static_cast<std::uint64_t>(image_.output.first_chunk);
+        move(a.output, in_input ? a.input + first * chunk : output, bytes);
         pe_.finish_average(a.output, bytes);
         break;
       }
-      default: break;
+      default: move(a.output, output, a.count * element_);
     }
   }
 

@@ -20,9 +20,7 @@ struct msccl_run {
   std::vector<comm::edge> edges;
   std::uint32_t queue_pairs_needed{};              ///< per PE, the most of any rank
   std::vector<std::vector<std::uint64_t>> images;  ///< per rank, at the start of its scratch
-  comm::ring_slots ring;                           ///< shape of all its slot rings
-  comm::slicing slices;
-  std::uint64_t scratch_bytes{};   ///< per PE: images, staging, the program's scratch, padded copies
+  comm::ring_slots ring;           ///< shape of all its slot rings
   std::vector<std::string> notes;  ///< for the user: slices, FIFO depth, size outside the file's range
 };
 
@@ -50,7 +48,7 @@ enum class msccl_extra : std::uint8_t {
   scratch_offset,  ///< the program's scratch buffer
   padded_input,    ///< working copy of the last slice's input (out-of-place programs)
   padded_output,   ///< padded buffer for the output, or for the only buffer of in-place programs
-  whole_output     ///< output of an out-of-place program launched with input == output
+  whole_output     ///< output of an out-of-place program launched in place; else 0
 };
 
 }  // namespace diecast::sw
