@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::array step_type_names{"s", "r", "rcs", "rrc", "rrcs", "rrs", "cpy", "re", "nop"};
 
-std::string at(const program& p, std::uint32_t line) { return fmt::format("{}:{}", p.source, line); }
-
 /// Gathers the problems of one program.
 class validator {
  public:
@@ -32,7 +30,7 @@ class validator {
 
  private:
   void add(std::uint32_t line, std::string what, std::string value = {}, std::string expected = {}) {
-    problems_.push_back({at(p_, line), std::move(what), std::move(value), std::move(expected)});
+    problems_.push_back({place_of(p_, line), std::move(what), std::move(value), std::move(expected)});
   }
   bool in_range(std::uint32_t line, const std::string& what, std::int64_t v, std::int64_t low,
                 std::int64_t high) {
@@ -216,6 +214,8 @@ std::optional<step_type> parse_step_type(std::string_view name) {
     if (name == step_type_names[i]) return static_cast<step_type>(i);
   return std::nullopt;
 }
+
+std::string place_of(const program& p, std::uint32_t line) { return fmt::format("{}:{}", p.source, line); }
 
 bool sends(step_type t) {
   return t == step_type::send || t == step_type::receive_copy_send ||

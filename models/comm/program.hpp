@@ -89,6 +89,8 @@ struct program {
   std::vector<program_rank> gpus;  ///< in order of id once validated
   std::uint32_t line{};
 };
+/// "FILE:LINE"
+[[nodiscard]] std::string place_of(const program& p, std::uint32_t line);
 
 inline constexpr std::int64_t max_program_ranks = 65'536;
 inline constexpr std::int64_t max_program_chunks = 1 << 20;
@@ -145,13 +147,19 @@ struct check_options {
   /// A step that receives and sends takes its message before it has space to pass it on, as firmware
   /// does. Otherwise it waits for both, as on a GPU.
   bool take_before_space{};
+  /// Also looks for accesses to a chunk that nothing orders (check_result::races), whatever the order of this
+  /// run. Precondition: order_can_be_checked.
+  bool races{};
 };
+/// In a second and a GiB or so.
+[[nodiscard]] bool order_can_be_checked(const program& p);
 
 struct check_result {
   bool deadlock{};
   std::vector<std::string> blocked;  ///< thread blocks that cannot go on and what they wait for
   std::vector<std::string> wrong;    ///< chunks that do not hold what the collective promises
-  [[nodiscard]] bool ok() const { return !deadlock && wrong.empty(); }
+  std::vector<problem> races;        ///< steps that access a chunk in any order, of which one writes it
+  [[nodiscard]] bool ok() const { return !deadlock && wrong.empty() && races.empty(); }
 };
 /// Runs the program on sets of contributions instead of numbers: every chunk is the multiset of
 /// (rank, input chunk) that was reduced into it. Precondition: validate(p) is empty.

@@ -117,6 +117,20 @@ class PublishedShapes(harness.Case):
         self.assertIn("more queue pairs per PE than ipcq.queue_pairs (value 512; expected at least 525)", done.stderr)
 
 
+class Order(harness.Case):
+    def test_a_program_that_lacks_a_dependency_is_refused(self):
+        """Without the wait for the block that receives, a sum may be made of what has not come."""
+        text = direct("reduce_scatter", 4, 1).replace('depid="1" deps="1"', 'depid="-1" deps="-1"')
+        for size in ("64", "256KiB"):
+            done = self.run_pod(*harness.SMALL, "--workload", self.file("race.xml", text), "--bytes", size, expect=2)
+            self.assertRegex(done.stderr, r"race.xml:1: gpu \d tb 3 step 2 \(re\) reads s\[\d\], which tb 1 step 1 \(r\) writes "
+                                          r"\(.*race.xml:1\), and nothing orders them")
+
+    def test_recursive_doubling_from_256_kib_on(self):
+        program = self.file("doubling.xml", recursive_doubling_gather(16))
+        self.runs(*harness.SMALL, "--workload", program, "--bytes", "256KiB:1MiB:x2")
+
+
 class OwnPrograms(harness.Case):
     def test_the_largest_step_fits_its_slot_ring(self):
         """Steps of 8 chunks, rings of 4 slots: in a vector of several slices each chunk takes a slot of its own."""
