@@ -87,7 +87,7 @@ class order_watch {
       join(clocks_[block], queue.front());
       queue.pop_front();
     }
-    if (s.type == step_type::nop || s.count == 0) return;
+    if (s.count == 0) return;
     if (reads_source(s.type)) access(block, s.source, s.source_offset, s.count, false);
     if (writes_destination(s.type)) access(block, s.destination, s.destination_offset, s.count, true);
   }

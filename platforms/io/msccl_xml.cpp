@@ -13,6 +13,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
+#include "platforms/io/mscclpp_plan.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -299,8 +300,10 @@ msccl_file load_msccl(const std::string& path) {
   const std::string failure =
       long_one ? fmt::format("longer than {} MiB", input_limits::program_mib) : file.failure;
   if (!failure.empty())
-    throw user_error(cannot_be_read("--workload", path, failure, "an MSCCL program (XML)"));
-  msccl_file read = parse_msccl(file.text, path);
+    throw user_error(cannot_be_read("--workload", path, failure, "an MSCCL program (XML, JSON)"));
+  const std::size_t first = file.text.find_first_not_of(" \t\r\n");
+  const bool xml = first == std::string::npos || file.text[first] == '<';
+  msccl_file read = xml ? parse_msccl(file.text, path) : parse_mscclpp(file.text, path);
   check_order(read);
   return read;
 }

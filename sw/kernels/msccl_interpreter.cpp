@@ -202,6 +202,13 @@ class interpreter {
       case step_type::copy: move(destination, source, bytes); break;
       case step_type::reduce: pe_.reduce(destination, source, bytes); break;
       case step_type::nop: break;
+      case step_type::signal:  // any bytes do: those of the image are always there
+        pe_.send_all(block.send_dir, in_scratch(msccl_extra::image_offset), sizeof(std::uint64_t));
+        break;
+      case step_type::wait:
+        (void)pe_.recv(block.recv_dir);
+        pe_.release(block.recv_dir);
+        break;
     }
   }
 

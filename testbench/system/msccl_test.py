@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MSCCL programs: small ones of our own, one that deadlocks, and those in DIECAST_MSCCL_DIR."""
+"""MSCCL programs: small ones of our own, one that deadlocks, plans of MSCCL++, and those in DIECAST_MSCCL_DIR."""
+import copy
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import re
 import unittest
 
 import harness
+import mscclpp_plans
 
 OUTSIDE = os.environ.get("DIECAST_MSCCL_DIR", "")
 
@@ -129,6 +131,64 @@ class Order(harness.Case):
     def test_recursive_doubling_from_256_kib_on(self):
         program = self.file("doubling.xml", recursive_doubling_gather(16))
         self.runs(*harness.SMALL, "--workload", program, "--bytes", "256KiB:1MiB:x2")
+
+
+class Plans(harness.Case):
+    """Execution plans of MSCCL++."""
+
+    def test_every_kind_of_operation_at_two_sizes(self):
+        for make in mscclpp_plans.ALL:
+            for ranks in (4, 8):
+                plan = self.file("plan.json", json.dumps(make(ranks)))
+                small, large = self.runs(*harness.SMALL, "--workload", plan, "--bytes", "1KiB:128KiB:x128")
+                self.assertEqual((small["ranks"], small["algorithm"]), (ranks, make(ranks)["name"]), make.__name__)
+                self.assertGreater(large["time_ns"], small["time_ns"])
+
+    def test_the_shipped_plan(self):
+        row = self.one(*harness.SMALL, "--workload", harness.ROOT / "docs/examples/mscclpp_allreduce_4.json")
+        self.assertEqual((row["collective"], row["ranks"]), ("all_reduce", 4))
+
+    def test_what_cannot_be_mapped_is_refused_with_its_place(self):
+        def at(plan, *path):
+            for key in path[:-1]:
+                plan = plan[key]
+            return plan, path[-1]
+        ops = ("gpus", 1, "threadblocks", 0, "ops")
+        wrongs = (
+            (("collective",), "broadcast", "plan.json: collective: is none that programs perform (value broadcast"),
+            (("inplace",), 1, "plan.json: inplace: is no flag (value 1; expected true or false)"),
+            (("gpus", 1, "id"), 3, "gpus[1].id: is no whole number in range (value 3; expected 1 to 1)"),
+            (("gpus", 0, "channels", 0, "channel_type"), "switch", "gpus[0].channels[0].channel_type: switch channels (NVLS)"),
+            (("gpus", 0, "channels", 0, "connected_to", 0), 9, "gpus[0].channels[0].connected_to[0]: is no whole number in range"),
+            ((*ops, 0, "name"), "glres", "gpus[1].threadblocks[0].ops[0].name: is no operation that programs perform (value glres"),
+            ((*ops, 0, "channel_ids", 0), 7, "ops[0].channel_ids[0]: is no whole number in range (value 7; expected 0 to 2)"),
+            ((*ops, 2, "dst_buff", 0, "index"), 40, "ops[2] (put)"),
+            ((*ops, 2, "dst_buff", 0, "size"), 2, "ops[2]: has buffers of different size"),
+            ((*ops, 2, "dst_buff"), [], "ops[2]: put has other buffers, local or remote (l, r), than it must have (value l>; expected l+>r+)"),
+            ((*ops, 6), {"name": "nop"}, "and the plan never ends (value wait"),
+            ((*ops, 1), {"name": "nop"}, "(put): writes to the output of gpu 1, where nothing waits for it"),
+            ((*ops, 7), {"name": "nop"}, "(put): writes to the output of gpu 1, where nothing waits for it"))
+        for path, value, expected in wrongs:
+            plan = copy.deepcopy(mscclpp_plans.gather_by_puts(4))
+            parent, key = at(plan, *path)
+            parent[key] = value
+            done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB",
+                                expect=2)
+            self.assertIn(expected, done.stderr)
+
+    def test_two_thread_blocks_on_one_channel_are_refused(self):
+        plan = mscclpp_plans.reduce_by_reads(4)
+        plan["gpus"][0]["threadblocks"][1]["channels"] = plan["gpus"][0]["threadblocks"][0]["channels"]
+        done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
+        self.assertIn("gpus[0].threadblocks[1].ops[0] (rlxsignal): another thread block does this on the same channel", done.stderr)
+
+    def test_a_plan_that_lacks_a_wait_is_refused(self):
+        plan = mscclpp_plans.reduce_through_scratch(4)
+        plan["gpus"][2]["threadblocks"][0]["ops"] = [op for op in plan["gpus"][2]["threadblocks"][0]["ops"]
+                                                     if (op["name"], op.get("channel_type")) != ("wait", "port")]
+        done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
+        self.assertRegex(done.stderr, r"plan.json: gpus\[2\].threadblocks\[0\].ops\[\d+\] \(re\): gpu 2 tb 0 step \d+ \(re\) reads "
+                                      r"s\[\d+\], which tb \d+ step 0 \(r\) writes \(.*\(put\)\), and nothing orders them")
 
 
 class OwnPrograms(harness.Case):
