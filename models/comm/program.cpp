@@ -12,9 +12,8 @@
 namespace diecast::comm {
 namespace {
 
-constexpr std::array step_type_names{"s", "r", "rcs", "rrc", "rrcs", "rrs", "cpy", "re", "nop"};
-
-std::string at(const program& p, std::uint32_t line) { return fmt::format("{}:{}", p.source, line); }
+constexpr std::array step_type_names{"s",   "r",  "rcs", "rrc",    "rrcs", "rrs",
+                                     "cpy", "re", "nop", "signal", "wait"};
 
 /// Gathers the problems of one program.
 class validator {
@@ -32,7 +31,7 @@ class validator {
 
  private:
   void add(std::uint32_t line, std::string what, std::string value = {}, std::string expected = {}) {
-    problems_.push_back({at(p_, line), std::move(what), std::move(value), std::move(expected)});
+    problems_.push_back({place_of(p_, line), std::move(what), std::move(value), std::move(expected)});
   }
   bool in_range(std::uint32_t line, const std::string& what, std::int64_t v, std::int64_t low,
                 std::int64_t high) {
@@ -212,28 +211,32 @@ std::optional<program_buffer> parse_program_buffer(std::string_view name) {
 const char* to_string(step_type t) { return step_type_names.at(static_cast<std::size_t>(t)); }
 
 std::optional<step_type> parse_step_type(std::string_view name) {
-  for (std::size_t i = 0; i < step_type_names.size(); ++i)
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(step_type::nop); ++i)
     if (name == step_type_names[i]) return static_cast<step_type>(i);
   return std::nullopt;
 }
 
+std::string place_of(const program& p, std::uint32_t line) {
+  return line < p.places.size() ? p.places[line] : fmt::format("{}:{}", p.source, line);
+}
+
 bool sends(step_type t) {
-  return t == step_type::send || t == step_type::receive_copy_send ||
+  return t == step_type::send || t == step_type::signal || t == step_type::receive_copy_send ||
          t == step_type::receive_reduce_copy_send || t == step_type::receive_reduce_send;
 }
 
 bool receives(step_type t) {
-  return t == step_type::receive || t == step_type::receive_copy_send ||
+  return t == step_type::receive || t == step_type::wait || t == step_type::receive_copy_send ||
          t == step_type::receive_reduce_copy || t == step_type::receive_reduce_copy_send ||
          t == step_type::receive_reduce_send;
 }
 
 bool reads_source(step_type t) {
-  return t != step_type::receive && t != step_type::receive_copy_send && t != step_type::nop;
+  return t != step_type::receive && t != step_type::receive_copy_send && t < step_type::nop;
 }
 
 bool writes_destination(step_type t) {
-  return t != step_type::send && t != step_type::receive_reduce_send && t != step_type::nop;
+  return t != step_type::send && t != step_type::receive_reduce_send && t < step_type::nop;
 }
 
 buffer_extent extent_of(const program& p, const program_rank& r, program_buffer b) {

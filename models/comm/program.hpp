@@ -25,7 +25,8 @@ namespace diecast::comm {
 enum class program_buffer : std::uint8_t { input, output, scratch };
 [[nodiscard]] std::optional<program_buffer> parse_program_buffer(std::string_view name);
 
-/// s, r, rcs (receive, copy, send), rrc (receive, reduce, copy), rrcs, rrs, cpy, re, nop.
+/// s, r, rcs (receive, copy, send), rrc (receive, reduce, copy), rrcs, rrs, cpy, re, nop; of MSCCL++ plans
+/// also messages without data: signal, wait.
 enum class step_type : std::uint8_t {
   send,
   receive,
@@ -35,9 +36,12 @@ enum class step_type : std::uint8_t {
   receive_reduce_send,
   copy,
   reduce,
-  nop
+  nop,
+  signal,
+  wait
 };
 [[nodiscard]] const char* to_string(step_type t);  ///< the XML spelling, "rrcs"
+/// Of a step in XML.
 [[nodiscard]] std::optional<step_type> parse_step_type(std::string_view name);
 [[nodiscard]] bool sends(step_type t);
 [[nodiscard]] bool receives(step_type t);
@@ -88,7 +92,10 @@ struct program {
   std::optional<std::uint64_t> min_bytes, max_bytes;
   std::vector<program_rank> gpus;  ///< in order of id once validated
   std::uint32_t line{};
+  std::vector<std::string> places;  ///< in a file without lines: what the numbers in `line` stand for
 };
+/// "FILE:LINE", or the place.
+[[nodiscard]] std::string place_of(const program& p, std::uint32_t line);
 
 inline constexpr std::int64_t max_program_ranks = 65'536;
 inline constexpr std::int64_t max_program_chunks = 1 << 20;
@@ -145,13 +152,19 @@ struct check_options {
   /// A step that receives and sends takes its message before it has space to pass it on, as firmware
   /// does. Otherwise it waits for both, as on a GPU.
   bool take_before_space{};
+  /// Also looks for accesses to a chunk that nothing orders (check_result::races), whatever the order of this
+  /// run. Precondition: order_can_be_checked.
+  bool races{};
 };
+/// In a second and a GiB or so.
+[[nodiscard]] bool order_can_be_checked(const program& p);
 
 struct check_result {
   bool deadlock{};
   std::vector<std::string> blocked;  ///< thread blocks that cannot go on and what they wait for
   std::vector<std::string> wrong;    ///< chunks that do not hold what the collective promises
-  [[nodiscard]] bool ok() const { return !deadlock && wrong.empty(); }
+  std::vector<problem> races;        ///< steps that access a chunk in any order, of which one writes it
+  [[nodiscard]] bool ok() const { return !deadlock && wrong.empty() && races.empty(); }
 };
 /// Runs the program on sets of contributions instead of numbers: every chunk is the multiset of
 /// (rank, input chunk) that was reduced into it. Precondition: validate(p) is empty.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Symbolic execution of a program: chunks are multisets of contributions, FIFOs are bounded queues
-// of such chunks, and a sweep in which no thread block moves is a deadlock.
+// of such chunks, and a sweep in which no thread block moves is a deadlock. What orders steps (thread blocks,
+// dependencies, messages) is the same in every execution: vector clocks of one tell of all.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <tuple>
@@ -52,6 +54,115 @@ struct block_state {
   std::vector<const block_state*> waits;  ///< per step, the block it depends on or null
 };
 
+/// Which steps happened before which, and the accesses to chunks that are not ordered.
+class order_watch {
+ public:
+  explicit order_watch(const program& p) : p_(p) {
+    for (const program_rank& r : p.gpus) {
+      for (const thread_block& b : r.blocks) {
+        blocks_.push_back({&r, &b});
+        for (const program_step& s : b.steps)
+          if (s.depends_block != -1) ++waiting_[{r.id, s.depends_block, s.depends_step}].first;
+      }
+      for (const program_buffer b :
+           {program_buffer::input, program_buffer::output, program_buffer::scratch}) {
+        const buffer_extent e = extent_of(p, r, b);
+        auto& chunks = chunks_[{r.id, e.storage}];
+        chunks.resize(std::max(chunks.size(), static_cast<std::size_t>(e.first_chunk + e.chunks)));
+      }
+    }
+    clocks_.assign(blocks_.size(), clock(blocks_.size()));
+  }
+
+  /// The next step of a block begins, after the step it waits for and the message it takes.
+  void begin(std::size_t block, const program_step& s, bool takes) {
+    const auto& [r, b] = blocks_[block];
+    if (s.depends_block != -1) {
+      const auto at = waiting_.find({r->id, s.depends_block, s.depends_step});
+      join(clocks_[block], at->second.second);
+      if (--at->second.first == 0) waiting_.erase(at);
+    }
+    if (takes) {
+      auto& queue = under_way_[{b->recv_peer, r->id, b->channel}];
+      join(clocks_[block], queue.front());
+      queue.pop_front();
+    }
+    if (s.count == 0) return;
+    if (reads_source(s.type)) access(block, s.source, s.source_offset, s.count, false);
+    if (writes_destination(s.type)) access(block, s.destination, s.destination_offset, s.count, true);
+  }
+  void end(std::size_t block, bool passes_on) {
+    const auto& [r, b] = blocks_[block];
+    clock& own = clocks_[block];
+    const auto at = waiting_.find({r->id, b->id, own[block]});
+    ++own[block];
+    if (at != waiting_.end()) at->second.second = own;
+    if (passes_on) under_way_[{r->id, b->send_peer, b->channel}].push_back(own);
+  }
+  [[nodiscard]] std::vector<problem> races() { return std::move(races_); }
+
+ private:
+  using clock = std::vector<std::uint32_t>;  ///< steps of every block that happened before
+  using chunk_name = std::pair<char, std::int64_t>;
+  struct access_place {
+    std::size_t block{};
+    std::uint32_t step{};
+  };
+  struct history {
+    std::optional<access_place> written;
+    std::vector<access_place> read;  ///< since, the last of every block
+  };
+
+  static void join(clock& c, const clock& other) {
+    for (std::size_t i = 0; i < other.size(); ++i) c[i] = std::max(c[i], other[i]);
+  }
+  void access(std::size_t block, program_buffer buffer, std::int64_t offset, std::int64_t count,
+              bool writes) {
+    const program_rank& r = *blocks_[block].first;
+    const buffer_extent e = extent_of(p_, r, buffer);
+    for (std::int64_t c = 0; c < count; ++c) {
+      const auto index = static_cast<std::size_t>(e.first_chunk + offset + c);
+      history& h = chunks_.at({r.id, e.storage}).at(index);
+      const chunk_name chunk{"ios"[static_cast<std::size_t>(buffer)], offset + c};
+      if (h.written) demand_order(block, *h.written, chunk, writes ? "writes" : "reads", "writes");
+      std::erase_if(h.read, [block](const access_place& a) { return a.block == block; });
+      if (writes) {
+        for (const access_place& a : h.read) demand_order(block, a, chunk, "writes", "reads");
+        h = {access_place{block, clocks_[block][block]}, {}};
+      } else {
+        h.read.push_back({block, clocks_[block][block]});
+      }
+    }
+  }
+  void demand_order(std::size_t block, const access_place& other, const chunk_name& chunk, const char* does,
+                    const char* did) {
+    if (clocks_[block][other.block] > other.step || block == other.block) return;
+    if (races_.size() == most_reported) return;
+    const auto text = [&](std::size_t which, std::uint32_t step) {
+      const thread_block& b = *blocks_[which].second;
+      return fmt::format("tb {} step {} ({})", b.id, step, to_string(b.steps[step].type));
+    };
+    const std::uint32_t other_line = blocks_[other.block].second->steps[other.step].line;
+    const std::uint32_t step = clocks_[block][block];
+    const auto& [r, b] = blocks_[block];
+    races_.push_back({place_of(p_, b->steps[step].line),
+                      fmt::format("gpu {} {} {} {}[{}], which {} {} ({}), and nothing orders them", r->id,
+                                  text(block, step), does, chunk.first, chunk.second,
+                                  text(other.block, other.step), did, place_of(p_, other_line)),
+                      {},
+                      "a dependency (depid, deps) or a message between them"});
+  }
+
+  const program& p_;
+  std::vector<std::pair<const program_rank*, const thread_block*>> blocks_;
+  std::vector<clock> clocks_;
+  /// By rank, block and step that others wait for: how many still do, and its clock when it had ended.
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::pair<std::uint32_t, clock>> waiting_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::deque<clock>> under_way_;  ///< per FIFO
+  std::map<std::pair<std::int64_t, program_buffer>, std::vector<history>> chunks_;  ///< by rank and storage
+  std::vector<problem> races_;
+};
+
 struct rank_state {
   const program_rank* rank{};
   std::array<std::vector<contributions>, 3> storage;  ///< by program_buffer
@@ -62,6 +173,7 @@ class executor {
   executor(const program& p, const check_options& options) : p_(p), options_(options) {
     if (options_.data) fill_inputs();
     make_blocks();
+    if (options_.races) order_.emplace(p);
   }
 
   check_result run() {
@@ -87,6 +199,7 @@ class executor {
     } else if (options_.data) {
       result.wrong = compare();
     }
+    if (order_) result.races = order_->races();
     return result;
   }
 
@@ -143,16 +256,19 @@ class executor {
   bool step(block_state& b) {
     if (b.done == b.block->steps.size() || waits_for_step(b)) return false;
     const program_step& s = b.block->steps[b.done];
-    if (s.count > 0) {
-      const bool may_take = !receives(s.type) || b.holds || b.in->messages > 0;
-      const bool may_send = !sends(s.type) || b.out->messages < options_.fifo_messages;
-      if (!may_take) return false;
-      if (!may_send && !(options_.take_before_space && receives(s.type) && !b.holds)) return false;
-      if (!b.holds) take(b, s);
-      b.holds = !may_send;
-      if (b.holds) return true;
-      if (sends(s.type)) pass_on(b);
+    const bool moves = s.count > 0, takes = moves && receives(s.type), passes_on = moves && sends(s.type);
+    const bool may_send = !passes_on || b.out->messages < options_.fifo_messages;
+    if (takes && !b.holds && b.in->messages == 0) return false;
+    if (!may_send && !(options_.take_before_space && takes && !b.holds)) return false;
+    const auto index = static_cast<std::size_t>(&b - blocks_.data());
+    if (!b.holds) {
+      if (order_) order_->begin(index, s, takes);
+      if (moves) take(b, s);
     }
+    b.holds = !may_send;
+    if (b.holds) return true;
+    if (order_) order_->end(index, passes_on);
+    if (passes_on) pass_on(b);
     ++b.done;
     return true;
   }
@@ -196,7 +312,7 @@ class executor {
     } else {
       reason = fmt::format("waits for space towards gpu {} on chan {}", b.block->send_peer, b.block->channel);
     }
-    return fmt::format("{}:{}: gpu {} tb {} step {} ({}) {}", p_.source, s.line, b.rank->id, b.block->id,
+    return fmt::format("{}: gpu {} tb {} step {} ({}) {}", place_of(p_, s.line), b.rank->id, b.block->id,
                        b.done, to_string(s.type), reason);
   }
 
@@ -250,9 +366,24 @@ class executor {
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, fifo_state> fifos_;
   std::vector<rank_state> ranks_;
   std::vector<block_state> blocks_;
+  std::optional<order_watch> order_;
 };
 
 }  // namespace
+
+bool order_can_be_checked(const program& p) {
+  constexpr std::int64_t most = std::int64_t{1} << 28;  // entries of clocks and histories
+  std::int64_t blocks = 0, clocks = 0, chunks = 0;
+  for (const program_rank& r : p.gpus) {
+    chunks += r.input_chunks + r.output_chunks + r.scratch_chunks;
+    blocks += std::ssize(r.blocks);
+    for (const thread_block& b : r.blocks) {
+      clocks += 1 + 2 * std::ssize(b.steps);
+      for (const program_step& s : b.steps) chunks += s.count;
+    }
+  }
+  return chunks <= most && blocks <= most / std::max<std::int64_t>(1, clocks);
+}
 
 check_result check_program(const program& p, const check_options& options) {
   return executor(p, options).run();

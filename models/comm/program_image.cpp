@@ -146,7 +146,7 @@ program_image decode_program_image(std::span<const std::uint64_t> words) {
     block.recv_dir = static_cast<direction>(b >> 16);
     for (std::uint32_t k = 0; k < high_of(b); ++k) {
       const std::uint64_t what = in.next(), offsets = in.next(), wait = in.next();
-      block.steps.push_back({in.value(what, 0, step_type::nop), in.value(what, 8, program_buffer::scratch),
+      block.steps.push_back({in.value(what, 0, step_type::wait), in.value(what, 8, program_buffer::scratch),
                              in.value(what, 16, program_buffer::scratch), low_of(offsets), high_of(offsets),
                              high_of(what), static_cast<std::int32_t>(low_of(wait)), high_of(wait)});
     }

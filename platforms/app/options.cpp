@@ -59,9 +59,9 @@ po::options_description collective_options() {
 
 po::options_description workload_options() {
   po::options_description d = flag_group("Workload");
-  d.add_options()(
-      "workload", argument("FILE"),
-      "run streams of operations (JSON, see --list ops) or an MSCCL program (XML) instead of --collective")(
+  d.add_options()("workload", argument("FILE"),
+                  "run streams of operations (JSON, see --list ops) or a program of MSCCL (XML) or MSCCL++ "
+                  "(JSON) instead of --collective")(
       "isolate", "run each stream of the workload alone as well, and report its slowdown");
   return d;
 }

@@ -13,6 +13,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
+#include "platforms/io/mscclpp_plan.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -278,14 +279,33 @@ class parser {
 
 msccl_file parse_msccl(std::string_view text, const std::string& name) { return parser(text, name).run(); }
 
+namespace {
+
+/// A program whose result depends on which step comes first is refused.
+void check_order(msccl_file& file) {
+  if (!comm::order_can_be_checked(file.program)) {
+    file.notes.emplace_back("the program is too large to check the order of its accesses");
+    return;
+  }
+  const comm::check_options any_order{.fifo_messages = UINT32_MAX, .data = false, .races = true};
+  auto races = comm::check_program(file.program, any_order).races;
+  if (!races.empty()) throw user_error(std::move(races));
+}
+
+}  // namespace
+
 msccl_file load_msccl(const std::string& path) {
   const input_file& file = read_input("--workload", path);
   const bool long_one = file.text.size() > input_limits::program_mib << 20;
   const std::string failure =
       long_one ? fmt::format("longer than {} MiB", input_limits::program_mib) : file.failure;
   if (!failure.empty())
-    throw user_error(cannot_be_read("--workload", path, failure, "an MSCCL program (XML)"));
-  return parse_msccl(file.text, path);
+    throw user_error(cannot_be_read("--workload", path, failure, "an MSCCL program (XML, JSON)"));
+  const std::size_t first = file.text.find_first_not_of(" \t\r\n");
+  const bool xml = first == std::string::npos || file.text[first] == '<';
+  msccl_file read = xml ? parse_msccl(file.text, path) : parse_mscclpp(file.text, path);
+  check_order(read);
+  return read;
 }
 
 }  // namespace diecast::platforms

@@ -22,7 +22,8 @@ struct msccl_file {
 /// of the file, each with its line; broken XML with line and column.
 [[nodiscard]] msccl_file parse_msccl(std::string_view text, const std::string& name);
 
-/// Reads a file; throws user_error when it cannot be read, else as parse_msccl.
+/// Reads a file, a program in XML or an execution plan of MSCCL++ in JSON; throws user_error when it cannot
+/// be read, when nothing orders two accesses to a chunk (comm::check_result::races), else as parse_msccl.
 [[nodiscard]] msccl_file load_msccl(const std::string& path);
 
 }  // namespace diecast::platforms

@@ -320,10 +320,12 @@ comm::workload load_workload(const std::string& path, std::span<const op_schema>
   return parse_workload(contents(path), path, kinds);
 }
 
-bool is_xml_file(const std::string& path) {
+bool is_program_file(const std::string& path) {
   const std::string& text = contents(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && text[first] == '<';
+  const bool plan =
+      text.find("\"gpus\"") != std::string::npos && text.find("\"streams\"") == std::string::npos;
+  return first != std::string::npos && (text[first] == '<' || plan);
 }
 
 namespace {

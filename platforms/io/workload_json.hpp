@@ -19,9 +19,9 @@ namespace diecast::platforms {
 /// Reads a file; throws user_error when it cannot be read, else as parse_workload.
 [[nodiscard]] comm::workload load_workload(const std::string& path, std::span<const comm::op_schema> kinds);
 
-/// A file for --workload is a program in XML when its first character other than a blank is '<'; else it is
-/// JSON. Throws user_error when it cannot be read.
-[[nodiscard]] bool is_xml_file(const std::string& path);
+/// A file for --workload is a program: in XML when its first character other than a blank is '<'; a plan in
+/// JSON when it has "gpus" and, other than workloads, no "streams". Throws user_error when it cannot be read.
+[[nodiscard]] bool is_program_file(const std::string& path);
 
 /// Reference of the ops as Markdown: a section per kind with the table of its fields.
 [[nodiscard]] std::string workload_markdown(std::span<const comm::op_schema> kinds);

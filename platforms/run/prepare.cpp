@@ -16,7 +16,6 @@
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/msccl_xml.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/ccl_settings.hpp"
@@ -28,19 +27,6 @@
 
 namespace diecast::platforms {
 namespace {
-
-comm::group members_of(const config::population& machine, comm::rank_set set, std::uint64_t wanted,
-                       const std::string& who) {
-  comm::group g = comm::map_ranks(machine, set);
-  if (wanted == 0) return g;
-  if (g.members.size() < wanted) {
-    throw user_error(problem{who, fmt::format("needs {} ranks", wanted),
-                             fmt::format("{} {}s", g.members.size(), comm::to_string(set)),
-                             "a machine with enough of them, or another --ranks"});
-  }
-  g.members.resize(wanted);
-  return g;
-}
 
 /// Memory channels that overrides have not left out.
 std::uint64_t channels_left(const machine_model& machine) {
@@ -169,7 +155,8 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
     : point(std::move(what)),
       job(job_of(point.collective, point.workload)),
-      own_machine(machine_for(m, point.algorithm)),
+      setup(job == job_kind::program ? std::optional(set_up_program(m, point)) : std::nullopt),
+      own_machine(setup ? std::move(setup->machine) : machine_for(m, point.algorithm)),
       machine(own_machine ? *own_machine : m) {
   if (job == job_kind::workload) {
     load_file(tables);
@@ -275,21 +262,18 @@ void prepared_run::choose_barrier(const app::registries& tables) {
 }
 
 void prepared_run::load_program() {
-  const msccl_file loaded = load_msccl(point.workload);
-  notes = loaded.warnings;
-  notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
-  const comm::program& p = loaded.program;
+  for (const auto* const list : {&setup->file.warnings, &setup->file.notes, &setup->notes})
+    notes.insert(notes.end(), list->begin(), list->end());
+  const comm::program& p = setup->file.program;
   point.collective = comm::to_string(p.collective);
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";
   if (machine.config.comm.deterministic_reduction && p.collective == comm::collective::all_reduce)
     notes.emplace_back("comm.deterministic_reduction does not apply: a program has its own order of sums");
-  members = members_of(machine.topology.population(), point.ranks.value_or(comm::rank_set::pe),
-                       static_cast<std::uint64_t>(p.ranks), point.workload);
+  members = setup->members;
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
-  // The buffers of an out-of-place program are its own to use until its end.
-  launch->in_place = p.in_place || p.collective == comm::collective::all_reduce;
+  launch->in_place = setup->in_place();
   program = sw::make_msccl_run(p, *launch);
   kernel = program->kernel;
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
@@ -352,8 +336,7 @@ void prepared_run::wire(const app::registries& tables) {
     rings.ipcq.n_slots = program->ring.number;
     rings.ipcq.slot_bytes = program->ring.bytes;
   }
-  plan = place_rings(edges, rings, sw::lay_out(kernel, *launch).end,
-                     !sw::lies_in_hbm(kernel, *launch) && !kernel.whole_vector);
+  plan = place_rings(edges, rings, sw::lay_out(kernel, *launch).end, !sw::lies_in_hbm(kernel, *launch));
   prove_again();
   grow_tree();
 }

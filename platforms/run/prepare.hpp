@@ -12,6 +12,7 @@
 #include "models/fabric/topology.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/run/barrier_run.hpp"
+#include "platforms/run/program_setup.hpp"
 #include "platforms/run/run_point.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
@@ -35,8 +36,9 @@ struct prepared_run {
 
   run_point point;
   const job_kind job;
+  std::optional<program_setup> setup;  ///< of a program
   std::unique_ptr<const machine_model>
-      own_machine;  ///< machine of an algorithm that wants another than the given one
+      own_machine;  ///< machine of an algorithm or a program that wants another than the given one
   const machine_model& machine;
   comm::group members;
   std::optional<sw::msccl_run> program;

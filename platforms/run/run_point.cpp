@@ -42,7 +42,7 @@ const status_row& row_of(run_status s) {
 const char* to_string(run_status s) { return row_of(s).name; }
 
 job_kind job_of(const std::string& collective, const std::string& workload) {
-  if (!workload.empty()) return is_xml_file(workload) ? job_kind::program : job_kind::workload;
+  if (!workload.empty()) return is_program_file(workload) ? job_kind::program : job_kind::workload;
   const bool barrier = collective == comm::to_string(comm::collective::barrier);
   return barrier ? job_kind::barrier : job_kind::collective;
 }

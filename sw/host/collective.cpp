@@ -160,7 +160,7 @@ std::optional<shortage> check_tcm_tensors(const kernel_entry& kernel, const argu
                                : launch.members.members.empty() ? 0
                                                                 : lay_out(kernel, launch).end;
   if (needed <= tcm) return std::nullopt;
-  const bool may_move = !launch.in_workload && !kernel.whole_vector;
+  const bool may_move = !launch.in_workload;
   problems.push_back({"bytes",
                       fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
                       fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),

@@ -48,7 +48,9 @@ std::uint64_t room_below_rings(const argument_context& launch) {
 
 chunk_layout layout_with(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece,
                          std::uint64_t buffers) {
-  const argument_context chunk = launch_of_chunk(launch, cut(kernel, launch, piece).elements(0));
+  const comm::tensor_chunks chunks = cut(kernel, launch, piece);
+  const argument_context chunk = launch_of_chunk(launch, chunks.elements(0));
+  const argument_context last = launch_of_chunk(launch, chunks.elements(chunks.chunks() - 1));
   const tensor_room room = room_of(kernel, chunk);
   chunk_layout l;
   l.piece = piece;
@@ -58,7 +60,8 @@ chunk_layout layout_with(const kernel_entry& kernel, const argument_context& lau
   l.buffer_bytes = room.bytes;
   l.output = room.output;
   l.scratch = l.buffer + buffers * room.bytes;
-  l.scratch_bytes = scratch_room(kernel, chunk);
+  // A program may need more for the last chunk, which it pads.
+  l.scratch_bytes = std::max(scratch_room(kernel, chunk), scratch_room(kernel, last));
   l.end = l.scratch + l.scratch_bytes;
   return l;
 }
@@ -72,21 +75,29 @@ bool fits(const kernel_entry& kernel, const argument_context& launch, std::uint6
   return layout_with(kernel, launch, piece).end <= room_below_rings(launch);
 }
 
-/// A piece up to `wanted` whose buffers fit, where the next longer one's do not; 1 when none fits. It need
-/// not be the longest: pieces that make two chunks need two buffers, and may fit where shorter ones that make
-/// three do not.
+/// A piece of whole grains up to `wanted` whose buffers fit, where the next longer one's do not; one grain
+/// when none fits. It need not be the longest: pieces that make two chunks need two buffers, and may fit
+/// where shorter ones that make three do not.
 std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& launch,
                             std::uint64_t wanted) {
-  std::uint64_t least = 1, most = wanted;
+  std::uint64_t least = 1, most = std::max<std::uint64_t>(1, wanted / kernel.grain);
   while (least < most) {
     const std::uint64_t middle = most - (most - least) / 2;
-    if (fits(kernel, launch, middle)) {
+    if (fits(kernel, launch, middle * kernel.grain)) {
       least = middle;
     } else {
       most = middle - 1;
     }
   }
-  return least;
+  return least * kernel.grain;
+}
+
+/// The block if that is one piece, else whole grains of it whose buffers fit.
+std::uint64_t whole_grains(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece,
+                           std::uint64_t block) {
+  if (kernel.grain == 1 || (piece >= block && fits(kernel, launch, block))) return piece;
+  const std::uint64_t rounded = std::max(kernel.grain, piece / kernel.grain * kernel.grain);
+  return std::min(block, fits(kernel, launch, rounded) ? rounded : fitting_piece(kernel, launch, rounded));
 }
 
 /// Elements of a slot, where that shortens a piece by a quarter at most; else the piece. Most all-to-alls
@@ -125,9 +136,12 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
   const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.ranks, launch.count * element) /
                              element / comm::tensor_chunks::blocks(s);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(best, 1, block);
-  const std::uint64_t piece = even_piece(kernel, launch, block, fitting_piece(kernel, launch, wanted));
+  const std::uint64_t longest =
+      kernel.grain > 1 && fits(kernel, launch, wanted) ? wanted : fitting_piece(kernel, launch, wanted);
+  const std::uint64_t piece =
+      whole_grains(kernel, launch, even_piece(kernel, launch, block, std::min(longest, block)), block);
   if (s.what != comm::collective::all_to_all || piece == block) return piece;
-  const std::uint64_t slot = single_slot(launch, piece);
+  const std::uint64_t slot = whole_grains(kernel, launch, single_slot(launch, piece), block);
   return fits(kernel, launch, slot) ? slot : piece;
 }
 
@@ -137,7 +151,8 @@ chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context&
   const comm::collective_shape s = shape_of(kernel, launch);
   const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
   const std::uint64_t elements = chunk_bytes / numeric::size_of(launch.type) / comm::tensor_chunks::blocks(s);
-  const std::uint64_t piece = std::clamp<std::uint64_t>(elements, 1, block);
+  const std::uint64_t grains = std::max<std::uint64_t>(1, elements / kernel.grain);
+  const std::uint64_t piece = std::min(block, elements >= block ? block : grains * kernel.grain);
   chunk_layout l = layout_with(kernel, launch, piece);
   while (l.buffers > 1 && l.end > room_below_rings(launch)) {
     l = layout_with(kernel, launch, piece, l.buffers - 1);
@@ -299,13 +314,6 @@ chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& 
 
 std::optional<shortage> check_hbm_tensors(const kernel_entry& kernel, const argument_context& launch,
                                           std::vector<problem>& problems) {
-  if (kernel.whole_vector) {
-    problems.push_back(
-        {"ccl.tensor_kind",
-         fmt::format("{} needs the whole vector and cannot run on chunks of it", kernel.description), "hbm",
-         "tcm, or a built-in algorithm"});
-    return std::nullopt;
-  }
   if (const auto lack = check_ports(kernel, launch, problems)) return lack;
   const chunk_layout l = lay_out_chunks(kernel, launch);
   if (l.end <= room_below_rings(launch)) return std::nullopt;

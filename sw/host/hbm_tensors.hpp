@@ -38,7 +38,7 @@ struct chunk_layout {
 /// them fit below the receive rings (argument_context::tcm_room). The same on every member.
 [[nodiscard]] chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch);
 
-/// Appends why these tensors cannot be in HBM: a kernel that wants them whole, ports or TCM too small.
+/// Appends why these tensors cannot be in HBM: ports or TCM too small.
 /// Returns the shortage where fewer bytes would fit.
 [[nodiscard]] std::optional<shortage> check_hbm_tensors(const kernel_entry& kernel,
                                                         const argument_context& launch,

@@ -94,9 +94,8 @@ struct kernel_entry {
   /// what does not fit the arguments. scratch_bytes counts them. May be null.
   std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
   bool element_sums{};  ///< knows no other accumulation than ccl.accumulation = elem
-  /// Its arguments are made for the vector as a whole, beyond what `fill` makes of any count: it cannot
-  /// be run on chunks of tensors in HBM.
-  bool whole_vector{};
+  /// A chunk of tensors in HBM, but the last, has a multiple of so many elements of each block.
+  std::uint64_t grain{1};
   /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
   /// comm::moves_out_of_hbm (sw/kernels/chunked.hpp).
   bool moves_slots{};

@@ -62,9 +62,8 @@ class interpreter {
     slices_ = own_.slices;
     stride_ = own_.stride;
     padded_ = stride_ == 0 && own_.last_chunk * image_.chunks_per_loop != own_.last_elements;
-    const bool collides =
-        !image_.in_place && a.input == a.output && image_.collective == collective::all_reduce;
-    base_ = {a.input, collides ? in_scratch(own_.whole_output) : a.output, in_scratch(own_.scratch_offset)};
+    const bool apart = own_.whole_output != 0;
+    base_ = {a.input, apart ? in_scratch(own_.whole_output) : a.output, in_scratch(own_.scratch_offset)};
     padded_base_ = {in_scratch(own_.padded_input), in_scratch(own_.padded_output), 0};
   }
 
@@ -134,12 +133,13 @@ class interpreter {
       case collective::reduce_scatter: {
         const std::uint64_t chunk = whole_chunk() * element_;
         const std::uint64_t bytes = static_cast<std::uint64_t>(image_.output.chunks) * chunk;
-        if (image_.output.storage == program_buffer::input)
-          move(a.output, a.input + static_cast<std::uint64_t>(image_.output.first_chunk) * chunk, bytes);
+        const bool in_input = image_.output.storage == program_buffer::input;
+        const auto first = static_cast<std::uint64_t>(image_.output.first_chunk);
+        move(a.output, in_input ? a.input + first * chunk : output, bytes);
         pe_.finish_average(a.output, bytes);
         break;
       }
-      default: break;
+      default: move(a.output, output, a.count * element_);
     }
   }
 
@@ -194,6 +194,13 @@ class interpreter {
       case step_type::copy: move(destination, source, bytes); break;
       case step_type::reduce: pe_.reduce(destination, source, bytes); break;
       case step_type::nop: break;
+      case step_type::signal:  // any bytes do: those of the image are always there
+        pe_.send_all(block.send_dir, in_scratch(0), sizeof(std::uint64_t));
+        break;
+      case step_type::wait:
+        (void)pe_.recv(block.recv_dir);
+        pe_.release(block.recv_dir);
+        break;
     }
   }
 

@@ -20,9 +20,7 @@ struct msccl_run {
   std::vector<comm::edge> edges;
   std::uint32_t queue_pairs_needed{};              ///< per PE, the most of any rank
   std::vector<std::vector<std::uint64_t>> images;  ///< per rank, at the start of its scratch
-  comm::ring_slots ring;                           ///< shape of all its slot rings
-  comm::slicing slices;
-  std::uint64_t scratch_bytes{};   ///< per PE: images, staging, the program's scratch, padded copies
+  comm::ring_slots ring;           ///< shape of all its slot rings
   std::vector<std::string> notes;  ///< for the user: slices, FIFO depth, size outside the file's range
 };
 
@@ -45,7 +43,7 @@ struct msccl_parameters {
   std::uint64_t padded_input{};    ///< working copy of the last slice's input (out-of-place programs)
   std::uint64_t
       padded_output{};  ///< padded buffer for the output, or for the only buffer of in-place programs
-  std::uint64_t whole_output{};  ///< output of an out-of-place program launched with input == output
+  std::uint64_t whole_output{};  ///< output of an out-of-place program launched in place; else 0
 };
 
 }  // namespace diecast::sw

@@ -2,9 +2,12 @@
 // Host side of a program run: queue pairs, slices, where everything lies in scratch.
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "models/abi/address.hpp"
+#include "models/comm/hbm_tensor.hpp"
 #include "models/types/error.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
@@ -48,32 +51,66 @@ staging_need staging_of(const comm::program& p) {
   return need;
 }
 
-scratch_layout lay_out(const comm::program& p, const comm::slicing& s, const argument_context& c,
-                       std::uint64_t image_bytes) {
-  const std::uint64_t element = numeric::size_of(c.type);
-  const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
-  scratch_layout l;
-  std::uint64_t at = aligned(image_bytes);
-  const auto take = [&](std::uint64_t bytes) { return std::exchange(at, at + aligned(bytes)); };
+/// How a launch of the program is cut, and where everything lies in its scratch.
+struct run_layout {
+  comm::slicing slices;
+  scratch_layout scratch;
+};
 
-  const staging_need staging = staging_of(p);
-  const std::uint64_t largest = static_cast<std::uint64_t>(staging.chunks) * std::max(s.chunk, s.last_chunk);
-  l.staging_bytes = aligned(std::min(c.config.ipcq.slot_bytes, largest * element));
-  l.staging = take(staging.blocks * l.staging_bytes);
+/// Those of the launches that a program has: of the whole vector, or of chunks of one in HBM.
+class run_layouts {
+ public:
+  run_layouts(comm::program p, comm::ring_slots ring, std::uint32_t fifo_messages, std::uint64_t image_bytes)
+      : p_(std::move(p)),
+        ring_(ring),
+        fifo_messages_(fifo_messages),
+        image_bytes_(image_bytes),
+        staging_(staging_of(p_)) {}
 
-  std::int64_t scratch_chunks = 0;
-  for (const comm::program_rank& r : p.gpus) scratch_chunks = std::max(scratch_chunks, r.scratch_chunks);
-  const std::uint64_t per_chunk = s.stride != 0 ? s.stride : s.slices * s.chunk;
-  l.scratch = take(static_cast<std::uint64_t>(scratch_chunks) * per_chunk * element);
+  const run_layout& of(const argument_context& c) {
+    const auto [entry, fresh] = known_.try_emplace({c.count, c.in_place});
+    if (fresh) {
+      const std::uint64_t element = numeric::size_of(c.type);
+      const comm::slicing slices = comm::slice(p_, c.count, element, ring_, fifo_messages_);
+      entry->second = {slices, lay_out(slices, c, element)};
+    }
+    return entry->second;
+  }
 
-  const std::uint64_t padded = s.last_padded(chunks) ? chunks * s.last_chunk * element : 0;
-  l.padded_input = take(p.in_place ? 0 : padded);
-  l.padded_output = take(padded);
-  const bool collides = !p.in_place && c.in_place && p.collective == collective::all_reduce;
-  l.whole_output = take(collides ? c.count * element : 0);
-  l.total = at;
-  return l;
-}
+ private:
+  [[nodiscard]] scratch_layout lay_out(const comm::slicing& s, const argument_context& c,
+                                       std::uint64_t element) const {
+    const auto chunks = static_cast<std::uint64_t>(p_.chunks_per_loop);
+    scratch_layout l;
+    std::uint64_t at = aligned(image_bytes_);
+    const auto take = [&](std::uint64_t bytes) { return std::exchange(at, at + aligned(bytes)); };
+
+    const std::uint64_t largest =
+        static_cast<std::uint64_t>(staging_.chunks) * std::max(s.chunk, s.last_chunk);
+    l.staging_bytes = aligned(std::min(c.config.ipcq.slot_bytes, largest * element));
+    l.staging = take(staging_.blocks * l.staging_bytes);
+
+    std::int64_t scratch_chunks = 0;
+    for (const comm::program_rank& r : p_.gpus) scratch_chunks = std::max(scratch_chunks, r.scratch_chunks);
+    const std::uint64_t per_chunk = s.stride != 0 ? s.stride : s.slices * s.chunk;
+    l.scratch = take(static_cast<std::uint64_t>(scratch_chunks) * per_chunk * element);
+
+    const std::uint64_t padded = s.last_padded(chunks) ? chunks * s.last_chunk * element : 0;
+    l.padded_input = take(p_.in_place ? 0 : padded);
+    l.padded_output = take(padded);
+    if (!p_.in_place && c.in_place && !comm::never_in_place(p_.collective))
+      l.whole_output = take(c.count * element);
+    l.total = at;
+    return l;
+  }
+
+  comm::program p_;
+  comm::ring_slots ring_;
+  std::uint32_t fifo_messages_;
+  std::uint64_t image_bytes_;
+  staging_need staging_;
+  std::map<std::pair<std::uint64_t, bool>, run_layout> known_;  ///< by count, in place
+};
 
 std::uint32_t n_slots_of(const argument_context& c) {
   return static_cast<std::uint32_t>(c.config.ipcq.n_slots);
@@ -109,6 +146,8 @@ std::vector<std::string> notes_of(const comm::program& p, const argument_context
         fmt::format("the program cannot end with {} messages per FIFO (ipcq.n_slots): a deadlock "
                     "is expected",
                     c.config.ipcq.n_slots));
+  // Firmware runs it on chunks of tensors in HBM, which are cut in their own ways.
+  if (c.config.ccl.tensors == config::tensor_kind::hbm) return notes;
   if (s.slices > 1)
     notes.push_back(fmt::format("the program runs {} times, {} elements per chunk", s.slices, s.chunk));
   if (s.slices > 0 && s.last_padded(static_cast<std::uint64_t>(p.chunks_per_loop)))
@@ -118,10 +157,11 @@ std::vector<std::string> notes_of(const comm::program& p, const argument_context
 }
 
 std::function<void(const argument_context&, std::uint32_t, abi::kernel_arguments&)> parameters_filler(
-    const msccl_run& run, const scratch_layout& l) {
+    const msccl_run& run, const std::shared_ptr<run_layouts>& layouts) {
   std::vector<std::size_t> words;
   for (const auto& image : run.images) words.push_back(image.size());
-  return [words, s = run.slices, l](const argument_context&, std::uint32_t rank, abi::kernel_arguments& a) {
+  return [words, layouts](const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+    const auto& [s, l] = layouts->of(c);
     a.own.set(msccl_parameters{words.at(rank), s.slices, s.chunk, s.last_chunk, s.last_elements, s.stride,
                                l.staging, l.staging_bytes, l.scratch, l.padded_input, l.padded_output,
                                l.whole_output});
@@ -147,14 +187,13 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   const auto fifo_messages = comm::fifo_messages_needed(p, n_slots);
   const std::uint64_t element = numeric::size_of(c.type);
   const comm::ring_slots configured{n_slots, c.config.ipcq.slot_bytes};
-  run.ring = comm::fitting_slots(p, c.count, element, configured, fifo_messages.value_or(n_slots));
-  run.slices = comm::slice(p, c.count, element, run.ring, fifo_messages.value_or(n_slots));
-  run.notes = notes_of(p, c, run.slices, fifo_messages);
+  const std::uint32_t held = fifo_messages.value_or(n_slots);
+  run.ring = comm::fitting_slots(p, c.count, element, configured, held);
+  const auto layouts = std::make_shared<run_layouts>(p, run.ring, held, image_bytes);
+  run.notes = notes_of(p, c, layouts->of(c).slices, fifo_messages);
   if (run.ring.number != n_slots)
     run.notes.push_back(fmt::format("the program's largest step needs {} slots: slot rings have {} of {} B",
                                     run.ring.number, run.ring.number, run.ring.bytes));
-  const scratch_layout layout = lay_out(p, run.slices, c, image_bytes);
-  run.scratch_bytes = layout.total;
 
   run.kernel.name = "msccl";
   run.kernel.collective = comm::to_string(p.collective);
@@ -163,9 +202,11 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.rank_sets = any_ranks;
   run.kernel.run = msccl_interpreter;
   run.kernel.element_sums = true;
-  run.kernel.whole_vector = true;  // slices, scratch and image are
-  run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
-  run.kernel.fill = parameters_filler(run, layout);
+  // Of a collective by position each rank's block has equal chunks; a sum is padded where it has not.
+  const std::int64_t parts = p.collective == collective::all_reduce ? 1 : p.ranks;
+  run.kernel.grain = static_cast<std::uint64_t>(p.chunks_per_loop / parts);
+  run.kernel.scratch_bytes = [layouts](const argument_context& l) { return layouts->of(l).scratch.total; };
+  run.kernel.fill = parameters_filler(run, layouts);
   run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) {
     return images.at(rank);
   };

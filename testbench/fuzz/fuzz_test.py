@@ -16,7 +16,7 @@ BUILD = ROOT / "build-fuzz"
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 CONFIGS = ("platforms/configs/*.json", "platforms/configs/faults/*.json")
 SHIPPED = {"config": CONFIGS, "workload": ("platforms/workloads/*.json", "testbench/system/data/*.json"),
-           "msccl": ("testbench/system/data/*.xml", "docs/examples/*.xml")}
+           "msccl": ("testbench/system/data/*.xml", "docs/examples/*.xml", "docs/examples/mscclpp_*.json")}
 LEAST_RUNS_S = 20  # inputs per second; a target that hangs or returns at once is no test
 PLANTED = """extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long n) {
   if (n > 1 && data[0] == 7) __builtin_trap();

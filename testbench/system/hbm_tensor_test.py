@@ -93,15 +93,19 @@ class HbmTensors(harness.Case):
         best = min(r["time_ns"] for r in self.runs(*job, "--ranks", "pe", "--algorithm", "all"))
         self.assertLess(row["time_ns"], 1.1 * best, row["algorithm_reason"])
 
-    def test_programs_and_workloads_are_refused(self):
-        program = harness.ROOT / "docs" / "examples" / "allreduce_all_pairs_4.xml"
-        done = self.run_pod(*IN_HBM, "--workload", program, "--bytes", "4KiB", expect=2)
-        self.assertIn("ccl.tensor_kind: MSCCL program", done.stderr)
-        self.assertIn("cannot run on chunks", done.stderr)
+    def test_workloads_are_refused(self):
         workload = self.file("job.json", '{"groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": '
                              '[{"op": "all_reduce", "bytes": "4KiB"}]}]}')
         done = self.run_pod(*harness.SMALL, *IN_HBM, "--workload", workload, expect=2)
         self.assertIn("have their tensors in TCM (ccl.tensor_kind)", done.stderr)
+
+    def test_programs(self):
+        """In chunks of whole grains of the program, the last of which is another; sizes that chunks do not divide are padded."""
+        for name in ("chain_4", "all_pairs_3", "all_gather_4", "reduce_scatter_4", "all_to_all_3"):
+            for chunk in ((), ("ccl.tensor_chunk_bytes=9000",)):
+                sums = name in ("chain_4", "all_pairs_3")
+                self.runs(*harness.SMALL, *IN_HBM, "--workload", harness.PROGRAMS / f"{name}.xml", "--bytes",
+                          "2:200010:x100005" if sums else "48:196608:x4096", *harness.sets(*chunk))
 
     def test_barriers_have_no_tensors(self):
         self.assertEqual(self.one(*harness.SMALL, "--collective", "barrier")["time_ns"],

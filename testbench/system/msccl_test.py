@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MSCCL programs: small ones of our own, one that deadlocks, and those in DIECAST_MSCCL_DIR."""
+"""MSCCL programs: small ones of our own, one that deadlocks, plans of MSCCL++, and those in DIECAST_MSCCL_DIR."""
+import copy
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import re
 import unittest
 
 import harness
+import mscclpp_plans
 
 OUTSIDE = os.environ.get("DIECAST_MSCCL_DIR", "")
 
@@ -29,6 +31,164 @@ def recursive_doubling_gather(ranks):
             text += "</tb>"
         text += "</gpu>"
     return text + "</algo>"
+
+
+def step(number, kind, at, to=None, after=(-1, -1)):
+    (a, i), (b, j) = at, to or at
+    return (f'<step s="{number}" type="{kind}" srcbuf="{a}" srcoff="{i}" dstbuf="{b}" dstoff="{j}" cnt="1" depid="{after[0]}" '
+            f'deps="{after[1]}" hasdep="0"/>')
+
+
+def xml(collective, ranks, chunks, sizes, blocks, in_place):
+    """`blocks`: from a rank to (send, recv, chan, steps) of each of its thread blocks."""
+    text = f'<algo name="{collective}" proto="Simple" ngpus="{ranks}" nchunksperloop="{chunks}" inplace="{in_place}" coll="{collective}">'
+    for rank in range(ranks):
+        text += '<gpu id="{}" i_chunks="{}" o_chunks="{}" s_chunks="{}">'.format(rank, *sizes)
+        for number, (send, recv, chan, steps) in enumerate(blocks(rank)):
+            text += f'<tb id="{number}" send="{send}" recv="{recv}" chan="{chan}">' + "".join(steps) + "</tb>"
+        text += "</gpu>"
+    return text + "</algo>"
+
+
+def ring_of_channels(ranks, channels):
+    """An all_reduce in place: a ring per channel, so that every rank has a queue pair to and one from a peer per channel."""
+    def blocks(rank):
+        def at(k, c):
+            return "i", (rank - k) % ranks * channels + c
+        kinds = ["s"] + ["rrs"] * (ranks - 2) + ["rrcs"] + ["rcs"] * (ranks - 2) + ["r"]
+        return [((rank + 1) % ranks, (rank - 1) % ranks, c, [step(k, kind, at(k, c)) for k, kind in enumerate(kinds)])
+                for c in range(channels)]
+    return xml("allreduce", ranks, ranks * channels, (ranks * channels, 0, 0), blocks, 1)
+
+
+def direct(collective, ranks, channels):
+    """Out of place, every rank with every other on several channels: an all_gather, all_to_all or reduce_scatter."""
+    def blocks(rank):
+        peers = [q for q in range(ranks) if q != rank]
+        pairs = [(q, c) for q in peers for c in range(channels)]
+        gathers = collective == "allgather"
+        into, out = ("s", "o") if collective == "reduce_scatter" else ("o", "o")
+        all_blocks = [(q, q, c, [step(0, "s", ("i", c if gathers else q * channels + c)), step(1, "r", (into, q * channels + c))])
+                      for q, c in pairs]
+        for c in range(channels):
+            first = step(0, "cpy", ("i", c if gathers else rank * channels + c),
+                         (out, c if collective == "reduce_scatter" else rank * channels + c))
+            sums = [step(k + 1, "re", ("s", q * channels + c), ("o", c), (pairs.index((q, c)), 1)) for k, q in enumerate(peers)]
+            all_blocks.append((-1, -1, 0, [first] + sums * (collective == "reduce_scatter")))
+        return all_blocks
+    own, everything = channels, ranks * channels
+    sizes = {"allgather": (own, everything, 0), "alltoall": (everything, everything, 0),
+             "reduce_scatter": (everything, own, everything)}[collective]
+    return xml(collective, ranks, everything, sizes, blocks, 0)
+
+
+class PublishedShapes(harness.Case):
+    """Programs as AMD and Microsoft publish them need more queue pairs and TCM than the defaults have."""
+
+    def test_queue_pairs_and_memory_are_what_the_program_needs(self):
+        programs = {"ring.xml": ring_of_channels(8, 32), "gather.xml": direct("allgather", 8, 3),
+                    "exchange.xml": direct("alltoall", 8, 2), "scatter.xml": direct("reduce_scatter", 4, 6)}
+        for name, text in programs.items():
+            program = self.file(name, text)
+            small, large = self.runs("--workload", program, "--bytes", "96KiB:1536KiB:x16")
+            in_hbm = "the TCM of 1464 KiB is too small for the tensors: they are in HBM (ccl.tensor_kind=hbm)"
+            self.assertNotIn(in_hbm, small["notes"], name)
+            self.assertIn(in_hbm, large["notes"], name)
+            self.assertGreater(large["efficiency"], 0)
+            wired = [n for n in small["notes"] if "queue pairs per PE: ipcq.queue_pairs is" in n]
+            self.assertEqual(len(wired), name != "exchange.xml", small["notes"])
+
+    def test_receive_rings_leave_room(self):
+        row = self.one("--workload", self.file("gather.xml", direct("allgather", 8, 16)), "--bytes", "64KiB")
+        self.assertIn("112 receive rings per PE take half of the TCM: ipcq.slot_bytes is 1664 in place of 8192", row["notes"])
+
+    def test_a_last_chunk_that_is_padded(self):
+        """Chunks fill the TCM, and the last one has to be padded to whole chunks of the program."""
+        self.one(*harness.SMALL, "--workload", self.file("ring.xml", ring_of_channels(4, 6)), "--bytes", "1000002",
+                 *harness.sets("pe.tcm_kib=320"))
+
+    @harness.exhaustive
+    def test_sixteen_mebibytes(self):
+        for text in (ring_of_channels(8, 4), direct("alltoall", 8, 2)):
+            row, = self.result("--workload", self.file("large.xml", text), "--bytes", "16MiB", "--no-data")["runs"]
+            self.assertEqual((row["status"], row["verified"]), ("ok", None))
+            self.assertGreater(row["efficiency"], 0)
+
+    def test_more_queue_pairs_than_there_can_be(self):
+        done = self.run_pod("--workload", self.file("many.xml", direct("allgather", 16, 35)), "--bytes", "560KiB", expect=2)
+        self.assertIn("more queue pairs per PE than ipcq.queue_pairs (value 512; expected at least 525)", done.stderr)
+
+
+class Order(harness.Case):
+    def test_a_program_that_lacks_a_dependency_is_refused(self):
+        """Without the wait for the block that receives, a sum may be made of what has not come."""
+        text = direct("reduce_scatter", 4, 1).replace('depid="1" deps="1"', 'depid="-1" deps="-1"')
+        for size in ("64", "256KiB"):
+            done = self.run_pod(*harness.SMALL, "--workload", self.file("race.xml", text), "--bytes", size, expect=2)
+            self.assertRegex(done.stderr, r"race.xml:1: gpu \d tb 3 step 2 \(re\) reads s\[\d\], which tb 1 step 1 \(r\) writes "
+                                          r"\(.*race.xml:1\), and nothing orders them")
+
+    def test_recursive_doubling_from_256_kib_on(self):
+        program = self.file("doubling.xml", recursive_doubling_gather(16))
+        self.runs(*harness.SMALL, "--workload", program, "--bytes", "256KiB:1MiB:x2")
+
+
+class Plans(harness.Case):
+    """Execution plans of MSCCL++."""
+
+    def test_every_kind_of_operation_at_two_sizes(self):
+        for make in mscclpp_plans.ALL:
+            for ranks in (4, 8):
+                plan = self.file("plan.json", json.dumps(make(ranks)))
+                small, large = self.runs(*harness.SMALL, "--workload", plan, "--bytes", "1KiB:128KiB:x128")
+                self.assertEqual((small["ranks"], small["algorithm"]), (ranks, make(ranks)["name"]), make.__name__)
+                self.assertGreater(large["time_ns"], small["time_ns"])
+
+    def test_the_shipped_plan(self):
+        row = self.one(*harness.SMALL, "--workload", harness.ROOT / "docs/examples/mscclpp_allreduce_4.json")
+        self.assertEqual((row["collective"], row["ranks"]), ("all_reduce", 4))
+
+    def test_what_cannot_be_mapped_is_refused_with_its_place(self):
+        def at(plan, *path):
+            for key in path[:-1]:
+                plan = plan[key]
+            return plan, path[-1]
+        ops = ("gpus", 1, "threadblocks", 0, "ops")
+        wrongs = (
+            (("collective",), "broadcast", "plan.json: collective: is none that programs perform (value broadcast"),
+            (("inplace",), 1, "plan.json: inplace: is no flag (value 1; expected true or false)"),
+            (("gpus", 1, "id"), 3, "gpus[1].id: is no whole number in range (value 3; expected 1 to 1)"),
+            (("gpus", 0, "channels", 0, "channel_type"), "switch", "gpus[0].channels[0].channel_type: switch channels (NVLS)"),
+            (("gpus", 0, "channels", 0, "connected_to", 0), 9, "gpus[0].channels[0].connected_to[0]: is no whole number in range"),
+            ((*ops, 0, "name"), "glres", "gpus[1].threadblocks[0].ops[0].name: is no operation that programs perform (value glres"),
+            ((*ops, 0, "channel_ids", 0), 7, "ops[0].channel_ids[0]: is no whole number in range (value 7; expected 0 to 2)"),
+            ((*ops, 2, "dst_buff", 0, "index"), 40, "ops[2] (put)"),
+            ((*ops, 2, "dst_buff", 0, "size"), 2, "ops[2]: has buffers of different size"),
+            ((*ops, 2, "dst_buff"), [], "ops[2]: put has other buffers, local or remote (l, r), than it must have (value l>; expected l+>r+)"),
+            ((*ops, 6), {"name": "nop"}, "and the plan never ends (value wait"),
+            ((*ops, 1), {"name": "nop"}, "(put): writes to the output of gpu 1, where nothing waits for it"),
+            ((*ops, 7), {"name": "nop"}, "(put): writes to the output of gpu 1, where nothing waits for it"))
+        for path, value, expected in wrongs:
+            plan = copy.deepcopy(mscclpp_plans.gather_by_puts(4))
+            parent, key = at(plan, *path)
+            parent[key] = value
+            done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB",
+                                expect=2)
+            self.assertIn(expected, done.stderr)
+
+    def test_two_thread_blocks_on_one_channel_are_refused(self):
+        plan = mscclpp_plans.reduce_by_reads(4)
+        plan["gpus"][0]["threadblocks"][1]["channels"] = plan["gpus"][0]["threadblocks"][0]["channels"]
+        done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
+        self.assertIn("gpus[0].threadblocks[1].ops[0] (rlxsignal): another thread block does this on the same channel", done.stderr)
+
+    def test_a_plan_that_lacks_a_wait_is_refused(self):
+        plan = mscclpp_plans.reduce_through_scratch(4)
+        plan["gpus"][2]["threadblocks"][0]["ops"] = [op for op in plan["gpus"][2]["threadblocks"][0]["ops"]
+                                                     if (op["name"], op.get("channel_type")) != ("wait", "port")]
+        done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
+        self.assertRegex(done.stderr, r"plan.json: gpus\[2\].threadblocks\[0\].ops\[\d+\] \(re\): gpu 2 tb 0 step \d+ \(re\) reads "
+                                      r"s\[\d+\], which tb \d+ step 0 \(r\) writes \(.*\(put\)\), and nothing orders them")
 
 
 class OwnPrograms(harness.Case):
@@ -106,9 +266,8 @@ class OutsidePrograms(harness.Case):
         self.assertTrue(programs, f"no program in {OUTSIDE}")
         for path in programs:
             ranks = int(re.search(r'ngpus="(\d+)"', path.read_text()).group(1))
-            rows = self.runs("--config", harness.CONFIGS / "msccl.json", "--workload", path, "--bytes",
-                             "6KiB:96KiB:x16")
-            self.assertEqual([(r["bytes"], r["ranks"]) for r in rows], [(6144, ranks), (98304, ranks)], path)
+            rows = self.runs("--workload", path, "--bytes", "6KiB:1536KiB:x256")
+            self.assertEqual([(r["bytes"], r["ranks"]) for r in rows], [(6144, ranks), (1572864, ranks)], path)
 
 
 if __name__ == "__main__":

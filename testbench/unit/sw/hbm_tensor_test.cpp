@@ -454,10 +454,19 @@ TEST_CASE("what cannot be in HBM is refused, and says why") {
   CHECK_THROWS_WITH(
       check_launch(b.kernel, b.launch()),
       Catch::Contains("the tensors of ring_1d do not fit the HBM ports of a PE (hbm.port_mib)"));
-  b.count = 1 << 20;
-  b.kernel.whole_vector = true;
-  CHECK_THROWS_WITH(check_launch(b.kernel, b.launch()),
-                    Catch::Contains("ccl.tensor_kind:") && Catch::Contains("cannot run on chunks"));
+}
+
+TEST_CASE("chunks have whole grains of each block, but the last") {
+  for (const std::uint64_t grain : {std::uint64_t{3}, std::uint64_t{1000}})
+    for (const std::optional<std::uint64_t> chunk_bytes : {std::optional<std::uint64_t>{}, {100'000}}) {
+      launch_bench b(1 << 20);
+      b.kernel.grain = grain;
+      b.config.ccl.tensor_chunk_bytes = chunk_bytes;
+      const std::uint64_t piece = sw::lay_out_chunks(b.kernel, b.launch()).piece;
+      INFO(grain << " " << piece);
+      CHECK(piece > 0);
+      CHECK((piece % grain == 0 || piece == 1 << 20));
+    }
 }
 
 TEST_CASE("tensors that do not fit the TCM are told of HBM") {
@@ -472,10 +481,6 @@ TEST_CASE("tensors that cannot be in HBM are not told of it") {
   sw::argument_context launch = b.launch();
   launch.in_workload = true;
   CHECK_THROWS_WITH(check_launch(b.kernel, launch),
-                    Catch::Contains("do not fit the TCM") && !Catch::Contains("ccl.tensor_kind"));
-  sw::kernel_entry whole = b.kernel;
-  whole.whole_vector = true;
-  CHECK_THROWS_WITH(check_launch(whole, b.launch()),
                     Catch::Contains("do not fit the TCM") && !Catch::Contains("ccl.tensor_kind"));
 }
 
