@@ -134,7 +134,7 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   stored s = queues_.pop(queue);
   const std::uint32_t flits = s.p->flits;
   const sim_time could_start = std::max(s.tail, line_.idle_from());
-  // Only packets are counted: the number of needless calls depends on the order in which modules are called
+  // Counted per packet, not per call: calls without effect depend on the order in which modules are called
   // at one instant.
   ++counters_.evaluations;
   if (now > could_start) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two ends of a link between SIPs tell each other: plain values with arrival times, never a
-// pointer, so that the ends may live in different processes.
+// Messages between the two ends of a SIP link: plain values with arrival times and without pointers,
+// so that the ends may be in different processes.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct sip_message {
   kind what{kind::packet};
   std::uint8_t vc{};
   std::uint32_t flits{};
-  sim_time head;  ///< first flit arrives; or the credit is usable from here on
+  sim_time head;  ///< arrival of the first flit; credit: when it is usable
   sim_time tail;  ///< last flit arrives
   // For packets only:
   sim_time created;

@@ -16,7 +16,7 @@ namespace diecast::hw {
 
 class hbm_simple final : public memory_target {
  public:
-  /// Throws user_error as config::need_sound does.
+  /// Throws user_error when `hbm` is invalid.
   hbm_simple(sc_core::sc_module_name name, const config::hbm_block& hbm, bool strict, fault_sink& faults);
 
  private:

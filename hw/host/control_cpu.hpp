@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control CPU of a cube: sends launch packets on to the PEs of the cube, host.control_cpu_cycles
-// each.
+// The control CPU of a cube: forwards launch packets to the cube's PEs, each in host.control_cpu_cycles.
 #pragma once
 
 #include <systemc>

@@ -27,16 +27,16 @@ class debug_port : private tlm::tlm_fw_transport_if<> {
  private:
   unsigned transport_dbg(tlm::tlm_generic_payload& access) override { return owner_.on_debug(access); }
   bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override;
-  /// Timed transport has no business here: an error of the netlist.
+  /// Timed transport throws protocol_error: the netlist is wrong.
   void b_transport(tlm::tlm_generic_payload&, sc_core::sc_time&) override;
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) override;
 
   debug_target& owner_;
 };
 
-/// The offset behind a physical address that `owner` answers to. Throws protocol_error naming
-/// `instance` and the address when region or unit are not those of the owner (SIP and cube are told
-/// apart by the fabric that brought the access here).
+/// Offset of a physical address within unit `unit` of region `kind`. Throws protocol_error naming
+/// `instance` and the address when region or unit differ (SIP and cube are not compared: the fabric
+/// has routed the access by them).
 [[nodiscard]] std::uint64_t local_offset(abi::address a, abi::region kind, std::uint32_t unit,
                                          const char* instance);
 /// local_offset() of an address that is decoded already.

@@ -143,8 +143,8 @@ std::span<const fault_kind_entry> fault_kinds() {
           false,
           true,
           {"how"},
-          "two directions of a PE are swapped, or their receive rings overlap, or several that lead to "
-          "one peer write into the first ring there that leads back"},
+          "two directions of a PE are swapped, or their receive rings overlap, or all that lead to one peer "
+          "write into the peer's first ring for this PE"},
       fault_kind_entry{
           k::tag_list_race,
           "tag_list_race",
@@ -162,7 +162,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {"after"},
-                       "the combined send-receive picks a buffer that aliases, depending on earlier sends"},
+                       "the one-call send-receive uses one page, chosen by earlier sends, for both halves"},
       fault_kind_entry{
           k::dispatch_corruption,
           "dispatch_corruption",

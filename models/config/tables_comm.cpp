@@ -27,9 +27,8 @@ block_table comm_table() {
       .real(&b::direct_efficiency, "direct_efficiency", "", 0.001, 1,
             "Share of a SIP link's rate that direct transfers reach.", assumption)
       .choice(&b::sendrecv, "sendrecv", {"one_call", "split"},
-              "How firmware sends and receives at a time: in one call, or as isend, irecv and waitall, which "
-              "costs two "
-              "calls more. The fault sendrecv_alias is one of the one call.",
+              "How firmware sends and receives at once: in one call, or as isend, irecv and waitall, which "
+              "costs two more calls. The fault sendrecv_alias affects one_call only.",
               assumption)
       .choice(
           &b::staging, "sendrecv_staging", {"none", "pages"},
@@ -39,9 +38,9 @@ block_table comm_table() {
           assumption)
       .choice(
           &b::monitor, "mr_cache_monitor", {"enabled", "disabled"},
-          "Whether registered memory is cached: the cache's monitor then leads the entries of each PE's "
-          "dispatch table over stubs of its own, which the fault dispatch_corruption spoils. Without it the "
-          "memory of every message is registered anew.",
+          "Whether registered memory is cached. If so, the cache's monitor redirects each PE's dispatch "
+          "table to stubs, which the fault dispatch_corruption corrupts. If not, the memory of every message "
+          "is registered again.",
           assumption)
       .count(&b::registration_cycles, "registration_cycles", "cycles", 0, 1'000'000,
              "comm.mr_cache_monitor disabled: firmware's time to register the memory of a message, for every "

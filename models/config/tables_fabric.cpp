@@ -70,8 +70,8 @@ block_table noc_table() {
       .choice(&b::sideband, "sideband", {"wires", "vc"},
               "Credits of IPCQ on wires of their own or in a VC class of their own.", assumption)
       .auto_size(&b::vcs, "vcs", "", 1, 64,
-                 "VCs per class and leg: lanes that flows are spread over (per_flow), or what a packet may "
-                 "choose from at each hop (dynamic). auto: 1, with dynamic on a torus or ring 2.",
+                 "VCs per class and leg: flows are spread over them (per_flow), or a packet chooses one at "
+                 "each hop (dynamic). auto: 1, but 2 with dynamic on a torus or ring.",
                  "one VC per class and leg keeps buffers small")
       .choice(&b::vcs_taken, "vc_policy", {"per_flow", "dynamic"},
               "per_flow: a flow keeps its VC, in order per source, destination and class. dynamic: any free "

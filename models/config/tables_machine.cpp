@@ -53,7 +53,7 @@ block_table sim_table() {
       .boolean(&b::strict_memory, "strict_memory", "Reading memory that was never written ends the run.",
                assumption)
       .boolean(&b::links_as_bytes, "links_as_bytes",
-               "Passes every message between SIPs through bytes. Changes no result.", assumption)
+               "Encodes messages between SIPs to bytes and back. Changes no result.", assumption)
       .boolean(
           &b::check_credits, "check_credits",
           "Watches the pointers of every queue pair: a credit made or lost, or a message left in a ring by "
@@ -114,13 +114,12 @@ block_table placement_table() {
       .text(&b::control_cpu, "control_cpu", one_place,
             "Router of the cube's control CPU; auto: in the middle, beside the SRAM.", assumption)
       .text(&b::ucie_columns, "ucie_columns", lanes,
-            "Columns whose routers at the north and south edge have a lane of the UCIe link there (0,3); "
-            "packets "
+            "Columns whose routers at the north and south edge have a port of the UCIe link (0,3); packets "
             "take the nearest. auto: all.",
             assumption)
       .text(&b::ucie_rows, "ucie_rows", lanes,
-            "Rows whose routers at the east and west edge have a lane of the UCIe link there; packets take "
-            "the nearest. auto: all.",
+            "Rows whose routers at the east and west edge have a port of the UCIe link; packets take the "
+            "nearest. auto: all.",
             assumption)
       .text(&b::io_cube, "io_cube", one_place,
             "Cube of a SIP that has the host's IO CPU and memory; auto: 0_0.", assumption)
@@ -274,8 +273,8 @@ block_table ccl_table() {
              "Launch of a collective: until a rank's connections to its neighbors are open.", assumption)
       .count(
           &b::entry_signal_ns, "entry_signal_ns", "ns", 0, 1'000'000'000,
-          "Launch of a collective: its entry barrier takes so long for each rank but one, as ranks pass its "
-          "signals on one after the other.",
+          "Launch of a collective: its entry barrier takes this time for each rank but one, as its signals "
+          "pass from rank to rank.",
           assumption)
       .count(&b::exit_ns, "exit_ns", "ns", 0, 1'000'000'000,
              "End of a collective: until a rank's connections are closed.", assumption)
@@ -287,7 +286,7 @@ block_table ccl_table() {
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
              "Radix of group_dissemination: each round signals one less than that many ranks.", assumption)
       .count(&b::barrier_pollers, "barrier_pollers", "", 1, 64,
-             "Parallelism of centralized_pull: as many cores of a rank at most share its flags to look at.",
+             "Parallelism of centralized_pull: at most this many cores of a rank share the polling.",
              "assumption: as the default of shmem libraries for NPUs")
       .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,
              "Counter and flags of a new team; counters run modulo 2^32.", assumption)

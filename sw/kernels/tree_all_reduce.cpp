@@ -16,7 +16,7 @@ namespace {
 
 std::uint32_t index(std::uint64_t chunk) { return static_cast<std::uint32_t>(chunk); }
 
-/// Marks a step "reduce from rank 12, round 2"; of other trees none, whose steps are the chunks.
+/// Marks a step "reduce from rank 12, round 2" of binomial trees; other trees' steps are chunks.
 void name_step(pe_context& pe, const tree_place& tree, const char* what, comm::direction edge) {
   if (!tree.binomial_rank) return;
   const auto round = static_cast<std::uint32_t>(edge - comm::partner(0));
@@ -40,7 +40,7 @@ void broadcast_down(pe_context& pe, const tree_place& tree, const elements& e) {
     receive_all(pe, *tree.parent, e);
   }
   std::vector<comm::direction> all;
-  // Those whose contribution came last are the farthest from the leaves below them.
+  // First those whose contribution came last: they have the deepest subtrees.
   for (auto group = tree.children.rbegin(); group != tree.children.rend(); ++group)
     all.insert(all.end(), group->begin(), group->end());
   send_all(pe, all, e, [&](comm::direction to) { name_step(pe, tree, "broadcast to", to); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that can happen next on the mock machine, and the messages, credits and copies that
-// are under way. Each step of a message is a candidate of its own: its source is read, its bytes
-// are written in two pieces, its token arrives. Messages of one queue pair keep their order.
+// are in flight. Each step of a message is a separate candidate: reading its source, writing each
+// half of its bytes, delivering its token. Messages of one queue pair keep their order.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ using copy_job = protocol::copy_request;
 
 class agenda {
  public:
-  /// What the steps act on; `engine` and `copy_done` take the index of a PE.
+  /// What the steps act on; all functions here take the index of a PE.
   struct targets {
     memory_map& memory;
     machine_shape shape;
@@ -37,11 +37,11 @@ class agenda {
   };
   explicit agenda(targets t);
 
-  /// In order of age.
+  /// Oldest first.
   [[nodiscard]] const std::vector<candidate>& candidates() const { return candidates_; }
 
   void add_run(std::uint32_t pe, bool polling) { add(candidate::kind::run, pe, 0, polling); }
-  /// The PE has an event to look at: it no longer polls in vain.
+  /// The PE has a new event: clears `polling` of its candidate.
   void revive(std::uint32_t pe);
   void add_effects(std::uint32_t pe, const protocol::ipcq_core::effects& effects);
   void add_copy(std::uint32_t pe, const copy_job& job);
@@ -50,7 +50,7 @@ class agenda {
   }
   /// A line leaves the PE's data cache and reaches memory some time later, in any order.
   void add_write_back(std::uint32_t pe, const protocol::data_cache::line& line);
-  /// Performs what the PE has written back to this line, or to any, now.
+  /// Performs now the PE's pending write-backs of this line, or of all.
   void finish_write_backs(std::uint32_t pe, std::optional<abi::address> line);
 
   /// Takes the candidate off the list.
