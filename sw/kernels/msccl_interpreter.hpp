@@ -20,7 +20,7 @@ struct msccl_run {
   std::vector<comm::edge> edges;
   std::uint32_t queue_pairs_needed{};              ///< per PE, the most of any rank
   std::vector<std::vector<std::uint64_t>> images;  ///< per rank, at the start of its scratch
-  comm::ring_slots ring;           ///< shape of all its slot rings
+  comm::ring_slots ring;                           ///< shape of all its slot rings
   std::vector<std::string> notes;  ///< for the user: slices, FIFO depth, size outside the file's range
 };
 
