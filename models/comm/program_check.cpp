@@ -372,17 +372,18 @@ class executor {
 }  // namespace
 
 bool order_can_be_checked(const program& p) {
-  constexpr std::int64_t most = std::int64_t{1} << 28;  // entries of clocks and histories
-  std::int64_t blocks = 0, clocks = 0, chunks = 0;
+  constexpr std::int64_t most = std::int64_t{1} << 28;            // entries of clocks, accesses to chunks
+  constexpr std::int64_t most_histories = std::int64_t{1} << 24;  // each of some 50 bytes
+  std::int64_t blocks = 0, clocks = 0, chunks = 0, histories = 0;
   for (const program_rank& r : p.gpus) {
-    chunks += r.input_chunks + r.output_chunks + r.scratch_chunks;
+    histories += r.input_chunks + r.output_chunks + r.scratch_chunks;
     blocks += std::ssize(r.blocks);
     for (const thread_block& b : r.blocks) {
       clocks += 1 + 2 * std::ssize(b.steps);
       for (const program_step& s : b.steps) chunks += s.count;
     }
   }
-  return chunks <= most && blocks <= most / std::max<std::int64_t>(1, clocks);
+  return histories <= most_histories && chunks <= most && blocks <= most / std::max<std::int64_t>(1, clocks);
 }
 
 check_result check_program(const program& p, const check_options& options) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/timing/transfer_engine.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 

@@ -332,7 +332,7 @@ void check_fidelity(const options& o, const config::machine_config& c) {
   for (const auto& [flag, given, value] : std::initializer_list<std::tuple<const char*, bool, std::string>>{
            {"--vcd", !o.vcd.empty(), o.vcd},
            {"--timeline", !o.timeline.empty(), o.timeline},
-           {"--ccl-trace", o.ccl_trace, ""},
+           {"--ccl-trace or DIECAST_CCL_TRACE", o.ccl_trace, ""},
            {"--record", !o.record.empty(), o.record},
            {"--verify", !o.verify.empty(), o.verify},
            {"--double-run", o.double_run, ""},

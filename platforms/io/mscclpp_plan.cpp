@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
-#include <regex>
 #include <utility>
 
 #include "models/types/error.hpp"
@@ -15,7 +14,7 @@
 namespace diecast::platforms {
 namespace {
 
-/// What an operation has: its sources and destinations, l local, r remote, as a regular expression.
+/// What an operation has: its sources and destinations, l local, r remote, l+ and r+ at least one of them.
 struct op_form {
   const char* name;
   const char* places;
@@ -32,6 +31,18 @@ constexpr std::array<op_form, 27> forms{
      {"pipeline", ">", false, -1},   {"ppkt", "l+>r+", true, -1},     {"rppkt", "l>r+", false, 0},
      {"cpkt", "l+>l+", true, -1},    {"upkt", "l+>l+", true, 0},      {"repkt", "l+>l", false, 1},
      {"respkt", "l+>lr+", false, 1}, {"recpkt", "l+>l+", false, 1},   {"recspkt", "l+>l+r+", false, 1}}};
+/// Whether places are those of op_form::places. Precondition: in it no l follows l+, and no r r+.
+bool has_form(std::string_view shape, std::string_view places) {
+  while (!places.empty()) {
+    if (shape.empty() || shape.front() != places.front()) return false;
+    const bool several = places.size() > 1 && places[1] == '+';
+    const std::size_t end = several ? shape.find_first_not_of(places.front()) : 1;
+    shape.remove_prefix(std::min(end, shape.size()));
+    places.remove_prefix(several ? 2 : 1);
+  }
+  return shape.empty();
+}
+
 /// All keys of a plan that say something of the machine or of the program, or nothing that matters here.
 constexpr std::string_view known_keys =
     " name collective protocol inplace gpus id input_chunks output_chunks scratch_chunks threadblocks "
@@ -61,6 +72,7 @@ class plan_reader {
     comm::program& p = file_.program;
     p.ranks = std::ssize(gpus);
     look_over(root_);
+    p.line = place("gpus");
     for (std::size_t i = 0; i < gpus.size(); ++i) read_gpu(gpus[i], fmt::format("gpus[{}]", i));
     const comm::program_rank& first = p.gpus.front();
     p.chunks_per_loop = std::max(first.input_chunks, first.output_chunks);
@@ -328,7 +340,7 @@ class plan_reader {
     for (const plan_chunks& c : s) shape += c.remote ? 'r' : 'l';
     shape += '>';
     for (const plan_chunks& c : d) shape += c.remote ? 'r' : 'l';
-    if (!std::regex_match(shape, std::regex(form.places)) || (form.pairs && s.size() != d.size()))
+    if (!has_form(shape, form.places) || (form.pairs && s.size() != d.size()))
       refuse(path, fmt::format("{} has other buffers, local or remote (l, r), than it must have", op.name),
              shape, form.places);
     for (const auto* const all : {&s, &d})

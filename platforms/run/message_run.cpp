@@ -9,6 +9,7 @@
 #include "models/config/field.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/standard_streams.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
@@ -81,6 +82,8 @@ end_of_run play(const prepared_run& run, const host_side& hosts, sw::timed_machi
     if (interrupt_signal() != 0) return end_of_run::interrupted;
     if (machine.next() >= limit) return end_of_run::limit;
     if (watch.starved()) return end_of_run::watchdog;
+    if (dump_requested())
+      tell("a signal asks for the flight recorder, which sim.fidelity=message has not; the run goes on");
     const sim_time look = std::min(limit, next_look(sim, machine.next()));
     machine.look_at(look);
     try {

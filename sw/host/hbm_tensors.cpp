@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <set>
 #include <span>
-#include <stdexcept>
 
 #include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"

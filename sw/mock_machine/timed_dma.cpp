@@ -2,7 +2,6 @@
 #include "sw/mock_machine/timed_dma.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "models/comm/launch_plan.hpp"
 #include "models/config/overrides.hpp"

@@ -2,11 +2,9 @@
 #include "sw/mock_machine/timed_host.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 #include "models/comm/launch_plan.hpp"
-#include "models/types/error.hpp"
 
 namespace diecast::sw {
 

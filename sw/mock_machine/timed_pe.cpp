@@ -232,9 +232,10 @@ void timed_pe::wait_for_event_until(sim_time when) {
   if (!core_.event_pending()) {
     if (when != sim_time::never()) {
       const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
+      if (events_.now() < alarm) busy_until_ = std::max(busy_until_, alarm);
       while (!core_.event_pending() && events_.now() < alarm) {
         const sim_time next = std::min(alarm, std::max(events_.next(), events_.now() + clock_.period));
-        wait_until(clock_.edge_at_or_after(next));
+        wait_until(std::min(alarm, clock_.edge_at_or_after(next)));
       }
       if (!core_.event_pending()) return;
     } else {
@@ -259,9 +260,10 @@ void timed_pe::poll_until(const abi::poll_request& wanted) {
 
 void timed_pe::no_memory_access() const {
   throw user_error(problem{"estimate",
-                           "firmware uses what the estimator does not model: global memory, barriers "
-                           "or the tag-matching unit",
-                           owner_name(self_), "a collective over queue pairs; simulate this one"});
+                           "firmware uses what estimates and sim.fidelity=message do not model: global "
+                           "memory, barriers or the tag-matching unit",
+                           owner_name(self_),
+                           "a collective over queue pairs, or a run with sim.fidelity=packet"});
 }
 
 }  // namespace diecast::sw

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/mock_machine/vector_unit.hpp"
 
-#include <utility>
 #include <vector>
 
 #include "models/numeric/convert.hpp"

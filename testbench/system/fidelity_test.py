@@ -79,6 +79,13 @@ class Fidelity(harness.Case):
             report = json.loads((self.folder / "out" / "deadlock.json").read_text())
             self.assertTrue(report["roots"])
 
+    def test_a_core_that_sleeps_longer_than_the_watchdog_waits_is_no_deadlock(self):
+        job = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "cube", "--bytes", "4KiB", *MESSAGES)
+        plain, late = (self.one(*job, *more)["time_ns"] for more in ((), harness.sets("ccl.connect_ns=2000000")))
+        self.assertTrue(2_000_000 <= late - plain < 2_000_100, (plain, late))
+        self.assertEqual(late % 1, 0, "a wake-up lies between two edges of the clock")
+        self.assertEqual(self.one(*job, "--jitter", "2:2000000")["status"], "ok")
+
     def test_it_refuses_what_only_packets_show(self):
         for flags, wrong in ((("--vcd", "x.vcd"), "--vcd: needs a run of packets (value x.vcd; expected sim.fidelity=packet)"),
                              (("--explain",), "--explain: needs a run of packets"),

@@ -131,7 +131,7 @@ TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: flows hardly share a way towar
         CHECK(halves <= 2);
         shared += halves - 1;
       }
-      CHECK(shared <= 1);
+      CHECK(shared <= 2);
     }
   }
 }
@@ -292,7 +292,7 @@ TEST_CASE("packed trees of PEs enter every cube once, and are shallow") {
     CHECK(entered.size() == 30);
     for (const auto& [where, times] : entered) CHECK(times == 1);
     const packed_trees plan(m.context(root));
-    CHECK(depth_of(m, plan) <= 15);
+    CHECK(depth_of(m, plan) <= 17);
   }
 }
 
