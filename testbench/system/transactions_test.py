@@ -214,13 +214,15 @@ class Silicon(ScriptCase):
 
     def test_traces_of_a_chip_without_another_estimate_nor_recorded_ends(self):
         (self.folder / "noc_traces").mkdir()
-        other = [{**Traces.EVENTS[3], "sx": 5}, {**Traces.EVENTS[3], "sx": 5, "type": "FULL_BARRIER", "timestamp": 121}]
+        other = [{**Traces.EVENTS[3], "sx": 9, "dx": 8}, {**Traces.EVENTS[3], "sx": 5}, {**Traces.EVENTS[3], "sx": 5, "type": "FULL_BARRIER", "timestamp": 121}]
         trace = self.file("noc_traces/mine.json", json.dumps([Traces.EVENTS[3], Traces.EVENTS[5], Traces.EVENTS[7], *other]))
         self.script("npe2transactions", trace, "--out", "t.jsonl")
         run = json.loads(self.run_pod(*WORMHOLE, "--traffic", f"transactions:{self.folder / 't.jsonl'}", "--format", "json").stdout)
         self.file("noc_traces.csv", f"trace,measured_cycles\nmine,{run['runs'][0]['duration_cycles']}\n")
         done = self.compared("--set", "noc_traces", "--data", self.folder, "--plot", "p.svg")
         self.assertIn("duration mean 0.00%, worst 0.00%; barriers (1) ", done.stdout)
+        self.file("noc_traces.csv", "trace,measured_cycles,tt_npe_error_percent\nmine,100,none\n")
+        self.assertIn("expected a number or nothing", self.compared("--set", "noc_traces", "--data", self.folder, expect=2).stderr)
 
     def test_cells_of_the_arch_that_is_asked_for(self):
         self.file("noc_one_to_one.csv", "arch,pattern,axis,transactions,interval,b64\nmine,0,same,4,20,274\nmine DRAM,0,any,1,,409\n")
