@@ -21,9 +21,9 @@ namespace diecast::abi {
 /// What a kernel has been told beyond the tensors, as it travels. Filled in host-side (sw/kernels):
 /// coordinates a kernel needs arrive here, it never decodes a global rank.
 struct kernel_parameters {
-  /// Of the kernel's own: a plain struct without padding.
+  /// The parameters of one kernel: a plain struct without padding.
   std::array<std::uint64_t, 13> words{};
-  std::uint64_t ports{}, stripe_bytes{};  ///< of tensors in HBM that the kernel works on where they lie
+  std::uint64_t ports{}, stripe_bytes{};  ///< layout of tensors in HBM that the kernel uses in place
   std::uint64_t copy{};  ///< from the scratch on: where an input that must survive is copied to
 
   template <class Own>

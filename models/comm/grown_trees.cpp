@@ -229,7 +229,7 @@ std::vector<rank_list> members_by(const group& g, std::uint32_t root, const Key&
   return lists;
 }
 
-/// Of members that are alone on their cubes.
+/// Two trees over members that are alone on their cubes.
 tree_pair trees_of_cubes(const pattern_context& c, bool up) {
   tree_pair found;
   for (auto& nodes : found) nodes.resize(c.members.members.size());
@@ -283,8 +283,8 @@ class planting {
   [[nodiscard]] const tree_pair& found() const { return found_; }
 
  private:
-  /// Of the members that a tree has in a cube so far, who passes on next: its own ones in the order in which
-  /// they came, the others when these have all that they may.
+  /// The member that passes on next, among those of a cube that the tree has: first the tree's own ones in
+  /// the order in which they came, then the others.
   [[nodiscard]] std::uint32_t giver(std::uint32_t t, const rank_list& in) const {
     if (in.size() == 1) return in.front();
     const auto worth = [&](std::uint32_t m) { return std::pair(left_[m] > 0, is_own(t, m)); };

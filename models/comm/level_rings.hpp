@@ -43,9 +43,9 @@ struct sip_rows {
 /// Rings: E/W along every row (row_ring), global_E/global_W along every column.
 [[nodiscard]] std::vector<edge> two_level_rings(const pattern_context& c);
 
-/// Turns of a row's ring, a hop of a block of so many slots each way, from the begin of one lap to that of
-/// the next. Between two laps a block goes along the column, too, which takes as many turns as it has slots,
-/// or twice as many; beside copies of tensors in HBM turns are longer (measured, docs/adr/0050).
+/// Steps of a row's ring (a hop of one block of so many slots, each way) from the begin of one round to the
+/// begin of the next. Between two rounds a block goes along the column, too, which takes as many steps as it
+/// has slots, or twice as many; beside copies of tensors in HBM steps are longer (measured, docs/adr/0050).
 [[nodiscard]] constexpr std::uint32_t turns_between_laps(std::uint64_t slots, bool beside_copies) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(1 + (beside_copies ? 1 : 2) * slots, 1u << 20));
 }
@@ -140,8 +140,8 @@ class level_rings {
   std::array<std::vector<std::uint32_t>, 2> halves_;
 };
 
-/// PEs of a cube whose blocks go round the cubes as one message: each its own, two, or all. split: two, each
-/// of which takes those of some SIPs.
+/// PEs of a cube whose blocks go round the cubes as one message: each its own, two, or all. split: two PEs,
+/// each with the blocks of some SIPs.
 enum class level_bundle : std::uint8_t { single, pair, cube, split };
 /// What is best for a vector of `bytes`: messages about as long as a slot.
 [[nodiscard]] level_bundle level_bundle_of(const config::machine_config& c, const level_grid& g,

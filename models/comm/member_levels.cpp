@@ -61,8 +61,8 @@ struct point {
   std::uint32_t x{}, y{};
 };
 
-/// Of rank set sip SIPs are the points, of cube cubes, whichever PE leads them. Of pe the PEs are, each by
-/// its place among the members of its cube: cubes that lack as many PEs as each other still make a rectangle.
+/// Place of a member in the grid of its rank set: of its SIP, of its cube, or of the PE by its number among
+/// the members of its cube, so that cubes which lack equally many PEs still make a rectangle.
 point coordinates(const pattern_context& c, pe_coord pe, std::uint32_t place, sip_grid sips) {
   const std::uint32_t sip_x = pe.sip.value % sips.columns;
   const std::uint32_t sip_y = pe.sip.value / sips.columns;

@@ -24,13 +24,14 @@ namespace {
 constexpr const char* in_packets = "sim.fidelity=packet";
 
 /// Keys that message fidelity knows by their default only.
-constexpr std::array packet_keys{"sim.strict_memory",  "sim.links_as_bytes", "sim.check_credits",
-                                 "sim.dump_on_sighup", "comm.checksum",      "pe.dma_compute_weight",
-                                 "pe.dma_ipcq_weight", "noc.flow",           "noc.vcs",
-                                 "noc.vc_policy",      "noc.arbitration",    "noc.routing_cycles",
-                                 "noc.vc_alloc_cycles"};
+constexpr std::array packet_keys{"sim.strict_memory",   "sim.links_as_bytes", "sim.check_credits",
+                                 "sim.dump_on_sighup",  "comm.checksum",      "pe.dma_compute_weight",
+                                 "pe.dma_ipcq_weight",  "noc.flow",           "noc.vcs",
+                                 "noc.vc_policy",       "noc.arbitration",    "noc.routing_cycles",
+                                 "noc.vc_alloc_cycles", "hbm.scheduler",      "hbm.read_queue",
+                                 "hbm.write_queue"};
 
-/// Of hosts that are fibers of a timed machine.
+/// Common start of hosts that are fibers of a timed machine.
 class fiber_agreement final : public start_agreement {
  public:
   fiber_agreement(std::uint64_t hosts, sw::timed_machine& machine)

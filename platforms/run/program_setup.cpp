@@ -12,7 +12,7 @@
 namespace diecast::platforms {
 namespace {
 
-constexpr std::uint64_t most_queue_pairs = 512;  // of ipcq.queue_pairs
+constexpr std::uint64_t most_queue_pairs = 512;  // end of the range of ipcq.queue_pairs
 constexpr std::uint64_t slot_alignment_bytes = 64;
 
 comm::group members_of(const config::population& machine, comm::rank_set set, std::uint64_t wanted,
@@ -37,11 +37,14 @@ std::uint64_t most_rings(const comm::program_wiring& w) {
 
 void wire_queue_pairs(config::machine_config& c, const comm::program_wiring& w,
                       std::vector<std::string>& notes) {
-  const std::uint64_t needed = std::min<std::uint64_t>(w.queue_pairs_needed(), most_queue_pairs);
+  const std::uint64_t needed = w.queue_pairs_needed();
+  if (needed > most_queue_pairs)
+    throw user_error(problem{"--workload", "the program needs more queue pairs than a PE has at most",
+                             std::to_string(needed), fmt::format("at most {}", most_queue_pairs)});
   if (needed > c.ipcq.queue_pairs) {
     notes.push_back(
-        fmt::format("the program needs {} queue pairs per PE: ipcq.queue_pairs is {} in place of {}",
-                    w.queue_pairs_needed(), needed, c.ipcq.queue_pairs));
+        fmt::format("the program needs {0} queue pairs per PE: ipcq.queue_pairs is {0} in place of {1}",
+                    needed, c.ipcq.queue_pairs));
     c.ipcq.queue_pairs = needed;
   }
   const std::uint64_t slots = most_rings(w) * c.ipcq.n_slots, half = c.pe.tcm_kib * 1024 / 2;

@@ -92,6 +92,7 @@ class Fidelity(harness.Case):
                              (("--processes", "2"), "--processes: needs a run of packets (value 2"),
                              (("--collective", "barrier"), "barriers are not modelled by sim.fidelity=message"),
                              (harness.sets("comm.checksum=crc32c"), "comm.checksum: is not modelled by sim.fidelity=message"),
+                             (harness.sets("hbm.scheduler=fcfs"), "hbm.scheduler: is not modelled by sim.fidelity=message"),
                              (harness.sets("noc.flow=wormhole"), "(value wormhole; expected virtual_cut_through, or sim.fidelity=packet)"),
                              (("--algorithm", "in_network", *harness.sets("noc.multicast=true", "noc.reduce=true")), "trees in the network are not")):
             self.assertIn(wrong, self.run_pod(*harness.SMALL, *MESSAGES, *flags, expect=2).stderr)

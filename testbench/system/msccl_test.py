@@ -116,7 +116,7 @@ class PublishedShapes(harness.Case):
 
     def test_more_queue_pairs_than_there_can_be(self):
         done = self.run_pod("--workload", self.file("many.xml", direct("allgather", 16, 35)), "--bytes", "560KiB", expect=2)
-        self.assertIn("more queue pairs per PE than ipcq.queue_pairs (value 512; expected at least 525)", done.stderr)
+        self.assertIn("--workload: the program needs more queue pairs than a PE has at most (value 525; expected at most 512)", done.stderr)
 
 
 class Order(harness.Case):
