@@ -11,9 +11,8 @@ namespace {
 
 /// The agenda of the nearest agenda_owner above the module; null where no module above it is one.
 agenda* agenda_above(const sc_core::sc_object& module) {
-  for (sc_core::sc_object* o = module.get_parent_object(); o != nullptr; o = o->get_parent_object()) {
+  for (sc_core::sc_object* o = module.get_parent_object(); o != nullptr; o = o->get_parent_object())
     if (auto* owner = dynamic_cast<agenda_owner*>(o)) return &owner->timed_work();
-  }
   return nullptr;
 }
 

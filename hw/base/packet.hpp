@@ -74,9 +74,8 @@ class packet_pool {
   /// Every packet that somebody holds, in the order the pool made them.
   template <class Visit>
   void visit(Visit visit) const {
-    for (const auto& p : all_) {
+    for (const auto& p : all_)
       if (p->references_ != 0) visit(*p);
-    }
   }
 
  private:

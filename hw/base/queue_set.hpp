@@ -73,12 +73,10 @@ class queue_set {
   template <class Visit>
   std::uint32_t round_robin(std::uint32_t begin, std::uint32_t end, std::uint32_t last, Visit visit) const {
     const std::uint32_t start = last >= begin && last + 1 < end ? last + 1 : begin;
-    for (std::uint32_t q = next_filled(start, end); q != none; q = next_filled(q + 1, end)) {
+    for (std::uint32_t q = next_filled(start, end); q != none; q = next_filled(q + 1, end))
       if (visit(q)) return q;
-    }
-    for (std::uint32_t q = next_filled(begin, start); q != none; q = next_filled(q + 1, start)) {
+    for (std::uint32_t q = next_filled(begin, start); q != none; q = next_filled(q + 1, start))
       if (visit(q)) return q;
-    }
     return none;
   }
 

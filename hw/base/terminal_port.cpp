@@ -29,9 +29,8 @@ terminal_port::terminal_port(sc_core::sc_module_name name, const fabric::topolog
       in_("fabric_in", *this, 0) {
   room_.fill(timing::injection_buffer_flits(config));
   room_[index_of(abi::traffic_class::sideband)] = fabric::sideband_buffer_flits(config);
-  for (unsigned vc = 0; vc < topology.vcs(); ++vc) {
+  for (unsigned vc = 0; vc < topology.vcs(); ++vc)
     credits_.push_back(room_[index_of(topology.class_of(static_cast<std::uint8_t>(vc)))]);
-  }
 }
 
 void terminal_port::send(packet_ptr p) {
@@ -67,9 +66,8 @@ void terminal_port::release(std::uint8_t vc, std::uint32_t flits) {
 
 bool terminal_port::quiescent() const {
   auto missing = credits_;
-  for (unsigned vc = 0; vc < missing.size(); ++vc) {
+  for (unsigned vc = 0; vc < missing.size(); ++vc)
     missing[vc] = room_[index_of(topology_.class_of(static_cast<std::uint8_t>(vc)))] - missing[vc];
-  }
   for (const returning_credit& r : returning_) missing[r.vc] -= r.flits;
   const bool all_home = std::all_of(missing.begin(), missing.end(), [](std::uint32_t m) { return m == 0; });
   const bool queues_empty =
@@ -131,9 +129,8 @@ void terminal_port::try_send() {
 unsigned terminal_port::vc_with_room(const packet& p, unsigned c) const {
   const fabric::vc_set vcs = vcs_of(p, c);
   unsigned best = vcs.first;
-  for (unsigned vc = vcs.first + 1U; vc < unsigned{vcs.first} + vcs.count; ++vc) {
+  for (unsigned vc = vcs.first + 1U; vc < unsigned{vcs.first} + vcs.count; ++vc)
     if (credits_[vc] > credits_[best]) best = vc;
-  }
   return credits_[best] >= p.flits ? best : no_vc;
 }
 
@@ -172,9 +169,8 @@ std::uint64_t terminal_port::next_try(std::uint64_t from) const {
     if (vc_with_room(*front.p, c) == no_vc) {
       const fabric::vc_set vcs = vcs_of(*front.p, c);
       std::uint64_t credit = UINT64_MAX;
-      for (const returning_credit& r : returning_) {
+      for (const returning_credit& r : returning_)
         if (unsigned{r.vc} - vcs.first < vcs.count) credit = std::min(credit, r.cycle);
-      }
       if (credit == UINT64_MAX) continue;
       cycle = std::max(cycle, credit);
     }

@@ -25,9 +25,8 @@ bool link_monitor::follows(const abi::packet_header& h) {
   const bool tags = h.kind == abi::packet_kind::tag_message;
   const place here = tags ? place{h.transaction, 0} : place{h.ipcq.sequence, h.offset};
   place after{here.number + 1, 0};
-  if (!tags && h.offset + h.payload_bytes < h.ipcq.message_bytes) {
+  if (!tags && h.offset + h.payload_bytes < h.ipcq.message_bytes)
     after = {here.number, std::uint64_t{h.offset} + h.payload_bytes};
-  }
   // Through host memory they are numbered apart from control, which is not staged.
   const flow of{abi::origin_of(h), h.staged.set ? h.staged.to : h.destination, h.kind, h.ipcq.source,
                 tags ? std::uint16_t{h.staged.set} : h.ipcq.source_direction};

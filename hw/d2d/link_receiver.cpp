@@ -24,9 +24,8 @@ link_receiver::link_receiver(const fabric::topology& topology, const link_parame
       injection_(lanes_),
       last_(lanes_),
       monitor_(p.checksum) {
-  for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+  for (std::uint32_t lane = 0; lane < lanes_; ++lane)
     credits_.insert(credits_.end(), noc_buffer_.begin(), noc_buffer_.end());
-  }
 }
 
 /// The leg a packet travels on in this cube is decided where it enters it.
@@ -124,9 +123,8 @@ std::uint64_t link_receiver::next_chance(std::uint64_t from) const {
     std::uint64_t cycle = injection_[lane].earliest(w.traffic_class, std::max(from, w.earliest));
     if (w.p->flits > credits_[index(lane, w.vc)]) {
       std::uint64_t back = UINT64_MAX;
-      for (const returning_credit& r : returning_) {
+      for (const returning_credit& r : returning_)
         if (r.queue == index(lane, w.vc)) back = std::min(back, r.cycle);
-      }
       cycle = std::max(cycle, back);
     }
     next = std::min(next, cycle);
@@ -137,9 +135,8 @@ std::uint64_t link_receiver::next_chance(std::uint64_t from) const {
 bool link_receiver::quiescent() const {
   auto usable = credits_;
   for (const returning_credit& r : returning_) usable[r.queue] += r.flits;
-  for (std::uint32_t q = 0; q < usable.size(); ++q) {
+  for (std::uint32_t q = 0; q < usable.size(); ++q)
     if (usable[q] != noc_buffer_[q % vcs_]) return false;
-  }
   return queues_.empty();
 }
 

@@ -177,9 +177,8 @@ sim_time link_sender::next_chance(sim_time now, const class_times& free) const {
     sim_time t = std::max(s.tail, free[class_of(q)]);
     if (s.p->flits > credits_[vc_of(q)]) {
       sim_time back = sim_time::never();
-      for (const returning_credit& r : returning_) {
+      for (const returning_credit& r : returning_)
         if (r.vc == vc_of(q)) back = std::min(back, r.at);
-      }
       t = std::max(t, back);
     }
     if (t > now) next = std::min(next, t);

@@ -15,9 +15,8 @@ void control_cpu::receive(const packet_ptr& p) {
   const auto to = abi::decode(p->header.target);
   const bool for_a_pe = to && to->kind == abi::region::launch_mailbox && to->sip.value == self_.sip &&
                         to->cube.value == self_.cube && to->unit < topology().shape().pes_per_cube;
-  if (p->header.kind != abi::packet_kind::launch || !for_a_pe) {
+  if (p->header.kind != abi::packet_kind::launch || !for_a_pe)
     refuse(*p, "launch for the launch mailbox of a PE of this cube");
-  }
   forward(make_launch(p->header.target, topology().locate(p->header.target), p->header.transaction, p->data));
 }
 

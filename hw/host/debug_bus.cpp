@@ -13,9 +13,8 @@ debug_bus::debug_bus(sc_core::sc_module_name module_name, sip_id sip) : sc_modul
 /// A target is bound once, however many ranges it answers to. Blocks attach their ranges one after the
 /// other, so the search starts at the end.
 int debug_bus::block_of(tlm::tlm_target_socket<64>& target) {
-  for (std::size_t i = blocks_.size(); i-- > 0;) {
+  for (std::size_t i = blocks_.size(); i-- > 0;)
     if (blocks_[i] == &target) return static_cast<int>(i);
-  }
   blocks_.push_back(&target);
   out_.bind(target);
   return static_cast<int>(blocks_.size()) - 1;

@@ -68,9 +68,7 @@ void host_cpu::check(pe_coord pe, const std::string& what) const {
 }
 
 void host_cpu::write_registers(std::span<const abi::pe_register_write> writes) {
-  for (const abi::pe_register_write& w : writes) {
-    check(w.pe, fmt::format("write to register {:#x}", w.reg));
-  }
+  for (const abi::pe_register_write& w : writes) check(w.pe, fmt::format("write to register {:#x}", w.reg));
   const std::uint64_t acknowledged = io->writes_acknowledged() + writes.size();
   io->write_registers(writes);
   while (io->writes_acknowledged() < acknowledged) sc_core::wait(io->reported());
@@ -79,9 +77,8 @@ void host_cpu::write_registers(std::span<const abi::pe_register_write> writes) {
 void host_cpu::launch(std::span<const abi::pe_launch> launches) {
   for (const abi::pe_launch& l : launches) check(l.pe, fmt::format("launch {}", l.block.launch_id));
   if (config_.host.launch == config::launch_kind::ideal) {
-    for (const abi::pe_launch& l : launches) {
+    for (const abi::pe_launch& l : launches)
       debug_write(comm::launch_mailbox(l.pe), abi::encode_launch(l.block));
-    }
     return;
   }
   sc_core::wait(to_sc(timing::noc_clock(config_).cycles(config_.host.host_cycles)));

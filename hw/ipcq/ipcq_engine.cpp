@@ -68,9 +68,8 @@ void ipcq_engine::write_copy_register(abi::register_offset reg, std::uint64_t va
   const auto effects = copies_.write_register(reg, value);
   if (!effects) throw protocol_error(fmt::format("{}: register {:#x} cannot be written", name(), reg));
   if (effects->start) {
-    if (setup_.events.wants(events::transfers)) {
+    if (setup_.events.wants(events::transfers))
       setup_.events.publish(events::copy_started{now(), setup_.self, effects->start->bytes});
-    }
     dma->start_copy(*effects->start);
   }
   if (effects->event) core_.push_event(*effects->event);

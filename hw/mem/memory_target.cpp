@@ -89,9 +89,8 @@ unsigned memory_target::transport_dbg(tlm::tlm_generic_payload& payload) {
 tlm::tlm_response_status memory_target::refusal(const tlm::tlm_generic_payload& payload) const {
   const std::uint64_t bytes = payload.get_data_length();
   if (bytes == 0 || payload.get_streaming_width() < bytes) return tlm::TLM_BURST_ERROR_RESPONSE;
-  if (payload.get_address() > memory_.size() || bytes > memory_.size() - payload.get_address()) {
+  if (payload.get_address() > memory_.size() || bytes > memory_.size() - payload.get_address())
     return tlm::TLM_ADDRESS_ERROR_RESPONSE;
-  }
   return tlm::TLM_OK_RESPONSE;
 }
 

@@ -57,9 +57,8 @@ void dma_engine::drain(checksum_engine& engine, work_kind what) {
 void dma_engine::leave(packet_ptr p) {
   if (!is_protected(p->header)) return inject(std::move(p));
   // An IPCQ packet has the number of its message; what is read has that of its request.
-  if (p->header.kind == abi::packet_kind::tag_message) {
+  if (p->header.kind == abi::packet_kind::tag_message)
     p->header.transaction = sealed_messages_[{p->header.destination, terminal_.stages(p->header)}]++;
-  }
   p->header.checksum = checksum::of_packet(pe_.config.comm.checksum, p->header, p->data);
   enter(sealing_, work_kind::sealed, std::move(p), 0);
 }
@@ -110,9 +109,8 @@ fault_record dma_engine::record_of(fault_kind kind, const abi::packet_header& h)
 std::vector<std::string> dma_engine::path_of(const abi::packet_header& h) const {
   std::vector<std::string> path;
   const auto add_links = [&](abi::node_address from, abi::node_address to) {
-    for (const fabric::route_hop& hop : setup_.topology.trace(from, to)) {
+    for (const fabric::route_hop& hop : setup_.topology.trace(from, to))
       path.push_back(setup_.topology.links()[hop.link].name);
-    }
   };
   if (h.staged.set) {
     add_links(h.staged.from, comm::io_cpu_node(setup_.topology, sip_id{h.staged.from.sip}));

@@ -157,9 +157,8 @@ dma_engine::message_way dma_engine::way_of(const job& j) const {
 
 /// Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
 dma_engine::port dma_engine::choose(bool compute, bool message) {
-  if (turns_left_[compute_port] == 0 && turns_left_[ipcq_port] == 0) {
+  if (turns_left_[compute_port] == 0 && turns_left_[ipcq_port] == 0)
     turns_left_ = {pe_.config.pe.dma_compute_weight, pe_.config.pe.dma_ipcq_weight};
-  }
   port which = message ? ipcq_port : compute_port;
   if (compute && message && turns_left_[ipcq_port] == 0) which = compute_port;
   if (turns_left_[which] > 0) --turns_left_[which];
@@ -330,9 +329,8 @@ void dma_engine::message_read_done(std::uint32_t index) {
 void dma_engine::inject(packet_ptr p) {
   const packet_ptr sent = p;
   terminal_.send(std::move(p));
-  if (sent->header.kind == abi::packet_kind::ipcq_data && ends_message(sent->header)) {
+  if (sent->header.kind == abi::packet_kind::ipcq_data && ends_message(sent->header))
     tell(events::transfer_phase::injected, pe_.self, sent->header.ipcq.source_direction);
-  }
 }
 
 void dma_engine::message_left() {

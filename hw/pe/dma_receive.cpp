@@ -76,12 +76,8 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
     inbound_[h.source].push_back({h.ipcq, messages_begun_++, bytes, bytes, publication_->early_by()});
   }
   inbound_message& message = take_part(h);
-  if (pe_.events.wants(events::contents)) {
-    message.digest += checksum::digest_of_part(h.offset, p->data);
-  }
-  if (ends_message(h)) {
-    tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
-  }
+  if (pe_.events.wants(events::contents)) message.digest += checksum::digest_of_part(h.offset, p->data);
+  if (ends_message(h)) tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
   const abi::address to = h.ipcq.match_address + h.offset;
   pending write;
   write.what = stage::message_write;
@@ -150,9 +146,8 @@ void dma_engine::publish(abi::node_address flow) {
       m.published = true;
     }
     if (!written) break;
-    if (pe_.events.wants(events::contents)) {
+    if (pe_.events.wants(events::contents))
       pe_.events.publish(events::message_content{now(), pe_.self, m.fields, m.digest});
-    }
     messages.pop_front();
   }
   if (messages.empty()) inbound_.erase(found);
@@ -175,9 +170,8 @@ void dma_engine::visit_inbound(
 void dma_engine::visit_outbound(const std::function<void(const abi::ipcq_fields&)>& visit) const {
   for (const job& j : jobs_[ipcq_port]) visit(j.message.fields);
   for (const std::uint32_t index : reads_) visit(pending_[index].p->header.ipcq);
-  for (const checksum_engine::passing& packet : sealing_.packets) {
+  for (const checksum_engine::passing& packet : sealing_.packets)
     if (packet.p->header.kind == abi::packet_kind::ipcq_data) visit(packet.p->header.ipcq);
-  }
 }
 
 /// A register takes the write a cycle after it has been handed on, and the answer leaves then.
@@ -202,9 +196,8 @@ void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint6
 void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
   const auto where = abi::decode(h.target);
-  if (where && where->kind == abi::region::pe_registers && is_of(pe_.self, *where)) {
+  if (where && where->kind == abi::region::pe_registers && is_of(pe_.self, *where))
     return serve_register(p, vc, where->offset);
-  }
   if (!is_local(h.target)) {
     throw protocol_error(fmt::format("{}: {} for {}, which is not here", name(), abi::to_string(h.kind),
                                      abi::describe(h.target)));

@@ -26,9 +26,8 @@ bool is_staging(abi::register_offset reg) {
 
 core_health health_of(const pe_setup& setup) {
   core_health health;
-  if (const auto* slow = fabric::fault_at(setup.config, config::fault_kind::slow_pe, setup.self)) {
+  if (const auto* slow = fabric::fault_at(setup.config, config::fault_kind::slow_pe, setup.self))
     health.slowdown = static_cast<std::uint64_t>(slow->factor);
-  }
   if (const auto* dead = fabric::fault_at(setup.config, config::fault_kind::dead_pe, setup.self)) {
     health.dies_after_writes = dead->after;
     health.dies_at = nanoseconds(dead->from_us * 1e3);
@@ -98,9 +97,8 @@ void pe_core::die_if_due() {
 // --- what observers hear -------------------------------------------------------------------------
 
 void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
-  if (to > from && setup_.events.wants(events::work)) {
+  if (to > from && setup_.events.wants(events::work))
     setup_.events.publish(events::core_worked{from, to, setup_.self, what});
-  }
 }
 
 void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
@@ -171,9 +169,8 @@ void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
   if (!is_staging(reg)) settle();
   count_write();
   const auto use = tasks_.wrote(reg, value);
-  if (use && setup_.events.wants(events::steps)) {
+  if (use && setup_.events.wants(events::steps))
     setup_.events.publish(events::queue_pair_used{now(), setup_.self, use->qp, use->send, tasks_.running()});
-  }
   registers.write(reg, value);
 }
 
@@ -377,9 +374,8 @@ void pe_core::set_state(events::core_state s) {
 void pe_core::mark_step(const abi::step_marker& step) {
   tasks_.mark(step.name, step.index);
   ++moves_;
-  if (setup_.events.wants(events::steps)) {
+  if (setup_.events.wants(events::steps))
     setup_.events.publish(events::step_entered{now(), setup_.self, step.name, step.index, tasks_.running()});
-  }
 }
 
 void pe_core::note(const abi::operation_note& n) {

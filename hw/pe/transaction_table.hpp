@@ -41,9 +41,8 @@ class transaction_table {
   /// Whether `holds` is true of any open entry.
   template <class Condition>
   [[nodiscard]] bool any(Condition holds) const {
-    for (const Entry& e : entries_) {
+    for (const Entry& e : entries_)
       if (e.used && holds(e)) return true;
-    }
     return false;
   }
 

@@ -211,9 +211,8 @@ void tag_engine::pump() {
     while (ahead_ < packets_read_ahead && !queue->empty() && queue->front().ready <= now())
       issue_packet(*queue);
   }
-  while (outstanding_ < pe_.config.pe.dma_outstanding && !reads_.empty() && reads_.front().ready <= now()) {
+  while (outstanding_ < pe_.config.pe.dma_outstanding && !reads_.empty() && reads_.front().ready <= now())
     issue_read();
-  }
 }
 
 void tag_engine::issue_packet(std::deque<outgoing>& queue) {

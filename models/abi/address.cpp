@@ -13,9 +13,8 @@ constexpr unsigned region_shift = 44;
 constexpr unsigned unit_shift = 36;
 
 void check(const char* field, std::uint64_t value, std::uint64_t limit) {
-  if (value > limit) {
+  if (value > limit)
     throw std::out_of_range(fmt::format("physical address: {} {} is above {}", field, value, limit));
-  }
 }
 
 bool is_region(std::uint64_t value) {

@@ -7,9 +7,8 @@ namespace diecast::abi {
 namespace {
 
 std::string routine_text(std::uint64_t at) {
-  for (unsigned i = 0; i < entry_points; ++i) {
+  for (unsigned i = 0; i < entry_points; ++i)
     if (at == routine_of(static_cast<entry_point>(i))) return to_string(static_cast<entry_point>(i));
-  }
   return at == sleep_routine ? "sleep" : "no routine";
 }
 
@@ -34,9 +33,8 @@ std::string target_text(const dispatch_image& table, entry_point e) {
 std::string sleep_step(entry_point e) { return fmt::format("sleep, entered as {}", to_string(e)); }
 
 bool is_sleep_step(std::string_view step) {
-  for (unsigned i = 0; i < entry_points; ++i) {
+  for (unsigned i = 0; i < entry_points; ++i)
     if (step == sleep_step(static_cast<entry_point>(i))) return true;
-  }
   return false;
 }
 

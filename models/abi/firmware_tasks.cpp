@@ -74,9 +74,8 @@ std::optional<firmware_tasks::new_use> firmware_tasks::wrote(std::uint32_t reg, 
   queue_pair_use& use = uses_[qp];
   const task_id self = running();
   if (field == qp_arm) {
-    for (std::size_t bit = 0; bit < use.armed.size(); ++bit) {
+    for (std::size_t bit = 0; bit < use.armed.size(); ++bit)
       if ((value >> bit & 1) != 0) use.armed[bit] = self;
-    }
   }
   if (!sends && !receives) return {};
   std::optional<task_id>& user = sends ? use.sender : use.receiver;

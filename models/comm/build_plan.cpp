@@ -139,9 +139,8 @@ void place_rings(std::vector<planned>& all, const plan_options& o, std::vector<p
     return;
   }
   std::vector<std::pair<abi::address, std::size_t>> order;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].install.rx) order.emplace_back(memory_of(all[i].install, o), i);
-  }
   std::sort(order.begin(), order.end());
   const memory_kind m = kind_of(o);
   const std::uint64_t ring_bytes = std::uint64_t{o.n_slots} * o.slot_bytes;
@@ -157,9 +156,8 @@ void place_rings(std::vector<planned>& all, const plan_options& o, std::vector<p
       ++crowded;
       if (rings > worst.rings) worst = {rings, all[order[first].second].install.owner};
     } else {
-      for (std::size_t k = first; k < last; ++k) {
+      for (std::size_t k = first; k < last; ++k)
         all[order[k].second].install.rx_base = order[k].first + m.bytes - (k - first + 1) * ring_bytes;
-      }
     }
     first = last;
   }

@@ -33,9 +33,8 @@ const char* to_string(collective c) {
 }
 
 std::optional<collective> collective_named(std::string_view name) {
-  for (const collective c : all_collectives()) {
+  for (const collective c : all_collectives())
     if (name == to_string(c)) return c;
-  }
   return std::nullopt;
 }
 

@@ -11,9 +11,8 @@ namespace diecast::comm {
 namespace {
 
 std::optional<direction> known_direction(const std::string& name) {
-  for (direction d = 0; d < first_custom; ++d) {
+  for (direction d = 0; d < first_custom; ++d)
     if (direction_name(d) == name) return d;
-  }
   return std::nullopt;
 }
 

@@ -62,9 +62,8 @@ class sip_trees {
   [[nodiscard]] bool complete(std::uint32_t t) const { return in_tree_[t].size() == size(); }
   [[nodiscard]] std::uint32_t deepest() const {
     std::uint32_t most = 0;
-    for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
+    for (std::uint32_t t = 0; t < trees_of_pair; ++t)
       for (const std::uint32_t m : in_tree_[t]) most = std::max(most, depth_[t][m]);
-    }
     return most;
   }
 
@@ -270,14 +269,12 @@ class planting {
            std::size_t members)
       : cubes_(cubes), plan_(plan), root_(root), left_(members, trees_of_pair), number_(members) {
     left_[root_] = 0;  // but for its first children
-    for (const rank_list& members_of_cube : cubes_) {
+    for (const rank_list& members_of_cube : cubes_)
       for (std::uint32_t i = 0; i < members_of_cube.size(); ++i) number_[members_of_cube[i]] = i;
-    }
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
       found_[t].resize(members);
-      for (std::uint32_t cube = 0; cube < cubes_.size(); ++cube) {
+      for (std::uint32_t cube = 0; cube < cubes_.size(); ++cube)
         if (!plan_[t][cube].parent) plant(t, cube, nobody);
-      }
     }
   }
   [[nodiscard]] const tree_pair& found() const { return found_; }
@@ -289,9 +286,8 @@ class planting {
     if (in.size() == 1) return in.front();
     const auto worth = [&](std::uint32_t m) { return std::pair(left_[m] > 0, is_own(t, m)); };
     std::uint32_t best = in[in.front() == root_ ? 1 : 0];
-    for (const std::uint32_t m : in) {
+    for (const std::uint32_t m : in)
       if (m != root_ && worth(m) > worth(best)) best = m;
-    }
     return best;
   }
   [[nodiscard]] bool is_own(std::uint32_t t, std::uint32_t m) const {

@@ -90,9 +90,8 @@ std::vector<staged_piece> tensor_chunks::output(std::uint64_t chunk, std::uint32
   if (shape_.what != collective::all_to_all) return input(chunk, rank, which);
   std::vector<staged_piece> pieces;
   const std::uint64_t own = piece(chunk, rank).count;
-  for (std::uint64_t b = 0; own > 0 && b < blocks_; ++b) {
+  for (std::uint64_t b = 0; own > 0 && b < blocks_; ++b)
     pieces.push_back({b * block(rank).count + chunk * piece_, b * own, own});
-  }
   return pieces;
 }
 

@@ -66,9 +66,8 @@ std::vector<edge> two_level_rings(const pattern_context& c) {
   std::vector<edge> edges;
   for (std::uint32_t row = 0; row < g.rows; ++row) {
     std::vector<pe_coord> stops;
-    for (const std::uint32_t column : row_ring(c, g, row)) {
+    for (const std::uint32_t column : row_ring(c, g, row))
       stops.push_back(c.members.members[g.rank_at(row, column)]);
-    }
     add_ring(edges, stops, east, west);
   }
   for (std::uint32_t column = 0; column < g.columns; ++column) {
@@ -294,9 +293,8 @@ class edge_builder {
 
   std::vector<edge> build() {
     const level_grid& g = rings_.grid();
-    for (std::uint32_t cube = 0; cube < g.cubes; ++cube) {
+    for (std::uint32_t cube = 0; cube < g.cubes; ++cube)
       for (std::uint32_t pe = 0; pe < g.pes; ++pe) over_sips(cube, pe);
-    }
     for (std::uint32_t sip = 0; sip < g.sips; ++sip) {
       for (std::uint32_t pe = 0; pe < g.pes; ++pe) over_cubes(sip, pe);
       for (std::uint32_t cube = 0; cube < g.cubes; ++cube) over_pes(sip, cube);
@@ -349,9 +347,8 @@ level_grid level_grid_of(const group& g) {
 level_rings::level_rings(const pattern_context& c) : grid_(level_grid_of(c.members)) {
   for (std::uint32_t sip = 0; sip < grid_.sips; ++sip) {
     std::vector<std::uint32_t>& cubes = cubes_.emplace_back();
-    for (const std::uint32_t column : row_ring(c, {grid_.sips, grid_.cubes * grid_.pes}, sip)) {
+    for (const std::uint32_t column : row_ring(c, {grid_.sips, grid_.cubes * grid_.pes}, sip))
       if (column % grid_.pes == 0) cubes.push_back(column / grid_.pes);
-    }
   }
   const auto first = c.members.members.begin();
   const std::size_t pes = std::min<std::size_t>(grid_.pes, c.members.members.size());

@@ -91,9 +91,8 @@ rank_grid::rank_grid(const pattern_context& c) {
   const sip_grid sips = sip_grid_of(c.config);
   std::vector<point> points;
   const member_levels levels(c.shape, c.members);
-  for (std::uint32_t rank = 0; rank < c.members.members.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < c.members.members.size(); ++rank)
     points.push_back(coordinates(c, c.members.members[rank], levels.places[rank].pe, sips));
-  }
   const std::vector<std::uint32_t> xs = distinct(points, &point::x);
   const std::vector<std::uint32_t> ys = distinct(points, &point::y);
   columns_ = static_cast<std::uint32_t>(xs.size());

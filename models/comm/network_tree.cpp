@@ -97,9 +97,8 @@ std::uint32_t central_rank(const machine_shape& shape, const group& members) {
                           off_center(shape.cube_y(pe.cube), shape.cube_rows)};
   };
   std::uint32_t best = 0;
-  for (std::uint32_t r = 1; r < members.members.size(); ++r) {
+  for (std::uint32_t r = 1; r < members.members.size(); ++r)
     if (distance(members.members[r]) < distance(members.members[best])) best = r;
-  }
   return best;
 }
 

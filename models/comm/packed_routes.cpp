@@ -61,15 +61,13 @@ class path_search {
 
   std::optional<std::vector<part_tree>> run() {
     for (std::uint32_t part = 0; part < parts_; ++part) {
-      for (std::uint32_t r = 0; r < g_.ranks(); ++r) {
+      for (std::uint32_t r = 0; r < g_.ranks(); ++r)
         if (r != root_ && !send_unit(r)) return std::nullopt;
-      }
     }
     std::vector<part_tree> trees;
     for (std::uint32_t part = 0; part < parts_; ++part) {
-      for (std::uint32_t r = 0; r < g_.ranks(); ++r) {
+      for (std::uint32_t r = 0; r < g_.ranks(); ++r)
         if (r != root_) trees.push_back({r, part, path_to(r)});
-      }
     }
     return trees;
   }
@@ -145,9 +143,8 @@ class tree_search {
   tree_search(const neighbor_graph& g, std::uint32_t parts, std::uint32_t limit)
       : g_(g), load_(g.links().size()) {
     for (std::uint32_t l = 0; l < load_.size(); ++l) room_.push_back(g.share(l, limit));
-    for (std::uint32_t part = 0; part < parts; ++part) {
+    for (std::uint32_t part = 0; part < parts; ++part)
       for (std::uint32_t r = 0; r < g.ranks(); ++r) trees_.push_back({r, part, {}});
-    }
   }
 
   std::optional<std::vector<part_tree>> run() {
@@ -287,9 +284,8 @@ class timetable {
         waiting_[moves_[m].link].emplace(ahead_[m], (from + n - moves_[m].block % n) % n, m);
       }
       due_.erase(due_.begin());
-      for (std::uint32_t l = 0; l < waiting_.size(); ++l) {
+      for (std::uint32_t l = 0; l < waiting_.size(); ++l)
         if (free_at_[l] <= now && !waiting_[l].empty()) start(l, now);
-      }
     }
     return std::move(moves_);
   }
@@ -311,9 +307,8 @@ class timetable {
       }
       came[g_.links()[l].to] = number;
     }
-    for (std::uint32_t n = static_cast<std::uint32_t>(moves_.size()); n-- > moves_.size() - t.links.size();) {
+    for (std::uint32_t n = static_cast<std::uint32_t>(moves_.size()); n-- > moves_.size() - t.links.size();)
       if (before_[n] != n) ahead_[before_[n]] = std::max(ahead_[before_[n]], ahead_[n] + 1);
-    }
   }
 
   void start(std::uint32_t l, std::int64_t now) {

@@ -27,9 +27,8 @@ tree_memory::question::question(const pattern_context& c, bool up_ways)
       root(c.root),
       shares_queue_pairs(c.shares_queue_pairs),
       up(up_ways) {
-  for (const config::block_table& block : config::tables()) {
+  for (const config::block_table& block : config::tables())
     for (const config::field& f : block.fields) values += config::to_text(f.get(c.config)) + '\n';
-  }
 }
 
 tree_pair tree_memory::trees_of(const pattern_context& c, bool up, const search_fn& search) {
@@ -71,9 +70,8 @@ packed_trees::packed_trees(const pattern_context& c, flow to) {
 
 std::uint32_t packed_trees::child_directions(std::uint32_t rank, std::uint32_t used) const {
   std::uint32_t directions = 0;
-  for (const auto& nodes : nodes_) {
+  for (const auto& nodes : nodes_)
     for (const std::uint32_t child : nodes[rank].children) directions += std::min(used, width(rank, child));
-  }
   return directions;
 }
 
@@ -92,9 +90,8 @@ std::vector<edge> packed_tree_edges(const pattern_context& c) {
     std::uint32_t index = 0;
     for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
       for (const std::uint32_t child : plan.node(t, r).children) {
-        for (std::uint32_t i = 0; i < plan.width(r, child); ++i) {
+        for (std::uint32_t i = 0; i < plan.width(r, child); ++i)
           edges.push_back({m[r], packed_child(index++), m[child], false, packed_parent(t, i)});
-        }
       }
     }
   }
@@ -104,9 +101,8 @@ std::vector<edge> packed_tree_edges(const pattern_context& c) {
 std::vector<std::string> packed_tree_names() {
   std::vector<std::string> names{"parent", "parent2"};
   for (std::uint32_t i = 0; i < named_children; ++i) names.push_back(fmt::format("child{}", i));
-  for (std::uint32_t i = 1; i < widest_crossing; ++i) {
+  for (std::uint32_t i = 1; i < widest_crossing; ++i)
     for (const char* tree : {"parent", "parent2"}) names.push_back(fmt::format("{}_{}", tree, i));
-  }
   return names;
 }
 

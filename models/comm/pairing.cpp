@@ -82,9 +82,8 @@ class pair_of_pes {
   }
 
   static void forget_unmet(std::span<candidate> side, const std::vector<bool>& done) {
-    for (std::size_t i = 0; i < side.size(); ++i) {
+    for (std::size_t i = 0; i < side.size(); ++i)
       if (!done[i]) side[i].reverse = -1;
-    }
   }
 
   std::span<candidate> up_, down_;
@@ -116,9 +115,8 @@ candidate candidate_of(const edge& e) {
 
 std::vector<candidate> pair_bidirectional(const std::vector<edge>& edges) {
   std::vector<candidate> all;
-  for (const edge& e : edges) {
+  for (const edge& e : edges)
     if (e.bidirectional && e.from != e.to) all.push_back(candidate_of(e));
-  }
   std::sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.key() < b.key(); });
   find_reverses(all);
   return all;

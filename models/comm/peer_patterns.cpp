@@ -52,9 +52,8 @@ std::vector<edge> pairwise(const pattern_context& c) {
 std::vector<edge> shift(const pattern_context& c) {
   const auto& m = c.members.members;
   std::vector<edge> edges;
-  for (std::size_t r = 0; m.size() > 1 && r < m.size(); ++r) {
+  for (std::size_t r = 0; m.size() > 1 && r < m.size(); ++r)
     edges.push_back({m[r], shift_next, m[(r + 1) % m.size()], false, shift_last});
-  }
   return edges;
 }
 

@@ -23,9 +23,8 @@ struct problem_list : std::vector<problem> {
   const machine_shape* shape{};
   void add(problem p, std::initializer_list<pe_coord> pes) {
     p.kind = problem_kind::wrong_install;
-    for (const pe_coord pe : pes) {
+    for (const pe_coord pe : pes)
       if (shape != nullptr) p.pes.push_back(pe_path(*shape, pe));
-    }
     push_back(std::move(p));
   }
 };
@@ -39,9 +38,8 @@ auto identity(const queue_pair_install& q) { return std::tuple{q.owner, q.dir}; 
 
 refs select(const install_plan& plan, bool queue_pair_install::*half, bool trees = false) {
   refs v;
-  for (const queue_pair_install& q : plan.queue_pairs) {
+  for (const queue_pair_install& q : plan.queue_pairs)
     if (q.*half && (q.through == carrier::queue_pairs || trees)) v.push_back(&q);
-  }
   return v;
 }
 
@@ -133,9 +131,8 @@ void prove_heard(const refs& rings, const refs& writers, std::vector<problem>& p
 /// Data and credits for a PE go to one mailbox, and two PEs never share one.
 void prove_mailboxes(const install_plan& plan, std::vector<problem>& problems) {
   refs all;
-  for (const queue_pair_install& q : plan.queue_pairs) {
+  for (const queue_pair_install& q : plan.queue_pairs)
     if (q.through == carrier::queue_pairs) all.push_back(&q);
-  }
   const auto compare = [&](auto key, const char* what) {
     sort_by(all, key);
     for (std::size_t i = 1; i < all.size(); ++i) {

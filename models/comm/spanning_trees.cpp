@@ -164,9 +164,8 @@ struct packing {
 std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::uint32_t limit,
                             std::uint64_t attempt) {
   std::vector<std::uint32_t> copies;
-  for (std::uint32_t pair = 0; std::size_t{2} * pair < g.links().size(); ++pair) {
+  for (std::uint32_t pair = 0; std::size_t{2} * pair < g.links().size(); ++pair)
     copies.insert(copies.end(), std::min(trees, g.share(2 * pair, limit)), pair);
-  }
   // From the middle outwards, which makes for shallow trees, or in any order, which may find shallower ones.
   near_lists near(g.ranks());
   for (const neighbor_graph::link& l : g.links()) near[l.from].push_back(l.to);
@@ -181,9 +180,8 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
 
   forest_union forests(g, trees);
   std::uint32_t missing = trees * (g.ranks() - 1);
-  for (auto next = order.begin(); missing > 0 && next != order.end(); ++next) {
+  for (auto next = order.begin(); missing > 0 && next != order.end(); ++next)
     if (forests.add(std::get<2>(*next))) --missing;
-  }
   if (missing > 0) return std::nullopt;
   packing found;
   found.depth = 0;
@@ -289,9 +287,8 @@ std::vector<edge> spanning_tree_edges(const pattern_context& c) {
 std::vector<edge> packed_tree_edges_up(const pattern_context& c) {
   const packed_trees plan(c, packed_trees::flow::up);
   std::vector<std::vector<tree_node>> trees(packed_trees::trees);
-  for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
+  for (std::uint32_t t = 0; t < packed_trees::trees; ++t)
     for (std::uint32_t r = 0; r < c.members.members.size(); ++r) trees[t].push_back(plan.node(t, r));
-  }
   return edges_of(c.members, trees, false);
 }
 

@@ -68,9 +68,8 @@ class step_search {
 
   [[nodiscard]] bool fits(std::uint32_t x, std::uint32_t to, const crossings& over) const {
     const auto& flows = to > x ? over.up : over.down;
-    for (std::uint32_t c = std::min(x, to) + 1; c <= std::max(x, to); ++c) {
+    for (std::uint32_t c = std::min(x, to) + 1; c <= std::max(x, to); ++c)
       if (flows[c] >= limit_[c]) return false;
-    }
     return true;
   }
   static void count(std::uint32_t x, std::uint32_t to, crossings& over, std::uint32_t by) {
@@ -88,9 +87,8 @@ class step_search {
 
 steps by_distance(std::uint32_t places) {
   steps all(places, std::vector<std::uint32_t>(places));
-  for (std::uint32_t s = 0; s < places; ++s) {
+  for (std::uint32_t s = 0; s < places; ++s)
     for (std::uint32_t x = 0; x < places; ++x) all[s][x] = (x + s) % places;
-  }
   return all;
 }
 
@@ -100,9 +98,8 @@ class flows {
  public:
   flows(const std::vector<std::uint32_t>& across, const std::vector<std::uint32_t>& up)
       : across_(across), up_(up) {
-    for (std::uint32_t y = 0; y < up.size(); ++y) {
+    for (std::uint32_t y = 0; y < up.size(); ++y)
       for (std::uint32_t x = 0; x < across.size(); ++x) add(x, y);
-    }
   }
 
   /// Two flows share a link.
@@ -159,9 +156,8 @@ class shortest_chain {
  public:
   explicit shortest_chain(const std::vector<flows>& each) : n_(static_cast<std::uint32_t>(each.size())) {
     std::vector<std::uint32_t> cost(n_ * n_);
-    for (std::uint32_t a = 0; a < n_; ++a) {
+    for (std::uint32_t a = 0; a < n_; ++a)
       for (std::uint32_t b = 0; b < n_; ++b) cost[a * n_ + b] = each[a].later_than(each[b]);
-    }
     find(cost);
   }
 
@@ -229,9 +225,8 @@ std::vector<std::vector<std::uint32_t>> line_steps(std::uint32_t places) {
 
 grid_steps::grid_steps(const rank_grid& g)
     : grid_(g), along_x_(line_steps(g.columns())), along_y_(line_steps(g.rows())) {
-  for (std::uint32_t across = 0; across < along_x_.size(); ++across) {
+  for (std::uint32_t across = 0; across < along_x_.size(); ++across)
     for (std::uint32_t up = 0; up < along_y_.size(); ++up) steps_.push_back({across, up});
-  }
   if (steps_.size() <= most_ordered) order();
 }
 

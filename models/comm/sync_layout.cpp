@@ -175,9 +175,8 @@ rank_cores::rank_cores(const group& members) {
   };
   for (std::uint32_t rank = 0; rank < ranks() && alike_; ++rank) {
     alike_ = count_[rank] == count_[0];
-    for (std::uint32_t core = 0; core < count_[rank] && alike_; ++core) {
+    for (std::uint32_t core = 0; core < count_[rank] && alike_; ++core)
       alike_ = offset(first_[rank], core) == offset(first_[0], core);
-    }
   }
 }
 

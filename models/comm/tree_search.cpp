@@ -136,9 +136,8 @@ class tree_improver {
     gather_mates();
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
       way_[t].resize(n_);
-      for (std::uint32_t m = 0; m < n_; ++m) {
+      for (std::uint32_t m = 0; m < n_; ++m)
         if (found_[t][m].parent) use(t, m);
-      }
       latency_[t] = latency_of(t);
     }
   }
@@ -203,9 +202,8 @@ class tree_improver {
     return a != nobody && members_[a].sip != members_[m].sip;
   }
   [[nodiscard]] bool is_above(std::uint32_t t, std::uint32_t a, std::uint32_t m) const {
-    for (; m != nobody; m = above(t, m)) {
+    for (; m != nobody; m = above(t, m))
       if (m == a) return true;
-    }
     return false;
   }
 
@@ -338,9 +336,8 @@ class tree_improver {
       };
       for (const std::uint32_t m : {a, b}) {
         move(m);
-        for (const std::uint32_t child : below(t, m)) {
+        for (const std::uint32_t child : below(t, m))
           if (child != a && child != b) move(child);
-        }
       }
     }
   }

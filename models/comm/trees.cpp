@@ -36,9 +36,8 @@ std::uint32_t in_order_parent(std::uint32_t rank, std::uint32_t ranks) {
 tree_node binary_tree(std::uint32_t rank, std::uint32_t ranks) {
   tree_node n;
   if (rank > 0) n.parent = (rank - 1) / 2;
-  for (const std::uint64_t child : {std::uint64_t{2} * rank + 1, std::uint64_t{2} * rank + 2}) {
+  for (const std::uint64_t child : {std::uint64_t{2} * rank + 1, std::uint64_t{2} * rank + 2})
     if (child < ranks) n.children.push_back(static_cast<std::uint32_t>(child));
-  }
   return n;
 }
 
@@ -74,9 +73,8 @@ tree_node complementary_tree(std::uint32_t rank, std::uint32_t ranks) {
 tree_node binomial_tree(std::uint32_t rank, std::uint32_t ranks) {
   tree_node n;
   if (rank > 0) n.parent = rank & (rank - 1);
-  for (std::uint64_t bit = 1; bit < ranks && (rank & bit) == 0; bit <<= 1) {
+  for (std::uint64_t bit = 1; bit < ranks && (rank & bit) == 0; bit <<= 1)
     if (rank + bit < ranks) n.children.push_back(static_cast<std::uint32_t>(rank + bit));
-  }
   return n;
 }
 
@@ -167,9 +165,8 @@ std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint3
 std::vector<std::vector<std::uint32_t>> swing_parts(std::uint32_t rank, std::uint32_t ranks) {
   const std::vector<std::uint32_t> tree = swing_tree(ranks);
   std::vector<std::vector<std::uint32_t>> sent(steps_over(ranks));
-  for (std::uint32_t p = 0; p < ranks; ++p) {
+  for (std::uint32_t p = 0; p < ranks; ++p)
     if (p != rank) sent[swing_send_step(tree, rank, p)].push_back(p);
-  }
   return sent;
 }
 
@@ -218,9 +215,8 @@ std::vector<edge> root_trees(const pattern_context& c) {
     const direction up = root_tree_parent(which);
     for (std::uint32_t r = 0; r < n; ++r) {
       const tree_node node = root_tree(r, n, root, which);
-      for (std::size_t i = 0; i < node.children.size(); ++i) {
+      for (std::size_t i = 0; i < node.children.size(); ++i)
         edges.push_back({m[r], static_cast<direction>(up + 1 + i), m[node.children[i]], false, up});
-      }
     }
   }
   return edges;

@@ -242,9 +242,8 @@ void resolver::make_chains() {
   for (const std::uint32_t i : order_) {
     for (const std::uint32_t a : result_.ops[i].after) {
       ancestors[i][a] = true;
-      for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t k = 0; k < n; ++k)
         if (ancestors[a][k]) ancestors[i][k] = true;
-      }
     }
     resolved_op& r = result_.ops[i];
     resolved_stream& stream = result_.streams[r.stream];
@@ -263,9 +262,8 @@ void resolver::make_chains() {
 
 void resolver::collect_participants() {
   std::set<pe_coord> all;
-  for (const resolved_stream& s : result_.streams) {
+  for (const resolved_stream& s : result_.streams)
     if (!s.ops.empty()) all.insert(s.members.members.begin(), s.members.members.end());
-  }
   result_.participants.assign(all.begin(), all.end());
 }
 

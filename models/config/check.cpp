@@ -348,9 +348,8 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
     const bool usable =
         std::none_of(r.keys.begin(), r.keys.end(), [&](const auto& key) { return broken.contains(key); });
     if (!usable) continue;
-    if (verdict v = r.test(config)) {
+    if (verdict v = r.test(config))
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
-    }
   }
   if (!problems.empty()) return problems;  // they would be reported again
   for (std::size_t i = 0; i < config.overrides.size(); ++i) {

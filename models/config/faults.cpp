@@ -216,9 +216,8 @@ std::span<const fault_kind_entry> fault_kinds() {
 }
 
 const fault_kind_entry& entry_of(fault_kind kind) {
-  for (const fault_kind_entry& k : fault_kinds()) {
+  for (const fault_kind_entry& k : fault_kinds())
     if (k.kind == kind) return k;
-  }
   throw std::logic_error("a fault kind is in no table");
 }
 
@@ -256,9 +255,8 @@ const char* chances_of(fault_kind kind, bool at_a_link) {
 }
 
 const fault_kind_entry* find_fault_kind(std::string_view name) {
-  for (const fault_kind_entry& k : fault_kinds()) {
+  for (const fault_kind_entry& k : fault_kinds())
     if (k.name == name) return &k;
-  }
   return nullptr;
 }
 
@@ -287,9 +285,8 @@ std::span<const fault_key> fault_keys() {
 
 const fault_key* find_fault_key(std::string_view name) {
   if (name == "variant") name = "how";
-  for (const fault_key& k : fault_keys()) {
+  for (const fault_key& k : fault_keys())
     if (k.row.key == name) return &k;
-  }
   return nullptr;
 }
 

@@ -82,9 +82,8 @@ std::vector<override_key> all_keys() {
 /// Keys that `o` sets.
 std::vector<const override_key*> keys_in(const instance_override& o) {
   std::vector<const override_key*> set;
-  for (const override_key& k : override_keys()) {
+  for (const override_key& k : override_keys())
     if (k.get(o)) set.push_back(&k);
-  }
   return set;
 }
 
@@ -96,9 +95,8 @@ std::string names_of(const std::vector<const override_key*>& keys) {
 
 std::string keys_of(kind wanted) {
   std::vector<std::string> names;
-  for (const override_key& k : override_keys()) {
+  for (const override_key& k : override_keys())
     if (k.is_of(wanted)) names.push_back(k.name);
-  }
   return join(names);
 }
 
@@ -125,9 +123,8 @@ std::span<const override_key> override_keys() {
 }
 
 const override_key* find_override_key(std::string_view name) {
-  for (const override_key& k : override_keys()) {
+  for (const override_key& k : override_keys())
     if (k.name == name) return &k;
-  }
   return nullptr;
 }
 
@@ -144,9 +141,8 @@ std::string override_expectation(const override_key& key) {
 }
 
 machine_config with_override(machine_config config, const instance_override& o) {
-  for (const override_key* k : keys_in(o)) {
+  for (const override_key* k : keys_in(o))
     if (k->row != nullptr) k->row->set(config, *k->get(o));
-  }
   if (o.latency_ns) config.sip_link.latency_ns = *o.latency_ns;
   return config;
 }

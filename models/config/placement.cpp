@@ -43,9 +43,8 @@ grid cubes_of(const machine_config& c) { return {c.sip.columns, c.sip.rows, "sip
 verdict places_are_of(const grid& g, const std::string& text) {
   const auto places = listed_places(text);
   if (!places) return {};
-  for (const grid_place& p : *places) {
+  for (const grid_place& p : *places)
     if (!g.has(p)) return broken_rule{"lists a position outside the grid", to_text(p), g.words()};
-  }
   return {};
 }
 
@@ -79,9 +78,8 @@ verdict lanes_are_there(const machine_config& c, bool vertical) {
     return broken_rule{"lists a port that does not exist", std::to_string(lanes.back()),
                        fmt::format("0 to {} ({} - 1)", length - 1, vertical ? "noc.rows" : "noc.columns")};
   }
-  if (const auto twice = std::adjacent_find(lanes.begin(), lanes.end()); twice != lanes.end()) {
+  if (const auto twice = std::adjacent_find(lanes.begin(), lanes.end()); twice != lanes.end())
     return broken_rule{"lists a port twice", std::to_string(*twice), "each once"};
-  }
   return {};
 }
 
@@ -112,12 +110,10 @@ verdict stands_at_the_edge(const machine_config& c, const listed_port& port) {
 verdict ports_are_at_edges(const machine_config& c) {
   std::vector<std::string> seen;
   for (const listed_port& port : listed_ports(c.placement.sip_ports)) {
-    if (!cubes_of(c).has(port.cube)) {
+    if (!cubes_of(c).has(port.cube))
       return broken_rule{"lists a position outside the grid", to_text(port.cube), cubes_of(c).words()};
-    }
-    if (std::find(seen.begin(), seen.end(), port.label) != seen.end()) {
+    if (std::find(seen.begin(), seen.end(), port.label) != seen.end())
       return broken_rule{"lists a port twice", port.label, "each once"};
-    }
     seen.push_back(port.label);
     if (verdict v = stands_at_the_edge(c, port)) return v;
   }

@@ -29,9 +29,8 @@ struct pod_grid {
   std::uint64_t columns = pod.columns;
   if (columns == 0) {
     std::uint64_t rows = 1;
-    for (std::uint64_t r = 2; r * r <= pod.sips; ++r) {
+    for (std::uint64_t r = 2; r * r <= pod.sips; ++r)
       if (pod.sips % r == 0) rows = r;
-    }
     columns = pod.sips / rows;
   }
   return {static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pod.sips / columns)};

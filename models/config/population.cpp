@@ -13,17 +13,15 @@ namespace {
 /// Overrides that say whether something is there.
 std::vector<const instance_override*> presences(const machine_config& c) {
   std::vector<const instance_override*> found;
-  for (const instance_override& o : c.overrides) {
+  for (const instance_override& o : c.overrides)
     if (o.enabled) found.push_back(&o);
-  }
   return found;
 }
 
 bool left_out(const std::vector<const instance_override*>& overrides, const std::string& path) {
   bool out = false;
-  for (const instance_override* o : overrides) {
+  for (const instance_override* o : overrides)
     if (matches(o->match, path)) out = !*o->enabled;
-  }
   return out;
 }
 
@@ -33,33 +31,29 @@ population::population(const machine_config& c) : shape_(c.shape()) {
   const auto overrides = presences(c);
   if (overrides.empty()) return;
   std::vector<bool> missing(shape_.pes());
-  for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
+  for (std::uint32_t i = 0; i < shape_.pes(); ++i)
     missing[i] = left_out(overrides, pe_path(shape_, shape_.pe_at(i)));
-  }
   if (std::find(missing.begin(), missing.end(), true) != missing.end()) missing_ = std::move(missing);
 }
 
 std::vector<pe_coord> population::pes() const {
   std::vector<pe_coord> all;
-  for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
+  for (std::uint32_t i = 0; i < shape_.pes(); ++i)
     if (missing_.empty() || !missing_[i]) all.push_back(shape_.pe_at(i));
-  }
   return all;
 }
 
 std::vector<pe_coord> population::missing() const {
   std::vector<pe_coord> all;
-  for (std::uint32_t i = 0; i < missing_.size(); ++i) {
+  for (std::uint32_t i = 0; i < missing_.size(); ++i)
     if (missing_[i]) all.push_back(shape_.pe_at(i));
-  }
   return all;
 }
 
 std::vector<pe_coord> population::pes_of(sip_id sip, cube_id cube) const {
   std::vector<pe_coord> all;
-  for (std::uint32_t i = 0; i < shape_.pes_per_cube; ++i) {
+  for (std::uint32_t i = 0; i < shape_.pes_per_cube; ++i)
     if (const pe_coord pe{sip, cube, pe_id{i}}; has(pe)) all.push_back(pe);
-  }
   return all;
 }
 
@@ -72,9 +66,8 @@ memory_channels::memory_channels(const machine_config& c)
     const std::string cube =
         cube_path(shape_, sip_id{n / shape_.cubes_per_sip()}, cube_id{n % shape_.cubes_per_sip()});
     left_.emplace_back();
-    for (std::uint32_t i = 0; i < ports_; ++i) {
+    for (std::uint32_t i = 0; i < ports_; ++i)
       if (!left_out(overrides, fmt::format("{}.hbm{}", cube, i))) left_.back().push_back(i);
-    }
     whole = whole && left_.back().size() == ports_;
   }
   if (whole) left_.clear();
@@ -112,9 +105,8 @@ std::uint32_t memory_channels::place_of(pe_coord pe) const {
 
 std::uint64_t memory_channels::sharers() const {
   std::uint64_t fewest = ports_;
-  for (const auto& left : left_) {
+  for (const auto& left : left_)
     if (!left.empty()) fewest = std::min<std::uint64_t>(fewest, left.size());
-  }
   return fewest == 0 ? shape_.pes_per_cube : (shape_.pes_per_cube + fewest - 1) / fewest;
 }
 

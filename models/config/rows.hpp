@@ -125,9 +125,8 @@ class rows {
       return names.at(static_cast<std::size_t>(c.*(at.first).*(at.second)));
     };
     f.set = [at = member_of(member), names](machine_config& c, const field_value& v) {
-      for (std::size_t i = 0; i < names.size(); ++i) {
+      for (std::size_t i = 0; i < names.size(); ++i)
         if (names[i] == std::get<std::string>(v)) c.*(at.first).*(at.second) = static_cast<Enum>(i);
-      }
     };
     return *this;
   }

@@ -23,9 +23,8 @@ double start_delay_ns(const machine_config& config, pe_coord pe) {
   if (config.ccl.start_delays.empty()) return 0.0;
   const std::string path = pe_path(config.shape(), pe);
   double delay = 0.0;
-  for (const start_delay& d : parse_start_delays(config.ccl.start_delays)) {
+  for (const start_delay& d : parse_start_delays(config.ccl.start_delays))
     if (matches(d.match, path)) delay = d.delay_ns;
-  }
   return delay;
 }
 

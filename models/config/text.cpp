@@ -65,9 +65,8 @@ std::optional<double> parse_real(std::string_view text) {
 std::uint64_t count_argument(std::string_view flag, std::string_view text, std::uint64_t least,
                              std::uint64_t most) {
   const auto value = parse_count(text);
-  if (!value || *value < least || *value > most) {
+  if (!value || *value < least || *value > most)
     refuse(flag, text, "a whole number " + range_words(least, most));
-  }
   return *value;
 }
 
@@ -85,9 +84,8 @@ std::uint64_t size_argument(std::string_view flag, std::string_view text, std::u
 
 double real_argument(std::string_view flag, std::string_view text, double least, double most) {
   const auto value = parse_real(text);
-  if (!value || *value < least || *value > most) {
+  if (!value || *value < least || *value > most)
     refuse(flag, text, fmt::format("a number from {} to {}", least, most));
-  }
   return *value;
 }
 

@@ -91,9 +91,8 @@ class machine {
   }
   [[nodiscard]] double memory_ns() const {
     const config::hbm_block& h = config_.hbm;
-    if (h.model == config::hbm_model::simple) {
+    if (h.model == config::hbm_model::simple)
       return h.simple_latency_ns + static_cast<double>(comm::sync_line_bytes) / h.simple_gbytes_s;
-    }
     return h.controller_ns + h.cl_ns +
            h.burst_ns *
                std::ceil(static_cast<double>(comm::sync_line_bytes) / static_cast<double>(h.burst_bytes));
@@ -123,9 +122,8 @@ double centralized_pull(machine& m) {
     double slowest = 0;
     for (std::uint32_t core = 0; core < pollers; ++core) {
       double sum = 0;
-      for (std::uint32_t other = core; other < n; other += pollers) {
+      for (std::uint32_t other = core; other < n; other += pollers)
         if (other != me) sum += m.read(m.first(me), m.first(other));
-      }
       slowest = std::max(slowest, sum);
     }
     return m.signal(m.first(me), m.first(me)) + slowest;

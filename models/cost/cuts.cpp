@@ -53,9 +53,8 @@ class cut_finder {
   link_totals totals() const {
     link_totals sum;
     for (std::uint32_t i = 0; i < shape_.cubes(); ++i) {
-      for (unsigned s = 0; s < fabric::sides; ++s) {
+      for (unsigned s = 0; s < fabric::sides; ++s)
         sum.between_cubes += ucie(sip_of(i), cube_of(i), static_cast<side>(s));
-      }
     }
     if (staged_) {
       sum.between_sips = shape_.sips * staging_gbytes_s(c_);
@@ -214,13 +213,11 @@ class cut_finder {
 
   void sips(cut_kind kind, std::string name, const std::function<bool(std::uint32_t)>& inside) {
     cut c{kind, std::move(name), 0, 0, 0, 0, root_ && inside(root_->sip.value)};
-    for (std::uint32_t i = 0; i < shape_.cubes(); ++i) {
+    for (std::uint32_t i = 0; i < shape_.cubes(); ++i)
       if (inside(sip_of(i).value)) c.ranks += by_cube_[i];
-    }
     if (c.ranks == 0 || c.ranks == ranks_) return;
-    for (const auto& [sips, count] : between_sips_) {
+    for (const auto& [sips, count] : between_sips_)
       if (inside(sips.first) && !inside(sips.second)) c.leaving += count;
-    }
     if (staged_) {
       std::uint32_t of_sips = 0;
       for (std::uint32_t s = 0; s < shape_.sips; ++s) of_sips += inside(s) ? 1 : 0;

@@ -43,9 +43,8 @@ class nodes {
   /// Sum over ordered pairs of ranks of the links between them.
   [[nodiscard]] double links_of_pairs() const {
     double sum = 0;
-    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i)
       if (ranks_[i] > 0) sum += static_cast<double>(ranks_[i]) * links_from(i);
-    }
     return sum;
   }
   /// Sum over ranks of the links to the next rank, cyclically.
@@ -69,18 +68,16 @@ class nodes {
 
  private:
   void join_by_links() {
-    for (const fabric::sip_link& l : topology_.sip_links()) {
+    for (const fabric::sip_link& l : topology_.sip_links())
       next_[node_of(l.from.sip, l.from.cube)].push_back(node_of(l.to.sip, l.to.cube));
-    }
   }
   /// Any SIP with any other, from I/O CPU to I/O CPU.
   void join_staged() {
     if (ranks_.size() > distances_up_to) return;
     const std::uint32_t sips = topology_.shape().sips;
     for (std::uint32_t a = 0; a < sips; ++a) {
-      for (std::uint32_t b = 0; b < sips; ++b) {
+      for (std::uint32_t b = 0; b < sips; ++b)
         if (a != b) next_[io_node(a)].push_back(io_node(b));
-      }
     }
   }
   [[nodiscard]] std::uint32_t io_node(std::uint32_t sip) const {

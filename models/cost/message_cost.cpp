@@ -118,9 +118,8 @@ class least_ways {
   least_ways(const fabric::topology& t, const config::machine_config& c, const comm::group& g)
       : ranks_(g.members.size()), direct_(ranks_ * ranks_) {
     for (std::size_t a = 0; a < ranks_; ++a) {
-      for (std::size_t b = 0; b < ranks_; ++b) {
+      for (std::size_t b = 0; b < ranks_; ++b)
         if (a != b) direct_[a * ranks_ + b] = idle(t, c, g.members[a], g.members[b]).fs;
-      }
     }
   }
 
@@ -193,9 +192,8 @@ sim_time nearest_idle(const fabric::topology& t, const config::machine_config& c
   const timing::noc_timing noc = timing::noc_timing_of(c);
   const std::uint32_t flits = message_flits(c, 1);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<fabric::router_index>> cubes;
-  for (const pe_coord& m : g.members) {
+  for (const pe_coord& m : g.members)
     cubes[{m.sip.value, m.cube.value}].push_back(t.layout(m.sip, m.cube).terminals.at(m.pe.value).router);
-  }
   sim_time nearest = sim_time::never();
   for (const auto& [where, routers] : cubes) {
     for (std::size_t i = 0; i < routers.size(); ++i) {
@@ -215,9 +213,8 @@ sim_time nearest_idle(const fabric::topology& t, const config::machine_config& c
     if (apart) nearest = std::min(nearest, noc_in * 2 + staging_idle(c, flits));
   } else {
     link_ns = c.sip_link.latency_ns;
-    for (std::uint32_t i = 0; i < t.sip_links().size(); ++i) {
+    for (std::uint32_t i = 0; i < t.sip_links().size(); ++i)
       link_ns = std::min(link_ns, t.sip_link_settings(i).latency_ns);
-    }
   }
   const auto beside = std::adjacent_find(cubes.begin(), cubes.end(), [](const auto& a, const auto& b) {
     return a.first.first == b.first.first;  // two cubes of one SIP

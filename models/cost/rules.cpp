@@ -27,9 +27,8 @@ std::string collective_names() {
 }
 
 std::optional<comm::rank_set> rank_set_named(const std::string& name) {
-  for (const auto s : {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip}) {
+  for (const auto s : {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip})
     if (name == comm::to_string(s)) return s;
-  }
   return std::nullopt;
 }
 
@@ -173,9 +172,8 @@ const algorithm_rule* first_match(const std::vector<algorithm_rule>& rules, cons
 std::vector<algorithm_rule> parse_rules(const std::string& text, std::vector<problem>& problems) {
   std::vector<algorithm_rule> rules;
   if (text.empty()) return rules;
-  for (const std::string& part : config::split(text, ',')) {
+  for (const std::string& part : config::split(text, ','))
     if (auto rule = parse_rule(part, problems)) rules.push_back(std::move(*rule));
-  }
   return rules;
 }
 

@@ -217,9 +217,8 @@ class hub {
   };
   template <class Event>
   void to_all(interest what, const Event& e) const {
-    for (const listener& l : observers_) {
+    for (const listener& l : observers_)
       if ((l.interests & what) != 0) l.to->on(e);
-    }
   }
   std::vector<listener> observers_;
   unsigned wanted_{};

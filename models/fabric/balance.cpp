@@ -287,9 +287,8 @@ class balance_table {
   }
   [[nodiscard]] std::vector<changed_links<config::sip_link_block>> changed_sip_links() const {
     std::vector<changed_links<config::sip_link_block>> all;
-    for (std::uint32_t i = 0; i < t_.sip_links().size(); ++i) {
+    for (std::uint32_t i = 0; i < t_.sip_links().size(); ++i)
       add_changed(all, c_.sip_link, t_.sip_link_settings(i), t_.sip_links()[i].name);
-    }
     return all;
   }
 

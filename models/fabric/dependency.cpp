@@ -138,17 +138,15 @@ class route_walker {
   }
 
   void walk_to_cubes(const abi::node_address& from, entry how, leg before) {
-    for (std::uint32_t cube = 0; cube < shape_.cubes_per_sip(); ++cube) {
+    for (std::uint32_t cube = 0; cube < shape_.cubes_per_sip(); ++cube)
       walk(from, how, before, some_block(from.sip, cube));
-    }
   }
 
   void walk_from_sources(std::uint32_t sip) {
     // One destination for each port of this SIP stands for all that leave by it.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ports;
-    for (std::uint32_t to = 0; to < shape_.sips; ++to) {
+    for (std::uint32_t to = 0; to < shape_.sips; ++to)
       if (to != sip) ports.emplace_back(t_.sip_route(sip_id{sip}, sip_id{to}), to);
-    }
     std::sort(ports.begin(), ports.end());
     const auto same_port = [](const auto& a, const auto& b) { return a.first == b.first; };
     ports.erase(std::unique(ports.begin(), ports.end(), same_port), ports.end());
@@ -157,9 +155,8 @@ class route_walker {
       for (const terminal_index source : blocks_of(layout(sip, cube))) {
         from.terminal = source;
         walk_to_cubes(from, entry::injected, 0);
-        for (const auto& [link, to] : ports) {
+        for (const auto& [link, to] : ports)
           departed_with_[link] |= 1ULL << walk(from, entry::injected, 0, some_block(to, 0));
-        }
       }
     }
   }
@@ -176,9 +173,8 @@ class route_walker {
       for (std::uint32_t to = 0; to < shape_.sips; ++to) {
         if (from == to) continue;
         const std::uint32_t link = t_.sip_route(sip_id{from}, sip_id{to});
-        for (leg l = 0; l < t_.legs(); ++l) {
+        for (leg l = 0; l < t_.legs(); ++l)
           if ((departed_with_[link] >> l & 1) != 0) depart({link, to, l});
-        }
       }
     }
     while (!open.empty()) {
@@ -279,9 +275,8 @@ std::vector<dependency> class_waits(config::buffer_kind rings) {
     return dependency{static_cast<std::uint32_t>(holds), static_cast<std::uint32_t>(wants)};
   };
   std::vector<dependency> waits{wait(abi::traffic_class::request, abi::traffic_class::response)};
-  if (rings != config::buffer_kind::tcm) {
+  if (rings != config::buffer_kind::tcm)
     waits.push_back(wait(abi::traffic_class::comm, abi::traffic_class::request));
-  }
   return waits;
 }
 
@@ -296,9 +291,8 @@ std::vector<dependency> route_dependencies(const topology& t) { return route_wal
 std::vector<std::string> find_dependency_cycle(const topology& t) {
   std::vector<std::string> names;
   if (t.classes() > 1) {
-    for (const std::uint32_t c : find_cycle(class_waits(t.ring_buffers()), abi::traffic_classes)) {
+    for (const std::uint32_t c : find_cycle(class_waits(t.ring_buffers()), abi::traffic_classes))
       names.push_back(fmt::format("class {}", to_string(static_cast<abi::traffic_class>(c))));
-    }
   }
   if (!names.empty()) return names;
   const std::size_t nodes = t.links().size() * t.legs() * t.dateline_sets();

@@ -47,9 +47,8 @@ bool is_framed(const topology& t, sip_id sip, cube_id cube, side s) {
 template <class Condition>
 fault_list those(const config::machine_config& c, Condition condition) {
   fault_list list;
-  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+  for (std::size_t i = 0; i < c.faults.size(); ++i)
     if (condition(c.faults[i])) list.push_back({c.faults[i], i, c.sim.fault_draw});
-  }
   return list;
 }
 
@@ -59,9 +58,8 @@ void each_side(const topology& t, Visit visit) {
   for (std::uint32_t sip = 0; sip < t.shape().sips; ++sip) {
     for (std::uint32_t cube = 0; cube < t.shape().cubes_per_sip(); ++cube) {
       for (unsigned s = 0; s < sides; ++s) {
-        if (t.neighbor(cube_id{cube}, static_cast<side>(s))) {
+        if (t.neighbor(cube_id{cube}, static_cast<side>(s)))
           visit(sip_id{sip}, cube_id{cube}, static_cast<side>(s));
-        }
       }
     }
   }
@@ -88,9 +86,8 @@ places_named places_of(const fault_setting& f, const topology& t) {
 /// Paths of all places of the machine where this kind acts.
 std::vector<std::string> places_for(const config::fault_kind_entry& kind, const topology& t) {
   std::vector<std::string> places;
-  if (kind.pes) {
+  if (kind.pes)
     for (const pe_coord pe : t.population().pes()) places.push_back(pe_path(t.shape(), pe));
-  }
   if (kind.links) {
     each_side(t, [&](sip_id sip, cube_id cube, side s) { places.push_back(side_path(t, sip, cube, s)); });
     for (const sip_link& l : t.sip_links()) {
@@ -181,9 +178,8 @@ fault_list hidden_bit_flips(const config::machine_config& c, const topology& t, 
 }
 
 const fault_setting* fault_at(const config::machine_config& c, fault_kind kind, pe_coord pe) {
-  for (const fault_setting& f : c.faults) {
+  for (const fault_setting& f : c.faults)
     if (f.kind == kind && config::matches(f.where, pe_path(c.shape(), pe))) return &f;
-  }
   return nullptr;
 }
 

@@ -64,9 +64,8 @@ class settling {
     found(instances::die) = match_dies(o);
     found(instances::pe) = count_units(o.match, "pe", shape_.pes_per_cube);
     found(instances::channel) = count_units(o.match, "hbm", static_cast<std::uint32_t>(config_.hbm.ports));
-    if (std::all_of(counts.begin(), counts.end(), [](std::uint32_t n) { return n == 0; })) {
+    if (std::all_of(counts.begin(), counts.end(), [](std::uint32_t n) { return n == 0; }))
       problems.push_back(nothing_named(o, number));
-    }
     for (problem& p : config::check_override(o, number, counts)) problems.push_back(std::move(p));
   }
   [[nodiscard]] link_settings settings() && { return std::move(settings_); }
@@ -118,9 +117,8 @@ class settling {
   [[nodiscard]] std::uint32_t count_units(const std::string& glob, const char* what,
                                           std::uint32_t per_cube) const {
     return count_in_cubes([&](const std::string& cube, std::uint32_t& found) {
-      for (std::uint32_t i = 0; i < per_cube; ++i) {
+      for (std::uint32_t i = 0; i < per_cube; ++i)
         found += config::matches(glob, fmt::format("{}.{}{}", cube, what, i)) ? 1 : 0;
-      }
     });
   }
   /// Routers and their links by the names of links.csv.
@@ -130,9 +128,8 @@ class settling {
         for (std::uint64_t x = 0; x < config_.noc.columns; ++x) {
           const std::string router = fmt::format("{}.router_{}_{}", cube, x, y);
           found += config::matches(glob, router) ? 1 : 0;
-          for (unsigned s = 0; s < sides; ++s) {
+          for (unsigned s = 0; s < sides; ++s)
             found += config::matches(glob, router + "." + to_string(static_cast<side>(s))) ? 1 : 0;
-          }
         }
       }
     });

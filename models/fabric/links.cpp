@@ -69,9 +69,8 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
     add(link_kind::inject, t, terminals[t].router, rate,
         fmt::format("{}.{}.inject", path, terminals[t].name));
   }
-  for (std::uint32_t t = 0; t < terminals.size(); ++t) {
+  for (std::uint32_t t = 0; t < terminals.size(); ++t)
     add(link_kind::eject, terminals[t].router, t, rate, fmt::format("{}.{}.eject", path, terminals[t].name));
-  }
   for (unsigned s = 0; s < sides; ++s) {
     if (!p.has_lanes[s]) continue;
     const auto edge = static_cast<side>(s);
@@ -83,9 +82,8 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
 
 void topology::impl::name_links() const {
   links.reserve(first_sip_link + sip_links.size());
-  for (std::uint32_t sip = 0; sip < shape.sips; ++sip) {
+  for (std::uint32_t sip = 0; sip < shape.sips; ++sip)
     for (std::uint32_t cube = 0; cube < shape.cubes_per_sip(); ++cube) name_cube_links(sip, cube);
-  }
   for (const sip_link& l : sip_links) {
     links.push_back({link_kind::sip, l.from.sip, l.from.cube, static_cast<std::uint16_t>(l.index),
                      l.from.terminal, sip_joined(l.index) ? sip_link_block(l.index).gbytes_s : 0.0, l.name});

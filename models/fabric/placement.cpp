@@ -144,12 +144,10 @@ gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint
   std::vector<cube_id> edge;
   for (std::uint32_t x = 0; x < w; ++x) edge.push_back(shape.cube_at(x, 0));
   for (std::uint32_t y = 1; y < h; ++y) edge.push_back(shape.cube_at(w - 1, y));
-  if (h > 1) {
+  if (h > 1)
     for (std::uint32_t x = w - 1; x-- > 0;) edge.push_back(shape.cube_at(x, h - 1));
-  }
-  if (w > 1) {
+  if (w > 1)
     for (std::uint32_t y = h - 1; y-- > 1;) edge.push_back(shape.cube_at(0, y));
-  }
   const cube_id cube = edge[std::uint64_t{port} * edge.size() / ports];
   return {cube, outer_side(shape, cube)};
 }
@@ -169,9 +167,8 @@ placed_layout place_cube(const config::machine_config& c, const std::array<bool,
   cube.sram = add_one(cube, terminal_kind::sram, c.placement.sram, router_at(l, l.columns / 2, l.rows / 2));
   cube.control_cpu = add_one(cube, terminal_kind::control_cpu, c.placement.control_cpu,
                              router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2));
-  for (unsigned s = 0; s < sides; ++s) {
+  for (unsigned s = 0; s < sides; ++s)
     if (has_neighbor[s]) add_lanes(cube, c, static_cast<side>(s));
-  }
   return cube;
 }
 

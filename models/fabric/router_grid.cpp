@@ -35,9 +35,7 @@ router_grid::router_grid(const config::noc_block& noc, unsigned network) {
     east_ = has("east");
     north_ = has("north");
   }
-  for (std::uint32_t r = 0; r < routers(); ++r) {
-    places_.push_back(r % columns_ << row_bits | r / columns_);
-  }
+  for (std::uint32_t r = 0; r < routers(); ++r) places_.push_back(r % columns_ << row_bits | r / columns_);
 }
 
 bool router_grid::has(router_index router, side s) const {

@@ -65,9 +65,8 @@ cube_step topology::enter(sip_id sip, cube_id cube, router_index router, entry h
   const impl::way way = m.way_out(sip, cube, router, destination);
   if (how == entry::injected || m.vcs.legs == 1) return {way.exit, 0};
   unsigned group = group_of(before);
-  if (how == entry::from_sip) {
+  if (how == entry::from_sip)
     group = m.count_crossings ? group + 1 : m.dateline_group(sip.value, destination.sip);
-  }
   return {way.exit, way.passes ? transit_leg(group) : last_leg(group)};
 }
 

@@ -163,9 +163,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> listed_pairs(const config::
 /// Shortest paths over links that are not off; of equally short ones the link of the lowest index.
 void route_shortest(sip_graph& g, const std::vector<bool>& off) {
   std::vector<std::vector<std::uint16_t>> leaving(g.sips);  // in ascending order
-  for (std::size_t l = 0; l < g.links.size(); ++l) {
+  for (std::size_t l = 0; l < g.links.size(); ++l)
     if (off.empty() || !off[l]) leaving[g.links[l].from].push_back(static_cast<std::uint16_t>(l));
-  }
   for (std::uint32_t to = 0; to < g.sips; ++to) {
     std::vector<std::uint32_t> distance(g.sips, g.sips);
     std::deque<std::uint32_t> open{to};
@@ -232,9 +231,8 @@ std::optional<grid_rules> grid_of(const config::machine_config& c) {
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> all_pairs(std::uint32_t sips) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  for (std::uint32_t a = 0; a < sips; ++a) {
+  for (std::uint32_t a = 0; a < sips; ++a)
     for (std::uint32_t b = a + 1; b < sips; ++b) pairs.emplace_back(a, b);
-  }
   return pairs;
 }
 

@@ -75,9 +75,8 @@ void refine(const topology& t, const std::vector<std::uint64_t>& pes, sip_partit
     near[l.from.sip].push_back({l.to.sip, t.sip_link_settings(l.index).gbytes_s});
   const auto cut_of = [&](std::uint32_t a, std::uint32_t b) {
     double cut = 0;
-    for (const std::uint32_t s : {a, b}) {
+    for (const std::uint32_t s : {a, b})
       for (const neighbor& n : near[s]) cut += p.process_of[n.sip] == p.process_of[s] ? 0 : n.weight;
-    }
     return cut;
   };
   for (bool better = true; better;) {

@@ -87,9 +87,8 @@ class router {
     std::vector<std::uint32_t> distance = down;
     // Cubes in the order of the tree: those above are known before those that go up to them.
     std::vector<cube_id> order;
-    for (std::uint32_t c = 0; c < cubes_; ++c) {
+    for (std::uint32_t c = 0; c < cubes_; ++c)
       if (level_[c] != far) order.push_back(cube_id{c});
-    }
     std::sort(order.begin(), order.end(), [this](cube_id a, cube_id b) { return up(b, a); });
     for (const cube_id from : order) {
       if (from == to) continue;

@@ -49,9 +49,8 @@ template <class Found>
 void visit_beyond(numeric::dtype type, bytes got, bytes expected, std::span<const double> bounds,
                   Found found) {
   const std::size_t count = checked_count(type, got, expected);
-  if (bounds.size() != count) {
+  if (bounds.size() != count)
     throw std::invalid_argument(fmt::format("{} bounds for {} elements", bounds.size(), count));
-  }
   std::vector<double> a(count);
   std::vector<double> b(count);
   numeric::to_double(type, got, a);

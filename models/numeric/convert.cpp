@@ -42,9 +42,8 @@ std::uint16_t to_bf16(float canonical_value) {
 
 std::int32_t to_i32(double value) {
   const double rounded = std::nearbyint(value);
-  if (!(rounded >= -2147483648.0 && rounded <= 2147483647.0)) {
+  if (!(rounded >= -2147483648.0 && rounded <= 2147483647.0))
     throw std::out_of_range(fmt::format("{} is not within i32", value));
-  }
   return static_cast<std::int32_t>(rounded);
 }
 

@@ -112,9 +112,8 @@ void apply(reduction op, dtype type, std::span<std::byte> destination, std::span
 }
 
 void divide(dtype type, std::span<std::byte> elements, std::uint32_t divisor) {
-  if (divisor == 0 || divisor > max_divisor) {
+  if (divisor == 0 || divisor > max_divisor)
     throw std::invalid_argument(fmt::format("divisor {}; expected 1 to {}", divisor, max_divisor));
-  }
   check_whole(type, elements.size());
   // In double, the quotient of an element and a divisor of 24 bits is never so close to a tie that
   // rounding it on to f16, bf16 or i32 goes wrong; f32 divides as float.

@@ -16,9 +16,8 @@ const data_cache::line* data_cache::find(abi::address at) const {
   if (lines_.empty()) return nullptr;
   const abi::address wanted = line_of(at);
   const std::size_t first = first_way(wanted);
-  for (std::size_t i = first; i < first + ways_; ++i) {
+  for (std::size_t i = first; i < first + ways_; ++i)
     if (lines_[i].valid && lines_[i].content.at == wanted) return &lines_[i].content;
-  }
   return nullptr;
 }
 
@@ -26,9 +25,8 @@ data_cache::way* data_cache::lookup(abi::address at) {
   if (lines_.empty()) return nullptr;
   const abi::address wanted = line_of(at);
   const std::size_t first = first_way(wanted);
-  for (std::size_t i = first; i < first + ways_; ++i) {
+  for (std::size_t i = first; i < first + ways_; ++i)
     if (lines_[i].valid && lines_[i].content.at == wanted) return &lines_[i];
-  }
   return nullptr;
 }
 

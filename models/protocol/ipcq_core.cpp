@@ -157,9 +157,8 @@ std::uint64_t ipcq_core::read_register(register_offset reg) {
   }
   if (reg == abi::ipcq_error) return last_error_;
   if (reg == abi::ipcq_queue_pairs) return qps_.size();
-  if (s != nullptr) {
+  if (s != nullptr)
     if (const auto value = get_field(*s, field_of(reg))) return *value;
-  }
   refuse(engine_error::bad_register, qp);
   return std::numeric_limits<std::uint64_t>::max();
 }
@@ -184,9 +183,8 @@ std::uint64_t ipcq_core::debug_read(register_offset reg) const {
   }
   if (reg == abi::ipcq_error) return last_error_;
   if (reg == abi::ipcq_queue_pairs) return qps_.size();
-  if (s != nullptr) {
+  if (s != nullptr)
     if (const auto value = get_field(*s, field_of(reg))) return *value;
-  }
   throw std::out_of_range(
       fmt::format("ipcq of {}: no register {:#x} that can be read", owner_name(self_), reg));
 }

@@ -121,9 +121,8 @@ tag_command tag_core::command_of(std::uint64_t word) const {
 
 tag_effects tag_core::send(std::uint64_t word) const {
   const auto w = abi::tm_send_word::unpack(word);
-  if (w.op > static_cast<std::uint8_t>(abi::tag_message_op::fin)) {
+  if (w.op > static_cast<std::uint8_t>(abi::tag_message_op::fin))
     throw std::out_of_range(fmt::format("TM_SEND: op {}; expected 0 to 3", w.op));
-  }
   tag_effects effects;
   effects.send =
       tag_send_request{send_to_,
@@ -233,9 +232,8 @@ tag_effects tag_core::payload_written(std::uint32_t ticket) {
 tag_effects tag_core::landed(const incoming& message) {
   unit_.landed(message.ticket);
   tag_effects effects;
-  if (message.matched && message.message.op == abi::tag_message_op::rndv) {
+  if (message.matched && message.message.op == abi::tag_message_op::rndv)
     effects.send = answer(message.message, abi::tag_message_op::fin);
-  }
   return effects;
 }
 

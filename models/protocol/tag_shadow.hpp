@@ -105,9 +105,8 @@ class tag_shadow {
   /// The same, taken off the list: no receive gets it any more.
   decision extract(const tag_pattern& wanted) {
     const decision d = probe(wanted);
-    if (d.what == decision::kind::hit) {
+    if (d.what == decision::kind::hit)
       unexpected_.erase(unexpected_.begin() + static_cast<std::ptrdiff_t>(d.searched - 1));
-    }
     return d;
   }
 
@@ -233,9 +232,8 @@ class tag_shadow {
     return n;
   }
   [[nodiscard]] std::uint16_t free_index() const {
-    for (std::size_t i = 0; i < indexes_.size(); ++i) {
+    for (std::size_t i = 0; i < indexes_.size(); ++i)
       if (indexes_[i].free()) return static_cast<std::uint16_t>(i);
-    }
     return no_index;
   }
 
@@ -333,9 +331,8 @@ class tag_shadow {
       break;
     }
     if (d.what == decision::kind::stored) unexpected_.push_back({id, tag});
-    if ((seen_ + policy_.modulus - told_) % policy_.modulus >= policy_.command_interval) {
+    if ((seen_ + policy_.modulus - told_) % policy_.modulus >= policy_.command_interval)
       command({tag_command::kind::nop, seen_, 0, {}, 0, 0});
-    }
     return d;
   }
 

@@ -168,9 +168,8 @@ class tag_unit {
 
   /// Firmware no longer needs the slot of an unexpected message. Throws std::logic_error if it is free.
   void release(std::uint16_t slot) {
-    if (slot >= slot_taken_.size() || !slot_taken_[slot]) {
+    if (slot >= slot_taken_.size() || !slot_taken_[slot])
       throw std::logic_error("tag unit: slot " + std::to_string(slot) + " is not taken");
-    }
     slot_taken_[slot] = false;
   }
   void add_slots(std::uint32_t slots) { slot_taken_.resize(slot_taken_.size() + slots, false); }

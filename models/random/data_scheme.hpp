@@ -77,9 +77,8 @@ template <class Lane>
 /// Calls `work(first, n)` for the blocks of `count` elements.
 template <class Work>
 void for_blocks(std::uint64_t count, Work work) {
-  for (std::uint64_t first = 0; first < count; first += data_block) {
+  for (std::uint64_t first = 0; first < count; first += data_block)
     work(first, static_cast<std::size_t>(std::min<std::uint64_t>(data_block, count - first)));
-  }
 }
 
 [[nodiscard]] inline std::span<std::byte> elements_of(std::span<std::byte> bytes, numeric::dtype type,

@@ -81,9 +81,8 @@ class rank_plus_one_scheme final : public test_data::scheme {
  public:
   explicit rank_plus_one_scheme(const data_request& request) : scheme(request) {
     const double n = request.ranks;
-    if (request.type == dtype::i32 && request.op == reduction::avg && n * (n + 1) / 2 > INT32_MAX) {
+    if (request.type == dtype::i32 && request.op == reduction::avg && n * (n + 1) / 2 > INT32_MAX)
       throw std::invalid_argument(fmt::format("rank_plus_one: the sum of {} ranks is not within i32", n));
-    }
     reduce();
     const double limit =
         std::ldexp(1.0, static_cast<int>(numeric::precision_of(request.type).significand_bits));

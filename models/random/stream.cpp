@@ -33,9 +33,8 @@ void stream::fill(std::uint64_t first, std::span<std::uint64_t> out) const {
   for (std::size_t done = 0; done < out.size();) {
     const std::uint64_t counter = first + done;
     const auto drawn = words(counter / draws_per_block, 0);
-    for (std::uint64_t w = counter % draws_per_block; w < draws_per_block && done < out.size(); ++w) {
+    for (std::uint64_t w = counter % draws_per_block; w < draws_per_block && done < out.size(); ++w)
       out[done++] = drawn[w];
-    }
   }
 }
 
@@ -46,9 +45,8 @@ std::uint64_t stream::below(std::uint64_t counter, std::uint64_t n) const {
   // Values from the last, incomplete run of n are rejected.
   const std::uint64_t rejected = (UINT64_MAX % n + 1) % n;
   for (std::uint64_t lane = 1;; ++lane) {
-    for (const std::uint64_t w : words(counter, lane)) {
+    for (const std::uint64_t w : words(counter, lane))
       if (w <= UINT64_MAX - rejected) return w % n;
-    }
   }
 }
 

@@ -65,9 +65,8 @@ sim_time flit_line::earliest(unsigned c, sim_time at) const {
 flit_line::transfer flit_line::send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready) {
   if (now >= idle_from_) begin_stream(now);
   const std::uint64_t slot = slot_at(now);
-  if (slot_start(slot) != now || !link_.free(c, slot)) {
+  if (slot_start(slot) != now || !link_.free(c, slot))
     throw std::logic_error("flit_line::send: the class is not free on the link");
-  }
   forget_stalls(slot);
   const std::uint64_t end = link_.finish(c, slot, flits);
   link_.grant(c, slot, flits, end);
@@ -101,9 +100,8 @@ std::uint64_t flit_line::frame_of_flit(std::uint64_t flit) const {
 /// How much later than without stalls a frame is sent.
 sim_time flit_line::shift(std::uint64_t frame) const {
   sim_time sum = forgotten_;
-  for (const stall& s : stalls_) {
+  for (const stall& s : stalls_)
     if (s.frame <= frame) sum += s.length;
-  }
   return sum;
 }
 
@@ -145,9 +143,8 @@ void flit_line::forget_stalls(std::uint64_t slot) {
 void flit_line::add_stall(std::uint64_t frame, sim_time length) { stalls_.push_back({frame, length}); }
 
 void flit_line::append_frames(sim_time ready) {
-  for (const std::uint64_t all = timing_.frames(backlog_); frames_ < all; ++frames_) {
+  for (const std::uint64_t all = timing_.frames(backlog_); frames_ < all; ++frames_)
     send_frame(frames_, ready);
-  }
 }
 
 void flit_line::send_frame(std::uint64_t frame, sim_time ready) {

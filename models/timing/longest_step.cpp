@@ -17,9 +17,8 @@ sim_time slowest_link(const fabric::topology& t, const config::machine_config& c
   const auto note = [&](const link_timing& l) {
     longest = std::max(longest, l.serialization(flits) + l.latency);
   };
-  for (std::uint32_t n = 0; n < t.sip_links().size(); ++n) {
+  for (std::uint32_t n = 0; n < t.sip_links().size(); ++n)
     note(sip_link_timing_of(c, t.sip_link_settings(n)));
-  }
   const machine_shape shape = t.shape();
   for (std::uint16_t sip = 0; sip < shape.sips; ++sip) {
     for (std::uint16_t cube = 0; cube < shape.cubes_per_sip(); ++cube) {

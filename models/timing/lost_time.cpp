@@ -105,9 +105,8 @@ lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, 
   limits until{};
   if (from.opened != 0) {
     const dram_tick row = write ? p_.act_to_write : p_.act_to_read;
-    for (std::size_t i = 0; i < payers; ++i) {
+    for (std::size_t i = 0; i < payers; ++i)
       if (const dram_tick at = c.banks[bank].until[i]; at != 0) until[i] = at + row;
-    }
   }
   limit_by_columns(c, bank, write, until);
   dram_tick& refresh = until[index(lost_cause::refresh)];
@@ -124,9 +123,8 @@ void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, 
   limits until = limits_of(c, bank, write, from);
   const auto latest = [&until](std::size_t but) {
     std::size_t last = but == 0 ? 1 : 0;
-    for (std::size_t i = last + 1; i < payers; ++i) {
+    for (std::size_t i = last + 1; i < payers; ++i)
       if (i != but && until[i] > until[last]) last = i;
-    }
     return last;
   };
   std::size_t first = latest(payers);

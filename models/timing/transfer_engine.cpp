@@ -58,9 +58,8 @@ void transfer_engine::close_if_over(std::uint32_t id) {
   transfer& t = transfers_by_id_[id];
   if (!t.finished || (t.last_packets > 0 && !t.has_left)) return;
   for (std::uint32_t i = 0; i < t.route->size(); ++i) {
-    for (entry& e : servers_[(*t.route)[i].server].entries) {
+    for (entry& e : servers_[(*t.route)[i].server].entries)
       if (e.transfer == id) e.transfer = UINT32_MAX;
-    }
   }
   free_.push_back(id);
 }
@@ -106,9 +105,8 @@ bool transfer_engine::waits_at_source(std::uint32_t id) {
   if (!std::exchange(t.queued, true)) waiting.push_back(id);
   if (waiting.front() != id) return true;
   double gone = 0;
-  for (const entry& e : servers_[source].entries) {
+  for (const entry& e : servers_[source].entries)
     if (e.queue == queue) gone = std::max({gone, e.end, e.hold});
-  }
   if (at(gone) > events_.now()) {
     events_.put(at(gone), first_kind_ + join, id);
     return true;
@@ -236,9 +234,8 @@ void transfer_engine::share(server& s, double now) {
       own += &other == &e ? e.rest : come_by(other, e.come, other.come);
     }
     double finish = now + own;
-    for (std::size_t q = 0; q < queues_.size(); ++q) {
+    for (std::size_t q = 0; q < queues_.size(); ++q)
       if (q != e.place) finish += std::min(own, totals_[q]);
-    }
     const double later = std::max({finish, e.supply, e.asof + e.rest});
     if (later <= e.end) continue;
     e.end = later;

@@ -143,9 +143,8 @@ std::vector<platforms::run_point> barrier_points(const options& o, const std::ve
 /// What an algorithm runs on without --ranks.
 std::optional<comm::rank_set> usual_ranks_of(const registries& tables, const std::string& collective,
                                              const std::string& algorithm) {
-  for (const sw::kernel_entry& k : tables.kernels) {
+  for (const sw::kernel_entry& k : tables.kernels)
     if (k.collective == collective && k.name == algorithm) return k.rank_sets.front();
-  }
   return std::nullopt;
 }
 
@@ -274,9 +273,8 @@ class reporter {
   void add(run_outcome o) {
     const std::string rows = table_->row(o);
     report_.add(std::move(o), rows);
-    for (const platforms::fault_row& f : report_.outcomes().back().faults) {
+    for (const platforms::fault_row& f : report_.outcomes().back().faults)
       if (f.met == 0) platforms::tell(platforms::to_text(f));
-    }
   }
 
   [[nodiscard]] bool interrupted() const { return report_.interrupted(); }

@@ -91,12 +91,10 @@ void need_values(int argc, const char* const* argv, const po::options_descriptio
 
 [[noreturn]] void stray_argument(int argc, const char* const* argv, const po::options_description& known) {
   std::string stray;
-  for (int i = argc - 1; i > 0 && stray.empty(); --i) {
+  for (int i = argc - 1; i > 0 && stray.empty(); --i)
     if (argv[i][0] != '-' && (i == 1 || argv[i - 1][0] != '-')) stray = argv[i];
-  }
-  for (int i = 1; i < argc && stray.empty(); ++i) {
+  for (int i = 1; i < argc && stray.empty(); ++i)
     if (argv[i][0] == '-' && argv[i][1] != '-') unknown_flag(argv[i], known);
-  }
   throw user_error(
       problem{"command line", "stray argument", stray, "flags only; every value follows its flag"});
 }

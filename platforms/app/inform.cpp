@@ -38,9 +38,8 @@ std::string list_text(const registries& tables, const std::string& what) {
   } else if (what == "validators") {
     for (const auto& v : tables.validators) text += fmt::format("{:<22} {}\n", v.name, v.description);
   } else {
-    for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.platform.data_dir))) {
+    for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.platform.data_dir)))
       text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
-    }
   }
   return text;
 }
@@ -49,9 +48,8 @@ std::string list_text(const registries& tables, const std::string& what) {
 std::string missing_text(const platforms::machine_model& m) {
   std::string text;
   const machine_shape shape = m.config.shape();
-  for (const pe_coord pe : m.topology.population().missing()) {
+  for (const pe_coord pe : m.topology.population().missing())
     text += fmt::format("left out: {}\n", pe_path(shape, pe));
-  }
   for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
     const sip_id sip{n / shape.cubes_per_sip()};
     const cube_id cube{n % shape.cubes_per_sip()};

@@ -17,9 +17,8 @@ class map_writer {
   std::string run() {
     text_ = fmt::format("{:<18}  {:<18}  {:<14} {}\n", "first", "last", "region", "answered by");
     const machine_shape& shape = t_.shape();
-    for (std::uint32_t s = 0; s < shape.sips; ++s) {
+    for (std::uint32_t s = 0; s < shape.sips; ++s)
       for (std::uint32_t k = 0; k < shape.cubes_per_sip(); ++k) cube(sip_id{s}, cube_id{k});
-    }
     if (t_.has_trees()) {
       tree(abi::tree_use::multicast);
       if (c_.noc.reduce) tree(abi::tree_use::reduce);
@@ -38,9 +37,8 @@ class map_writer {
     for (const pe_coord pe : pes) row(region::pe_registers, pe.pe.value, registers);
     for (const pe_coord pe : pes) row(region::ipcq_mailbox, pe.pe.value, whole_unit);
     row(region::sram, 0, c_.sram.kib << 10);
-    for (std::uint32_t h = 0; h < c_.hbm.ports; ++h) {
+    for (std::uint32_t h = 0; h < c_.hbm.ports; ++h)
       if (t_.channels().has(sip, cube, h)) row(region::hbm, h, c_.hbm.port_mib << 20);
-    }
     const bool io = cube == t_.io_cube(sip);
     if (io) row(region::host_memory, 0, whole_unit);
     for (const pe_coord pe : pes) row(region::launch_mailbox, pe.pe.value, whole_unit);

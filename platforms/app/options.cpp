@@ -211,9 +211,8 @@ void read_processes(flag_reader& r, options& o) {
       r.add(
           {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});
   }
-  for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"}) {
+  for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"})
     if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
-  }
   if (o.progress == platforms::progress_mode::on)
     r.add({"--progress", "no bar is shown of several processes", "on", "auto, off or --processes 1"});
   if (o.ccl_trace && !r.flag("ccl-trace"))

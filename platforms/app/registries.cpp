@@ -48,9 +48,8 @@ void check_kernels(const sw::kernel_table& kernels, const std::set<std::string>&
   std::set<std::pair<std::string, std::string>> names;
   for (const auto& k : kernels) {
     const std::string where = fmt::format("kernel {} {}", k.collective, k.name);
-    if (!names.insert({k.collective, k.name}).second) {
+    if (!names.insert({k.collective, k.name}).second)
       problems.push_back({where, "is registered twice", "", "another name"});
-    }
     if (!patterns.contains(k.pattern)) {
       problems.push_back({where, "its pattern is in no table", k.pattern,
                           config::join(std::vector<std::string>(patterns.begin(), patterns.end()))});

@@ -48,9 +48,8 @@ std::string extent_of(const std::vector<platforms::step_row>& rows) {
 /// What must be equal, without what the host needed for it.
 run_outcome without_costs(run_outcome o) {
   o.wall_s = o.elaborate_s = o.peak_rss_mib = 0;
-  for (auto& [name, value] : o.stats) {
+  for (auto& [name, value] : o.stats)
     if (name == "elaborate_s") value = 0;
-  }
   return o;
 }
 

@@ -101,9 +101,8 @@ options parse_options(int argc, char** argv) {
     o.fabric.warmup_cycles = config::count_argument(f, v, 0, most_cycles);
   });
   if (o.what == subject::hbm || o.what == subject::mmio) {
-    for (const char* name : {"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"}) {
+    for (const char* name : {"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"})
       if (r.flag(name)) r.add({fmt::format("--{}", name), "requires the fabric", "", ""});
-    }
   }
   r.finish();
   return o;
@@ -129,9 +128,8 @@ using table = std::vector<std::pair<std::string, std::vector<double>>>;
 /// Problems cross the pipe as their parts, a zero behind each.
 std::string text_of(const std::vector<problem>& problems) {
   std::string text;
-  for (const problem& p : problems) {
+  for (const problem& p : problems)
     for (const std::string& part : {p.where, p.what, p.value, p.expected}) text += part + '\0';
-  }
   return text;
 }
 

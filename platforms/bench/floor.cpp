@@ -44,9 +44,8 @@ class kernel_floor::sleeper : public sc_core::sc_module {
 };
 
 kernel_floor::kernel_floor(sc_core::sc_module_name name) : sc_module(name) {
-  for (std::uint64_t i = 0; i < methods; ++i) {
+  for (std::uint64_t i = 0; i < methods; ++i)
     sleepers_.emplace_back(fmt::format("sleeper{}", i).c_str(), *this, i);
-  }
 }
 
 kernel_floor::~kernel_floor() = default;

@@ -95,9 +95,8 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
     point.speed = p;
     points.push_back(point);
   }
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  for (std::size_t i = 0; i < points.size(); ++i)
     points[i].progress_label = app::progress_label(i, points.size());
-  }
   return points;
 }
 

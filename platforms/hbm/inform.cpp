@@ -15,9 +15,8 @@ std::string list_text(const registries& tables, const std::string& what) {
       text += fmt::format("{:<14} {}\n", traffic::to_string(p), traffic::description(p));
     return text + fmt::format("{:<14} {}\n", "replay", "replay:FILE, lines R|W ADDRESS BYTES [ARRIVAL_NS]");
   }
-  for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.data_dir))) {
+  for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.data_dir)))
     if (p.block == "hbm") text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
-  }
   return text;
 }
 

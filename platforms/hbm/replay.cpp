@@ -43,9 +43,8 @@ class trace_reader {
     words_.clear();
     for (std::string word; in >> word;) words_.push_back(word);
     if (words_.empty()) return;
-    if (words_.size() < 3 || words_.size() > 4) {
+    if (words_.size() < 3 || words_.size() > 4)
       return refuse("does not have three or four words", text, "R|W ADDRESS BYTES [ARRIVAL_NS]");
-    }
     request();
   }
 

@@ -57,9 +57,8 @@ struct reader {
   template <class Enum, std::size_t N>
   std::optional<Enum> choice(const std::string& path, const json_node& node,
                              const std::array<const char*, N>& names) {
-    for (std::size_t i = 0; i < N; ++i) {
+    for (std::size_t i = 0; i < N; ++i)
       if (node.string() != nullptr && *node.string() == names[i]) return static_cast<Enum>(i);
-    }
     report(path, "not an accepted value", describe(node), fmt::format("one of {}", fmt::join(names, ", ")));
     return std::nullopt;
   }
@@ -74,9 +73,8 @@ void read_members(reader& r, const std::string& path, const json_node& node, std
   const json_array* const items = node.array();
   if (items == nullptr) return r.wrong_type(path, node, "a list of PEs");
   members.clear();
-  for (std::size_t i = 0; i < items->size(); ++i) {
+  for (std::size_t i = 0; i < items->size(); ++i)
     if (const auto pe = r.pe(fmt::format("{}[{}]", path, i), (*items)[i])) members.push_back(*pe);
-  }
 }
 
 void read_setting(reader& r, const std::string& path, const std::string& key, const json_node& node,

@@ -104,9 +104,8 @@ std::string config_markdown() {
       "or of a\n"
       "link within a die. [What is missing](degradation.md) costs ranks and time.\n\n"
       "| key of `set` | values | meaning |\n|---|---|---|\n";
-  for (const config::override_key& k : config::override_keys()) {
+  for (const config::override_key& k : config::override_keys())
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
-  }
   page += ccl_tables_markdown();
   return page + faults_markdown();
 }

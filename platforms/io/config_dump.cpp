@@ -22,9 +22,8 @@ struct to_node {
   json_node operator()(config::automatic) const { return json_text("auto"); }
   json_node operator()(const std::vector<config::pod_link>& links) const {
     json_array pairs;
-    for (const config::pod_link& l : links) {
+    for (const config::pod_link& l : links)
       pairs.push_back({json_array{json_number(std::uint64_t{l.from}), json_number(std::uint64_t{l.to})}});
-    }
     return {std::move(pairs)};
   }
 };
@@ -112,9 +111,8 @@ std::string dump_config(const config::machine_config& config) {
   json_array overrides;
   for (const config::instance_override& o : config.overrides) {
     json_object set;
-    for (const config::override_key& k : config::override_keys()) {
+    for (const config::override_key& k : config::override_keys())
       if (const auto value = k.get(o)) set.emplace_back(k.name, node_of(*value));
-    }
     overrides.push_back({json_object{{"match", json_text(o.match)}, {"set", {std::move(set)}}}});
   }
   machine.emplace_back("faults", faults_node(config.faults));

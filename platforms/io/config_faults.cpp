@@ -18,9 +18,8 @@ using config::fault_setting;
 using config::field_value;
 
 const json_node* member(const json_object& members, std::string_view name) {
-  for (const auto& [key, value] : members) {
+  for (const auto& [key, value] : members)
     if (key == name) return &value;
-  }
   return nullptr;
 }
 
@@ -68,12 +67,10 @@ fault_setting read_fault(const std::string& path, const json_node& node, const p
     return fault;
   }
   fault.kind = kind->kind;
-  for (const auto& [key, value] : *members) {
+  for (const auto& [key, value] : *members)
     if (key != "kind") read_key(fault, *kind, fmt::format("{}.{}", path, key), key, value, report);
-  }
-  if (member(*members, "where") == nullptr) {
+  if (member(*members, "where") == nullptr)
     report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));
-  }
   const bool of_install = fault.variant != "trap" && fault.variant != "wrong_routine";
   if (!fault.variant.empty() && of_install != (fault.kind == config::fault_kind::wrong_install)) {
     report(path + ".how", fmt::format("does not apply to a fault of kind {}", kind->name),
@@ -101,9 +98,8 @@ std::vector<fault_setting> read_faults(const json_node& node, const problem_repo
     report("faults", "wrong type", describe(node), "a list of {\"kind\": NAME, \"where\": NAME, ...}");
     return faults;
   }
-  for (std::size_t i = 0; i < items->size(); ++i) {
+  for (std::size_t i = 0; i < items->size(); ++i)
     faults.push_back(read_fault(fmt::format("faults[{}]", i), (*items)[i], report));
-  }
   return faults;
 }
 

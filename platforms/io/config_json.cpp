@@ -31,9 +31,8 @@ void read_presets(const fs::path& folder, reading& r) {
 /// What a profile stands for lies below everything that was written out, as a preset does.
 void add_profile(reading& r) {
   const assignment* given = nullptr;
-  for (const assignment& a : r.assignments) {
+  for (const assignment& a : r.assignments)
     if (a.key->path() == "comm.profile") given = &a;
-  }
   if (given == nullptr) return;
   const std::string profile = std::get<std::string>(given->value);
   if (profile == "none") return;

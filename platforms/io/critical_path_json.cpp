@@ -24,9 +24,8 @@ const char* reach(const analysis::path_edge& e) {
 /// Fabric and credit edges are told apart by how far they reach.
 std::string cause_of(const analysis::path_edge& e) {
   std::string cause(analysis::to_string(e.cause));
-  if (e.cause == analysis::path_cause::fabric || e.cause == analysis::path_cause::credit) {
+  if (e.cause == analysis::path_cause::fabric || e.cause == analysis::path_cause::credit)
     cause += std::string(", ") + reach(e);
-  }
   return cause;
 }
 
@@ -35,9 +34,8 @@ json links_between(const fabric::topology& t, pe_coord from, pe_coord to) {
     return t.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
   };
   json names = json::array();
-  for (const fabric::route_hop& hop : t.trace(terminal(from), terminal(to))) {
+  for (const fabric::route_hop& hop : t.trace(terminal(from), terminal(to)))
     names.push_back(t.links()[hop.link].name);
-  }
   return names;
 }
 
@@ -53,9 +51,8 @@ json edge_json(const prepared_run& run, const analysis::path_events& events, con
   if (e.qp) j["direction"] = run.direction_name(e.pe, *e.qp);
   if (e.bytes > 0) j["bytes"] = e.bytes;
   if (e.step) j["step"] = abi::step_text(events.step_names()[e.step->name], e.step->index);
-  if (e.cause == analysis::path_cause::fabric) {
+  if (e.cause == analysis::path_cause::fabric)
     j["links"] = links_between(run.machine.topology, e.pe, e.to_pe);
-  }
   return j;
 }
 

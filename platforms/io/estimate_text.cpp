@@ -66,9 +66,8 @@ std::string estimate_table(const std::vector<run_estimate>& rows) {
                     {"packet_hops"},
                     {"wall_s"}});
   const auto sorted = by_size_and_time(rows);
-  for (const run_estimate* e : sorted) {
+  for (const run_estimate* e : sorted)
     if (e->expected_ns) table.fit(cells_of(*e));
-  }
   std::string text =
       fmt::format("{}, estimated, not simulated; wall_s: of a simulation on this computer, without data\n",
                   rows.empty() ? "" : rows.front().collective);

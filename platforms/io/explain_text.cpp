@@ -44,9 +44,8 @@ std::string explanation_text(const run_outcome& o) {
   std::string text = fmt::format("    where {:.1f} ns went:\n", e.time_ns);
   text += line(e.bound_ns, e.time_ns, bound_words(o));
   constexpr double shown_percent = 0.05;
-  for (const time_part* p : parts) {
+  for (const time_part* p : parts)
     if (percent(p->time_ns, e.time_ns) >= shown_percent) text += line(p->time_ns, e.time_ns, words_of(*p));
-  }
   for (const time_part* p : parts) {
     if (!p->measured)
       text += wrapped(fmt::format("    not measured, its removal is refused: {}", p->cause), 6);

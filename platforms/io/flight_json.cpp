@@ -105,9 +105,8 @@ class writer {
                                                           : barrier(pe, o));
       next = o.record_id + 2;
     }
-    for (std::size_t i = 0; i < pe.queue_pairs.size(); ++i) {
+    for (std::size_t i = 0; i < pe.queue_pairs.size(); ++i)
       waits(pe, static_cast<comm::direction>(i), pe.queue_pairs[i], next, entries);
-    }
   }
 
  private:
@@ -304,9 +303,8 @@ std::vector<step_group> grouped(const json& rows) {
 json summary_of(const prepared_run& run, const json& rows, const analysis::wait_for_report& report) {
   const auto& shape = run.machine.config.shape();
   const auto rank = [&](pe_coord pe) -> json {
-    for (const json& row : rows) {
+    for (const json& row : rows)
       if (row.at("pe") == pe_path(shape, pe)) return row.at("rank");
-    }
     return nullptr;
   };
   json groups = json::array();

@@ -54,9 +54,8 @@ limit_names saved_limits() {
 }
 
 std::optional<double> percent_of(const shares& all, const std::string& limit) {
-  for (const auto& share : all) {
+  for (const auto& share : all)
     if (share.limit == limit) return share.percent;
-  }
   return {};
 }
 

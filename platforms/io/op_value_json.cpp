@@ -65,9 +65,8 @@ std::optional<op_value> convert(const op_field& f, const json_node& node) {
       return std::nullopt;
     case op_field_type::size:
       if (n != nullptr) return *n;
-      if (s != nullptr) {
+      if (s != nullptr)
         if (const auto size = config::parse_size(*s)) return *size;
-      }
       return std::nullopt;
     case op_field_type::real: return to_real(node);
     case op_field_type::word:

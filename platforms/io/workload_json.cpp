@@ -235,9 +235,8 @@ const op_schema* workload_reader::kind_of(const std::string& path, const json_ob
     if (name != "op") continue;
     o.kind = text(value, path + ".op");
     if (o.kind.empty()) return nullptr;
-    for (const op_schema& k : kinds_) {
+    for (const op_schema& k : kinds_)
       if (k.name == o.kind) return &k;
-    }
     report(path + ".op", config::with_nearest("no such op", o.kind, known), o.kind,
            "one of " + config::join(known));
     return nullptr;

@@ -41,22 +41,19 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
                                                      id_, edge, context.events, context.faults);
     });
   }
-  for (fabric::terminal_index t = 0; t < count; ++t) {
+  for (fabric::terminal_index t = 0; t < count; ++t)
     modules.emplace_back([&, t] { make_block(context, t, pool); });
-  }
   context.order.run(this->name(), modules);
 
   std::vector<std::function<void()>> bindings;
-  for (fabric::terminal_index t = 0; t < count; ++t) {
+  for (fabric::terminal_index t = 0; t < count; ++t)
     bindings.emplace_back([&, t] { bind_block(context, t); });
-  }
   context.order.run(std::string(this->name()) + ".bindings", bindings);
 }
 
 bool cube::is_absent(const build_context& context, const fabric::terminal& terminal) const {
-  if (terminal.kind == terminal_kind::pe) {
+  if (terminal.kind == terminal_kind::pe)
     return !context.topology.population().has({sip_, id_, pe_id{terminal.index}});
-  }
   return terminal.kind == terminal_kind::hbm && !context.topology.channels().has(sip_, id_, terminal.index);
 }
 
@@ -165,13 +162,11 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
 
 void cube::attach_debug(hw::debug_bus& bus) {
   for (std::uint32_t i = 0; i < pes_.size(); ++i) {
-    for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox}) {
+    for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox})
       bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug_socket());
-    }
   }
-  for (const auto& m : memories_) {
+  for (const auto& m : memories_)
     if (m) bus.attach(id_, m->kind, m->unit, m->ni->debug_socket());
-  }
 }
 
 }  // namespace diecast::netlist

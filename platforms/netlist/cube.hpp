@@ -98,9 +98,8 @@ class cube : public sc_core::sc_module {
   template <class Visit>
   void visit_terminals(Visit visit) const {
     for (const auto& pe : pes_) visit(pe->terminal());
-    for (const auto& m : memories_) {
+    for (const auto& m : memories_)
       if (m) visit(m->ni->terminal());
-    }
     visit(control_->terminal());
   }
 

@@ -112,24 +112,21 @@ pod::pod(sc_core::sc_module_name name, const build_context& context, const host_
     : sc_module(name) {
   build(context, host_of);
   std::vector<std::function<void()>> bindings;
-  for (const auto& link : context.topology.sip_links()) {
+  for (const auto& link : context.topology.sip_links())
     if (link.index % 2 == 0) bindings.emplace_back([&] { bind_sip_link(context, link); });
-  }
   context.order.run("pod.links", bindings);
   if (context.config.comm.path != config::transfer_path::staged) return;
   // Ports are numbered by the SIPs they lead to: this order is not free.
-  for (const auto& from : sips_) {
+  for (const auto& from : sips_)
     for (const auto& to : sips_) from->io().staging()->out.bind(to->io().staging()->in);
-  }
 }
 
 void pod::build(const build_context& context, const host_program_factory& host_of) {
   const std::uint32_t count = context.topology.shape().sips;
   place_.assign(count, absent);
   std::size_t own = 0;
-  for (std::uint32_t s = 0; s < count; ++s) {
+  for (std::uint32_t s = 0; s < count; ++s)
     if (context.builds(s)) place_[s] = own++;
-  }
   sips_.resize(own);
   std::vector<std::function<void()>> modules;
   for (std::uint32_t s = 0; s < count; ++s) {

@@ -77,9 +77,8 @@ class pod : public sc_core::sc_module {
   }
   /// Tells all routers of a tree in the network.
   void install(const hw::tree_program& program) {
-    for (const auto& s : sips_) {
+    for (const auto& s : sips_)
       for (const auto& c : s->cubes()) c->noc().install(program, s->pool());
-    }
   }
   /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_coord at) {
@@ -87,9 +86,8 @@ class pod : public sc_core::sc_module {
   }
   template <class Visit>
   void visit_cubes(Visit visit) const {
-    for (const auto& s : sips_) {
+    for (const auto& s : sips_)
       for (const auto& c : s->cubes()) visit(*c);
-    }
   }
 
  private:

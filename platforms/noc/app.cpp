@@ -75,9 +75,8 @@ std::vector<study_point> points_of(const options& o, const study_point& common, 
     points.push_back(common);
     points.back().rate = rate;
   }
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  for (std::size_t i = 0; i < points.size(); ++i)
     points[i].progress_label = app::progress_label(i, points.size());
-  }
   return points;
 }
 

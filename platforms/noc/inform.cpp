@@ -12,15 +12,13 @@ namespace diecast::noc {
 std::string list_text(const std::string& what) {
   std::string text;
   if (what == "patterns") {
-    for (const auto p : traffic::all_node_patterns) {
+    for (const auto p : traffic::all_node_patterns)
       text += fmt::format("{:<14} {}\n", traffic::to_string(p), traffic::description(p));
-    }
     return text + fmt::format("{:<14} {}\n", "replay", "replay:FILE, lines CYCLE SRC DST FLITS") +
            fmt::format("{:<14} {}\n", "transactions", "transactions:FILE, a JSON object per line");
   }
-  for (const auto& p : platforms::list_presets(platforms::presets_dir())) {
+  for (const auto& p : platforms::list_presets(platforms::presets_dir()))
     if (p.block == "noc") text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
-  }
   return text;
 }
 

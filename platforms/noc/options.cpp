@@ -107,17 +107,15 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
   };
   const bool recorded = !o.replay.empty() || !o.transactions.empty();
   if (recorded) {
-    for (const char* name : {"rate", "packet-flits", "cycles", "warmup-cycles", "latency-bound"}) {
+    for (const char* name : {"rate", "packet-flits", "cycles", "warmup-cycles", "latency-bound"})
       refuse(name, "cannot be combined with --traffic replay or transactions");
-    }
   }
   if (!o.transactions.empty()) {
     for (const char* name : {"vcd", "timeline"})
       refuse(name, "cannot be combined with --traffic transactions");
   }
-  if (recorded || o.pattern != traffic::node_pattern::hotspot) {
+  if (recorded || o.pattern != traffic::node_pattern::hotspot)
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "requires --traffic hotspot");
-  }
   app::refuse_without_file(r, o.vcd, o.timeline);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
 }

@@ -32,9 +32,8 @@ class line_fields {
     }
   }
   [[nodiscard]] const json_node* find(std::string_view name) const {
-    for (const auto& [key, value] : fields_) {
+    for (const auto& [key, value] : fields_)
       if (key == name) return &value;
-    }
     return nullptr;
   }
   std::optional<std::uint64_t> count(std::string_view name, std::uint64_t least, std::uint64_t most) {

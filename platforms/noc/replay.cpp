@@ -32,9 +32,8 @@ class trace_reader {
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
     if (words.empty()) return;
-    if (words.size() != columns.size()) {
+    if (words.size() != columns.size())
       return refuse("does not have four words", text, "CYCLE SRC DST FLITS");
-    }
     const std::array<std::pair<std::uint64_t, std::uint64_t>, columns.size()> ranges{
         std::pair{std::uint64_t{0}, most_cycles}, {0, nodes_ - 1}, {0, nodes_ - 1}, {1, most_packet_flits}};
     std::array<std::uint64_t, columns.size()> values{};
@@ -53,9 +52,8 @@ class trace_reader {
   }
 
   replay_trace finish() {
-    if (problems_.empty() && trace_.packets.empty()) {
+    if (problems_.empty() && trace_.packets.empty())
       problems_.push_back({file_, "holds no packet", "", "lines CYCLE SRC DST FLITS"});
-    }
     if (!problems_.empty()) throw user_error(problems_);
     std::stable_sort(trace_.packets.begin(), trace_.packets.end(), [](const auto& a, const auto& b) {
       return std::tie(a.cycle, a.source) < std::tie(b.cycle, b.source);
@@ -65,9 +63,8 @@ class trace_reader {
 
  private:
   void refuse(const std::string& what, const std::string& value, const std::string& expected) {
-    if (problems_.size() < most_problems) {
+    if (problems_.size() < most_problems)
       problems_.push_back({fmt::format("{}:{}", file_, number_), what, value, expected});
-    }
   }
 
   std::string file_;

@@ -126,9 +126,8 @@ class study_run {
     o_.accepted_flits_per_node_cycle = static_cast<double>(r.flits_taken) / node_cycles;
     if (point_.replay) o_.offered_flits_per_node_cycle = o_.injected_flits_per_node_cycle;
     o_.measured_packets = r.latencies.count();
-    if (r.measured_made != 0) {
+    if (r.measured_made != 0)
       o_.avg_hops = static_cast<double>(r.measured_hops) / static_cast<double>(r.measured_made);
-    }
     collect_latencies();
     const auto& noc = machine_.noc->statistics();
     o_.packets = r.delivered;

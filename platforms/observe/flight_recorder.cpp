@@ -113,9 +113,8 @@ void flight_recorder::admit(flight_group& g, pe_coord pe) {
   const auto told = [&g](pe_coord p) { return std::find(g.told.begin(), g.told.end(), p) != g.told.end(); };
   if (std::find(g.members.begin(), g.members.end(), pe) != g.members.end()) return;
   std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last told before
-  for (const pe_coord p : g.told) {
+  for (const pe_coord p : g.told)
     if (p < pe && (!first || *first < p)) first = p;
-  }
   auto at = first ? std::find(g.members.begin(), g.members.end(), *first) + 1 : g.members.begin();
   while (at != g.members.end() && *at < pe && !told(*at)) ++at;
   g.members.insert(at, pe);

@@ -23,9 +23,8 @@ void need_a_match(const char* flag, const std::string& glob, const instances& al
     return;
   }
   std::string example;
-  for (const auto* list : {&all.pes, &all.links, &all.channels}) {
+  for (const auto* list : {&all.pes, &all.links, &all.channels})
     if (example.empty() && !list->empty()) example = " such as " + list->front();
-  }
   throw user_error(
       problem{flag, "matches nothing of this run", glob, fmt::format("a name{}, with * and ?", example)});
 }

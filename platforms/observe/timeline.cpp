@@ -74,9 +74,8 @@ void timeline::name_pes(const comm::install_plan& plan) {
 void timeline::count_links() {
   if (topology_ == nullptr) return;
   busy_until_.resize(topology_->links().size());
-  for (const fabric::link& l : topology_->links()) {
+  for (const fabric::link& l : topology_->links())
     if (in_scope(l.name)) ++link_counts_[usage_row(shape_, l)];
-  }
 }
 
 /// The track of a PE in scope, named when it is first asked for: a PE may run kernels without queue pairs.
@@ -87,9 +86,8 @@ timeline::pe_track* timeline::track_of(pe_coord pe) {
   if (!in_scope(path)) return nullptr;
   pe_track& t = pes_[pe];
   t.at = {cube_number(shape_, pe.sip.value, pe.cube.value) * groups_per_cube + pe_group, pe.pe.value + 1};
-  if (groups_.insert(t.at.group).second) {
+  if (groups_.insert(t.at.group).second)
     file_.name_group(t.at.group, cube_path(shape_, pe.sip, pe.cube), t.at.group);
-  }
   file_.name_track(t.at, path.substr(path.rfind('.') + 1), t.at.row);
   return &t;
 }
@@ -295,18 +293,16 @@ void timeline::write_utilization(sim_time end) {
   };
   constexpr std::size_t per_cube = kinds.size() - 1;
   for (std::uint32_t cube = 0; cube < shape_.cubes(); ++cube) {
-    for (std::size_t k = 0; k < per_cube; ++k) {
+    for (std::size_t k = 0; k < per_cube; ++k)
       write_row(cube * per_cube + k, cube * groups_per_cube + links_group, kind_names[k]);
-    }
   }
   write_row(shape_.cubes() * per_cube, shape_.cubes() * groups_per_cube + links_group, kind_names.back());
 }
 
 void timeline::close(sim_time end) {
   for (auto& [pe, t] : pes_) {
-    if (t.state == events::core_state::asleep && t.asleep_since < end) {
+    if (t.state == events::core_state::asleep && t.asleep_since < end)
       file_.slice(t.at, "wait: never ended", "wait", t.asleep_since, end, {{"unfinished", "true"}});
-    }
     end_phase(t, end, true);
   }
   write_utilization(end);

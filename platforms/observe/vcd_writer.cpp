@@ -141,9 +141,8 @@ void vcd_writer::write_header() {
     std::size_t shared = 0;
     while (shared < open.size() && shared < scope.size() && open[shared] == scope[shared]) ++shared;
     for (; open.size() > shared; open.pop_back()) file_ << "$upscope $end\n";
-    for (; open.size() < scope.size(); open.push_back(scope[open.size()])) {
+    for (; open.size() < scope.size(); open.push_back(scope[open.size()]))
       file_ << "$scope module " << vcd_name(scope[open.size()]) << " $end\n";
-    }
     for (const auto& [name, index] : vars) {
       const variable& v = variables_[index];
       file_ << "$var wire " << v.width << ' ' << v.code << ' ' << name << " $end\n";
@@ -151,9 +150,8 @@ void vcd_writer::write_header() {
   }
   for (; !open.empty(); open.pop_back()) file_ << "$upscope $end\n";
   file_ << "$enddefinitions $end\n$dumpvars\n";
-  for (const variable& v : variables_) {
+  for (const variable& v : variables_)
     file_ << (v.width == 1 ? "0" + v.code : fmt::format("b{} {}", binary(v.last), v.code)) << '\n';
-  }
   file_ << "$end\n";
 }
 

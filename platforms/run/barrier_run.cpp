@@ -231,9 +231,8 @@ void barrier_watch::report_workload(const host_side& s, const counts& sum, run_o
   const std::string wrong = judge_ops(o);
   const bool good = wrong.empty();
   // A run that has not ended has verified nothing; an escape is one all the same.
-  if (s.finished() || checker_->escapes() > 0) {
+  if (s.finished() || checker_->escapes() > 0)
     o.wrong_elements = o.wrong_elements.value_or(0) + checker_->escapes();
-  }
   if (s.finished() && judges(good)) {
     o.verified = o.verified.value_or(true) && good;
     if (!*o.verified && o.status == run_status::ok) o.status = run_status::wrong;

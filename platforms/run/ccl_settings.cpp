@@ -27,9 +27,8 @@ const Entry* named(const std::vector<Entry>& entries, const std::string& name) {
 template <class Entry>
 std::vector<std::string> names_of(const std::vector<Entry>& entries) {
   std::vector<std::string> names;
-  for (const Entry& e : entries) {
+  for (const Entry& e : entries)
     if (std::find(names.begin(), names.end(), e.name) == names.end()) names.push_back(e.name);
-  }
   return names;
 }
 

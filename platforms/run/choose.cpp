@@ -64,9 +64,8 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
     return std::make_unique<prepared_run>(machine, tables, std::move(point));
   } catch (const user_error& e) {
     std::vector<problem> problems = e.problems();
-    for (problem& p : problems) {
+    for (problem& p : problems)
       if (p.where == "--ranks" && !ranks_given) p.where = "ccl: " + rule.where;
-    }
     throw user_error(std::move(problems));
   }
 }
@@ -193,9 +192,8 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
                                             run_point point) {
   // Barriers choose by themselves (barrier_run), programs and workloads have their own algorithms.
   const bool chosen = job_of(point.collective, point.workload) == job_kind::collective;
-  if (!chosen || point.algorithm != automatic_algorithm) {
+  if (!chosen || point.algorithm != automatic_algorithm)
     return std::make_unique<prepared_run>(machine, tables, std::move(point));
-  }
   const comm::rank_set set = [&] {
     (void)algorithms_of(tables, point.collective);  // throws when there are none
     return rank_set_of(point, tables);

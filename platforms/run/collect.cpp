@@ -67,9 +67,8 @@ void collect_routes(const prepared_run& run, const hw::terminal_port& port, mach
   const fabric::topology& t = run.machine.topology;
   for (const hw::source_tally::row& r : port.received().rows()) {
     std::uint64_t links = 0;
-    for (const fabric::route_hop& hop : t.trace(r.source, port.address())) {
+    for (const fabric::route_hop& hop : t.trace(r.source, port.address()))
       links += at_terminal(t.links()[hop.link].kind) ? 0 : 1;
-    }
     totals.routed_hops += r.packets * links;
     totals.routed_bytes += r.flits * links * run.machine.config.noc.flit_bytes;
   }
@@ -79,15 +78,13 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, machine_totals& 
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {
       collect_noc(run, cube->noc(), totals, o);
-      for (unsigned s = 0; s < fabric::sides; ++s) {
+      for (unsigned s = 0; s < fabric::sides; ++s)
         if (const auto* edge = cube->edge(static_cast<fabric::side>(s))) collect_link(run, *edge, totals, o);
-      }
       for (const auto& pe : cube->pes()) totals.packets += pe->dma.terminal().packets_sent();
     }
     sip->visit_terminals([&](const hw::terminal_port& port) { collect_routes(run, port, totals); });
-    for (const auto& port : sip->ports()) {
+    for (const auto& port : sip->ports())
       if (port) collect_link(run, *port, totals, o);
-    }
   }
 }
 
@@ -147,9 +144,8 @@ void collect_hbm(netlist::pod& pod, run_outcome& o) {
       if (commands.reads + commands.writes + commands.forwarded == 0) continue;
       hbm_row row{controller->name(), commands.reads,    commands.writes,
                   commands.activates, lost.busy_share(), {}};
-      for (std::size_t c = 0; c < timing::lost_causes; ++c) {
+      for (std::size_t c = 0; c < timing::lost_causes; ++c)
         row.lost_share[c] = lost.share(static_cast<timing::lost_cause>(c));
-      }
       o.hbm.push_back(std::move(row));
     }
   });
@@ -235,9 +231,8 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
         flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip), true);
     });
   }
-  for (const auto& fault : pod.link_faults()) {
+  for (const auto& fault : pod.link_faults())
     fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link(), true); });
-  }
   for (const auto& sip : pod.sips()) {
     if (sip->io().staging() == nullptr) continue;
     sip->io().staging()->visit([&](const hw::sip_message& m) {
@@ -258,9 +253,8 @@ void collect_unwritten(netlist::pod& pod, machine_totals& totals) {
   };
   pod.visit_cubes([&look](const netlist::cube& cube) {
     for (const auto& pe : cube.pes()) look(pe->tcm.memory());
-    for (const auto& m : cube.memories()) {
+    for (const auto& m : cube.memories())
       if (m && m->block.counted != nullptr) look(m->block.counted->memory());
-    }
   });
 }
 
@@ -338,9 +332,8 @@ machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& 
   collect_queue_pairs(run, pod, o);
   collect_hbm(pod, o);
   events::run_fingerprint fingerprint;
-  for (const pe_coord pe : run.members.members) {
+  for (const pe_coord pe : run.members.members)
     if (pod.has(pe.sip)) collect_member(pod.pe(pe), totals, fingerprint);
-  }
   totals.fingerprint = fingerprint.sum();
   collect_unwritten(pod, totals);
   collect_activity(run, pod, totals.activity);

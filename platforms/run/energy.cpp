@@ -54,9 +54,8 @@ void add_cube(const netlist::cube& cube, cost::activity& a) {
     a.tcm_bytes += pe->tcm.statistics().bytes_read + pe->tcm.statistics().bytes_written;
     for (std::size_t t = 0; t < numeric::dtypes; ++t) a.vector_elements[t] += pe->core.vector_elements()[t];
   }
-  for (const auto& m : cube.memories()) {
+  for (const auto& m : cube.memories())
     if (m) add_memory(*m, a);
-  }
 }
 
 }  // namespace

@@ -38,9 +38,8 @@ std::optional<double> simulation_seconds(const prepared_run& run, const app::reg
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
   if (o.status != run_status::ok) return std::nullopt;
   double elaboration = 0;
-  for (const auto& [name, value] : o.stats) {
+  for (const auto& [name, value] : o.stats)
     if (name == "elaborate_s") elaboration = value;
-  }
   return std::max(0.0, wall.count() - elaboration);
 }
 
@@ -55,9 +54,8 @@ void add_wall_times(std::vector<run_estimate>& rows, const std::vector<std::uniq
   const auto seconds = simulation_seconds(*runs[*shortest], tables);
   if (!seconds) return;
   const double per_hop = *seconds / static_cast<double>(rows[*shortest].packet_hops);
-  for (run_estimate& row : rows) {
+  for (run_estimate& row : rows)
     if (row.expected_ns) row.wall_s = per_hop * static_cast<double>(row.packet_hops);
-  }
 }
 
 }  // namespace

@@ -218,18 +218,16 @@ double weigh_alone(experiments& runs, std::vector<time_part>& parts) {
   }
   left = std::max(0.0, left);
   const double factor = larger > left ? left / larger : 1;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i].time_ns = alone[i] + factor * std::max(0.0, parts[i].time_ns - alone[i]);
-  }
   return std::max(0.0, left - factor * larger);
 }
 
 /// The links at which packets waited longest.
 std::string most_contended(const run_outcome& o) {
   std::vector<const link_row*> links;
-  for (const link_row& l : o.links) {
+  for (const link_row& l : o.links)
     if (l.stall_ns > 0) links.push_back(&l);
-  }
   constexpr std::size_t named = 3;
   const auto last = links.begin() + static_cast<std::ptrdiff_t>(std::min(named, links.size()));
   std::partial_sort(links.begin(), last, links.end(),
@@ -245,9 +243,8 @@ std::string most_contended(const run_outcome& o) {
 /// The keys of a cause that this machine allows to be changed.
 std::vector<std::string> keys_of(const cause& what, machine_config c) {
   std::vector<std::string> keys;
-  for (const change& one : what.changes) {
+  for (const change& one : what.changes)
     if (apply(c, one)) keys.emplace_back(one.key);
-  }
   return keys;
 }
 

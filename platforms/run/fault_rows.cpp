@@ -25,9 +25,8 @@ class collector {
         tallies_(config_.faults.size()) {
     of_links();
     of_frames();
-    for (const pe_coord pe : topology_.population().pes()) {
+    for (const pe_coord pe : topology_.population().pes())
       if (pod.has(pe.sip)) of_pe(pe);
-    }
   }
   /// Adds what other processes have counted.
   void join(process_group& group) {
@@ -54,9 +53,8 @@ class collector {
   void of_links() {
     for (const auto& sip : pod_.sips()) {
       for (const auto& f : sip->faults()) add(f->tallies());
-      for (const auto& cube : sip->cubes()) {
+      for (const auto& cube : sip->cubes())
         for (const auto& f : cube->faults()) add(f->tallies());
-      }
     }
     for (const auto& f : pod_.link_faults()) add(f->tallies());
   }
@@ -132,9 +130,8 @@ class collector {
 /// PEs that `where` names; none for a link.
 std::vector<pe_coord> pes_named(const config::machine_config& c, const std::string& where) {
   std::vector<pe_coord> named;
-  for (std::uint32_t i = 0; i < c.shape().pes(); ++i) {
+  for (std::uint32_t i = 0; i < c.shape().pes(); ++i)
     if (config::matches(where, pe_path(c.shape(), c.shape().pe_at(i)))) named.push_back(c.shape().pe_at(i));
-  }
   return named;
 }
 

@@ -99,9 +99,8 @@ void add_cores(const prepared_run& run, netlist::pod& pod, table& t) {
 /// What came over a link otherwise than it left.
 void add_changes(const std::string& link, const hw::link_monitor::counters& left,
                  const hw::link_monitor::counters& came, table& t) {
-  if (came.oldest_credit > left.oldest_credit) {
+  if (came.oldest_credit > left.oldest_credit)
     t.add("credit_arrival", link, came.oldest_credit.ns(), left.oldest_credit.ns(), "ns");
-  }
   const auto more = [&](const char* measure, std::uint64_t here, std::uint64_t there) {
     if (here > there) t.add(measure, link, static_cast<double>(here), static_cast<double>(there), "packets");
   };

@@ -59,9 +59,8 @@ std::string job_document(const machine_model& machine, const prepared_run& run,
            {"processes", partition.processes},
            {"process_of", partition.process_of},
            {"inputs", json::array()}};
-  for (const input_file& f : inputs()) {
+  for (const input_file& f : inputs())
     if (f.reader != "--config") job["inputs"].push_back({f.reader, f.path.string(), f.text});
-  }
   return job.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -73,9 +73,8 @@ std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events
 std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
   std::vector<observe::initial_credits> all;
   const auto add_sender = [&all](std::uint32_t link, const hw::link_sender& sender) {
-    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc) {
+    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc)
       all.push_back({link, static_cast<std::uint8_t>(vc), sender.initial_credits()[vc]});
-    }
   };
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {

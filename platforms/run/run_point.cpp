@@ -68,16 +68,14 @@ std::optional<double> run_outcome::timed(double figure) const {
 }
 
 run_status status_named(const std::string& name) {
-  for (const status_row& r : statuses) {
+  for (const status_row& r : statuses)
     if (name == r.name) return r.status;
-  }
   throw std::runtime_error("unknown status " + name);
 }
 
 run_status worst(const std::vector<run_status>& all) {
-  for (const status_row& r : statuses) {
+  for (const status_row& r : statuses)
     if (std::find(all.begin(), all.end(), r.status) != all.end()) return r.status;
-  }
   return run_status::ok;
 }
 

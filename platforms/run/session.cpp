@@ -34,9 +34,8 @@ session::session(const prepared_run& run, std::uint64_t sips, start_agreement& a
 
 std::vector<std::uint32_t> session::members_of(sip_id s) const {
   std::vector<std::uint32_t> ranks;
-  for (std::uint32_t r = 0; r < run_.members.members.size(); ++r) {
+  for (std::uint32_t r = 0; r < run_.members.members.size(); ++r)
     if (run_.members.members[r].sip == s) ranks.push_back(r);
-  }
   return ranks;
 }
 

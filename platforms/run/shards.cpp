@@ -81,9 +81,8 @@ void add_bound_of_shards(const prepared_run& run, run_outcome& outcome) {
   // Whoever holds them, all shards together cross the edge of a SIP.
   const cost::bound whole =
       cost::lower_bound(m.topology, m.config, {what, run.shards.front().members, run.point.bytes, root});
-  for (const cost::bound_term& term : whole.terms) {
+  for (const cost::bound_term& term : whole.terms)
     if (term.kind == "sip") keep(term, "all shards");
-  }
 }
 
 }  // namespace diecast::platforms

@@ -72,9 +72,8 @@ void take_first_fault(const prepared_run& run, const hw::fault_sink& faults, pro
 void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_group& group, run_status status,
                          const std::string& why, run_outcome& o) {
   std::uint64_t unfinished = 0;
-  for (const pe_coord pe : run.members.members) {
+  for (const pe_coord pe : run.members.members)
     if (pod.has(pe.sip) && pod.pe(pe).core.state() != events::core_state::done) ++unfinished;
-  }
   std::uint64_t all = 0;
   for (const std::string& text : group.gather(std::to_string(unfinished))) all += std::stoull(text);
   o.status = status;
@@ -196,9 +195,8 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   report_totals(run, totals, *hosts, watching.hops(), o);
   rate_against_bound(run, o);
   watching.barriers().report(*hosts, pod, o);
-  if (run.point.inspect) {
+  if (run.point.inspect)
     for (std::string& line : dispatch_lines(run, pod)) o.notes.push_back(std::move(line));
-  }
   o.health = health_rows(run, pod, own.group);
   o.faults = fault_rows(run, pod, own.group);
   if (own.group == nullptr) watching.report(end, pod, o);

@@ -18,9 +18,8 @@ using rings = std::vector<comm::queue_pair_install*>;
 
 rings rings_of(comm::install_plan& plan, pe_coord pe) {
   rings found;
-  for (comm::queue_pair_install& q : plan.queue_pairs) {
+  for (comm::queue_pair_install& q : plan.queue_pairs)
     if (q.owner == pe && q.rx) found.push_back(&q);
-  }
   return found;
 }
 

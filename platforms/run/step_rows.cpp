@@ -98,9 +98,8 @@ std::optional<row_difference> launch_difference(const std::vector<step_row>& row
     step_row& sum = sums[{r.launch, r.rank}];
     sum.launch = r.launch;
     sum.rank = r.rank;
-    for (const number_field& f : number_fields) {
+    for (const number_field& f : number_fields)
       if (!f.time) sum.*f.member += r.*f.member;
-    }
   }
   for (const auto& [key, sum] : sums) {
     const auto reference = sums.find({0, sum.rank});

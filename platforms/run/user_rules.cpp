@@ -23,9 +23,8 @@ std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const
   }
   for (const cost::algorithm_rule& rule : rules) {
     std::vector<std::string> known;
-    for (const auto& k : tables.kernels) {
+    for (const auto& k : tables.kernels)
       if (k.collective == comm::to_string(rule.what)) known.push_back(k.name);
-    }
     if (std::find(known.begin(), known.end(), rule.algorithm) != known.end()) continue;
     problems.push_back({fmt::format("ccl: {}", rule.where),
                         fmt::format("no such {} algorithm", comm::to_string(rule.what)), rule.algorithm,

@@ -7,9 +7,8 @@ namespace diecast::platforms {
 
 std::string wait_columns() {
   std::string text = "pe";
-  for (std::size_t c = 0; c < analysis::wait_causes; ++c) {
+  for (std::size_t c = 0; c < analysis::wait_causes; ++c)
     text += fmt::format(",{}_ns", events::to_string(static_cast<events::wait_cause>(c)));
-  }
   return text + ",poll_ns,never_ended_ns";
 }
 

@@ -197,9 +197,8 @@ end_of_run windows::play(netlist::pod& pod, const host_side& hosts, thread_agree
       if (next >= look) continue;
     }
     sim_time hosts_may_come = sim_time::never();
-    for (const process_state& s : all) {
+    for (const process_state& s : all)
       if (s.hosts_ready == sim_time::never()) hosts_may_come = std::min(hosts_may_come, s.next);
-    }
     // Less by the least step of time: what arrives is never due at the instant at which a window ends.
     const sim_time end = lookahead_ == sim_time::never() ? look : next + lookahead_ - femtoseconds(1);
     simulate(std::min(look, end), hosts_may_come);

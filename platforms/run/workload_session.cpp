@@ -25,9 +25,8 @@ workload_session::workload_session(const prepared_run& run, std::optional<std::u
 
 std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time start) const {
   std::vector<abi::pe_launch> launches;
-  for (const pe_coord pe : run_.members.members) {
+  for (const pe_coord pe : run_.members.members)
     if (pe.sip == sip) launches.push_back({pe, {0, 0, start, {}}});
-  }
   return launches;
 }
 

@@ -85,9 +85,8 @@ void clear_team_slots(abi::host_hal& host, const config::machine_config& config,
   if (slots == 0) return;
   const config::memory_channels channels(config);
   const std::vector<std::byte> zeros(slots * comm::team_bytes);
-  for (const pe_coord pe : pes) {
+  for (const pe_coord pe : pes)
     if (pe.sip == host.self()) host.debug_write(comm::team_flag(comm::sync_home(channels, pe), 0, 0), zeros);
-  }
 }
 
 void prepare_barrier(abi::host_hal& host, const argument_context& c,

@@ -115,9 +115,8 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
   std::vector<abi::pe_register_write> writes;
   for (const comm::queue_pair_install& q : plan.queue_pairs) {
     if (q.owner.sip != host.self()) continue;
-    for (const comm::register_write& w : comm::register_writes(q)) {
+    for (const comm::register_write& w : comm::register_writes(q))
       writes.push_back({q.owner, w.reg, w.value});
-    }
   }
   if (how == config::install_kind::timed) {
     host.write_registers(writes);
@@ -128,9 +127,8 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
   if (!plan.messages) return;
   for (const pe_coord pe : plan.messages->pes) {
     if (pe.sip != host.self()) continue;
-    for (const comm::register_write& w : comm::register_writes(*plan.messages, pe)) {
+    for (const comm::register_write& w : comm::register_writes(*plan.messages, pe))
       host.debug_write_register(pe, w.reg, w.value);
-    }
   }
 }
 

@@ -153,9 +153,8 @@ chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context&
   const std::uint64_t grains = std::max<std::uint64_t>(1, elements / kernel.grain);
   const std::uint64_t piece = std::min(block, elements >= block ? block : grains * kernel.grain);
   chunk_layout l = layout_with(kernel, launch, piece);
-  while (l.buffers > 1 && l.end > room_below_rings(launch)) {
+  while (l.buffers > 1 && l.end > room_below_rings(launch))
     l = layout_with(kernel, launch, piece, l.buffers - 1);
-  }
   return l;
 }
 

@@ -34,9 +34,8 @@ struct block_order {
 
   [[nodiscard]] std::uint32_t place_of(const coordinates& x) const {
     std::uint32_t place = x[slowest];
-    for (std::uint32_t d = 0; d < member_box::dimensions; ++d) {
+    for (std::uint32_t d = 0; d < member_box::dimensions; ++d)
       if (d != slowest) place = place * box.size[d] + x[d];
-    }
     return place;
   }
   [[nodiscard]] coordinates at(std::uint32_t place) const {
@@ -103,9 +102,8 @@ class line_exchange {
 
  private:
   void choose_dimensions() {
-    for (std::uint32_t d = 0; d < member_box::dimensions; ++d) {
+    for (std::uint32_t d = 0; d < member_box::dimensions; ++d)
       if (box_.size[d] > 1) dimensions_.push_back(d);
-    }
     const auto row = std::find(dimensions_.begin(), dimensions_.end(), member_box::rows);
     const auto column = std::find(dimensions_.begin(), dimensions_.end(), member_box::columns);
     if (row == dimensions_.end() || column == dimensions_.end()) return;

@@ -42,9 +42,8 @@ class stepwise_exchange {
     std::vector<std::uint64_t> words(partners_at + n_);
     pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(words)));
     std::copy_n(words.begin(), partners_at, times_.begin());
-    for (std::size_t i = partners_at; i < words.size(); ++i) {
+    for (std::size_t i = partners_at; i < words.size(); ++i)
       partners_.push_back({static_cast<std::uint32_t>(words[i]), static_cast<std::uint32_t>(words[i] >> 32)});
-    }
   }
 
   void run() {
@@ -181,9 +180,8 @@ class stepwise_exchange {
     const std::uint64_t slot = slot_bytes();
     const std::uint64_t stripe = std::max(slot, from_.stripe_bytes());
     for (std::uint64_t first = 0; first < std::min(stripe, r.bytes); first += slot) {
-      for (std::uint64_t at = first; at < r.bytes; at += stripe) {
+      for (std::uint64_t at = first; at < r.bytes; at += stripe)
         use({r.at + at, std::min(slot, r.bytes - at)});
-      }
     }
   }
   /// Of whole elements.
@@ -223,9 +221,7 @@ std::uint64_t image_bytes(const argument_context& c) {
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const comm::step_timetable& t = timetable_of(c);
   std::vector<std::uint64_t> words(partners_at);
-  if (t.times) {
-    words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->way.fs};
-  }
+  if (t.times) words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->way.fs};
   for (const comm::step_partners& s : t.steps.of(rank)) words.push_back(s.to | std::uint64_t{s.from} << 32);
   return words;
 }

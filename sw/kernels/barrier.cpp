@@ -22,9 +22,8 @@ std::vector<sync_peer> read_peers(abi::hal& hal, const abi::kernel_arguments& a)
   std::vector<sync_peer> peers(own.cores + own.ranks);
   std::vector<std::uint64_t> words(peers.size() * 2);
   hal.load(a.scratch + barrier_tables, std::as_writable_bytes(std::span{words}));
-  for (std::size_t i = 0; i < peers.size(); ++i) {
+  for (std::size_t i = 0; i < peers.size(); ++i)
     peers[i] = {words[2 * i], abi::unpack_peer(words[2 * i + 1])};
-  }
   return peers;
 }
 

@@ -99,9 +99,8 @@ const std::vector<std::uint32_t>& ring_positions(const argument_context& c) {
       .get<ring>([&c] {
         const std::vector<std::uint32_t> order = comm::ring_order(c.shape, c.members);
         ring r{std::vector<std::uint32_t>(order.size())};
-        for (std::uint32_t position = 0; position < order.size(); ++position) {
+        for (std::uint32_t position = 0; position < order.size(); ++position)
           r.positions[order[position]] = position;
-        }
         return r;
       })
       .positions;

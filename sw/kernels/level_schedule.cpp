@@ -72,9 +72,8 @@ std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) co
 
 std::uint64_t level_schedule::bytes_before(std::size_t lane, std::int64_t due) const {
   std::uint64_t bytes = 0;
-  for (const hop& h : received_) {
+  for (const hop& h : received_)
     if (h.lane == lane && h.due <= due) bytes += range_of(h).bytes;
-  }
   return bytes;
 }
 

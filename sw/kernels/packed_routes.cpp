@@ -139,9 +139,8 @@ std::vector<std::uint64_t> table(const std::vector<packed_routes::lane>& lanes) 
   words.reserve(lanes.size());
   for (const packed_routes::lane& l : lanes) words.push_back(l.sent.size() | l.received.size() << 32U);
   for (const packed_routes::lane& l : lanes) {
-    for (const auto* pieces : {&l.sent, &l.received}) {
+    for (const auto* pieces : {&l.sent, &l.received})
       for (const piece& p : *pieces) words.push_back(std::bit_cast<std::uint64_t>(p));
-    }
   }
   return words;
 }

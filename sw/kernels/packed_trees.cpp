@@ -37,9 +37,8 @@ std::vector<tcm_range> pieces_of(const tcm_range& range, std::uint64_t slot, std
   const std::uint64_t half = std::max(element, slot / 2 / element * element);
   std::vector<tcm_range> pieces;
   for (std::uint64_t at = 0; at < whole_slots; at += piece) pieces.push_back({range.at + at, piece});
-  for (std::uint64_t at = whole_slots; at < range.bytes; at += half) {
+  for (std::uint64_t at = whole_slots; at < range.bytes; at += half)
     pieces.push_back({range.at + at, std::min(half, range.bytes - at)});
-  }
   return pieces;
 }
 
@@ -96,9 +95,8 @@ class tree_part {
   void add_to(std::vector<pe_context::lane>& lanes) const {
     const auto base = static_cast<std::int32_t>(lanes.size());
     for (std::uint32_t i = 0; !root_ && i < parent_width_; ++i) lanes.push_back(incoming(i));
-    for (const tree_edge& e : children_) {
+    for (const tree_edge& e : children_)
       for (std::uint32_t i = 0; i < e.used; ++i) lanes.push_back(outgoing(base, e, i));
-    }
   }
 
  private:
@@ -106,9 +104,8 @@ class tree_part {
     pe_context::lane lane;
     lane.overlaps = true;
     lane.recv = {comm::packed_parent(tree_, index)};
-    for (std::size_t i = index; i < pieces_.size(); i += parent_width_) {
+    for (std::size_t i = index; i < pieces_.size(); i += parent_width_)
       lane.received.push_back({pieces_[i].at, pieces_[i].bytes, pe_context::arrival::copy});
-    }
     return lane;
   }
   /// Every piece whose number is `index` modulo the edge's width, as it comes in one of the lanes from `base`
@@ -224,9 +221,8 @@ pe_context::lane down(const tree_share& s, std::int32_t sums) {
 }
 
 void average_at_roots(pe_context& pe, const std::vector<tree_share>& all) {
-  for (const tree_share& s : all) {
+  for (const tree_share& s : all)
     if (s.parent.empty()) pe.finish_average(s.range.at, s.range.bytes);
-  }
 }
 
 void run_reduce(pe_context& pe) {
@@ -252,9 +248,8 @@ void run_all_reduce(pe_context& pe) {
     average_at_roots(pe, all);
     lanes.clear();
   }
-  for (std::int32_t t = 0; t < std::ssize(all); ++t) {
+  for (std::int32_t t = 0; t < std::ssize(all); ++t)
     lanes.push_back(down(all[static_cast<std::size_t>(t)], divides ? -1 : t));
-  }
   pe.last_stream(lanes, divides ? "broadcast" : "all_reduce");
 }
 

@@ -152,13 +152,11 @@ void swing_by_parts(pe_context& pe, std::uint32_t number, std::uint32_t steps, s
   std::vector<parts> theirs;
   for (std::uint32_t s = 0; s < steps; ++s)
     theirs.push_back(comm::swing_parts(comm::swing_peer(number, s, n), n)[s]);
-  for (std::uint32_t s = 0; s < steps; ++s) {
+  for (std::uint32_t s = 0; s < steps; ++s)
     swap_parts(pe, comm::partner(s), mine[s], theirs[s], n, pe_context::arrival::reduce, "reduce_scatter");
-  }
   finish_average(pe, part(whole(pe), number, n));
-  for (std::uint32_t s = steps; s-- > 0;) {
+  for (std::uint32_t s = steps; s-- > 0;)
     swap_parts(pe, comm::partner(s), theirs[s], mine[s], n, pe_context::arrival::copy, "all_gather");
-  }
 }
 
 void run_swing(pe_context& pe) {

@@ -37,9 +37,8 @@ pe_context::lane lane_of(pe_context& pe, const ring_share& s, std::uint32_t firs
 template <class Make>
 std::vector<pe_context::lane> lanes_of(const ring_shares& shares, const Make& make) {
   std::vector<pe_context::lane> lanes;
-  for (const ring_share& s : shares) {
+  for (const ring_share& s : shares)
     if (s.ring.size > 1) lanes.push_back(make(s));
-  }
   return lanes;
 }
 

@@ -15,9 +15,8 @@ struct scheduled {
 
 std::vector<scheduled> in_turn(const std::vector<ring_pass>& passes, std::uint32_t apart) {
   std::vector<scheduled> order;
-  for (std::size_t i = 0; i < passes.size(); ++i) {
+  for (std::size_t i = 0; i < passes.size(); ++i)
     for (const pass_item& item : passes[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
-  }
   std::stable_sort(order.begin(), order.end(),
                    [](const scheduled& a, const scheduled& b) { return a.turn < b.turn; });
   return order;

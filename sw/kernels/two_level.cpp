@@ -157,9 +157,8 @@ class ring_blocks {
   [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<pass_place>>& row,
                                                   std::size_t index) {
     awaited_stages sums;
-    for (std::size_t w = 0; w < 2; ++w) {
+    for (std::size_t w = 0; w < 2; ++w)
       if (row[w][index].last >= 0) sums[w] = {row[w][index].last, static_cast<std::int32_t>(w)};
-    }
     return sums;
   }
 

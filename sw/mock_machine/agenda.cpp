@@ -25,9 +25,8 @@ void agenda::add(kind what, std::uint32_t pe, std::uint32_t qp, bool polling) {
 }
 
 void agenda::revive(std::uint32_t pe) {
-  for (candidate& c : candidates_) {
+  for (candidate& c : candidates_)
     if (c.what == kind::run && c.pe == pe) c.polling = false;
-  }
 }
 
 void agenda::add_effects(std::uint32_t pe, const protocol::ipcq_core::effects& effects) {
@@ -63,9 +62,8 @@ std::uint32_t agenda::perform(const candidate& step) {
     case kind::dma: copy(step); return step.pe;
     case kind::message: {
       const std::uint32_t pe = messages_.perform(step.qp);
-      if (targets_.tag_unit(pe).take_event()) {
+      if (targets_.tag_unit(pe).take_event())
         targets_.engine(pe).push_event({abi::event_kind::tag_match, false, 0, 0});
-      }
       return pe;
     }
     case kind::write_back: write_line(step.pe, step.qp); return step.pe;

@@ -166,15 +166,12 @@ mock_machine::impl::impl(const config::machine_config& c, const comm::install_pl
                                 options.rule};
     pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), std::move(tag_unit), board));
   }
-  for (std::uint32_t s = 0; s < shape.sips; ++s) {
+  for (std::uint32_t s = 0; s < shape.sips; ++s)
     hosts.push_back(std::make_unique<host_of_sip>(sip_id{s}, *this));
-  }
 }
 
 mock_pe& mock_machine::impl::at(pe_coord pe) {
-  if (!there.has(pe)) {
-    throw std::out_of_range(fmt::format("mock machine: no PE {}", owner_name(pe)));
-  }
+  if (!there.has(pe)) throw std::out_of_range(fmt::format("mock machine: no PE {}", owner_name(pe)));
   return *pes[shape.pe_index(pe)];
 }
 
@@ -210,9 +207,8 @@ mock_outcome mock_machine::impl::proceed() {
     }
     mock_pe& pe = *pes[next.pe];
     pe.resume();
-    if (pe.status() == mock_pe::state::ready) {
+    if (pe.status() == mock_pe::state::ready)
       work.add_run(next.pe, pe.polling() && !pe.core().event_pending());
-    }
   }
   const bool finished = std::all_of(pes.begin(), pes.end(),
                                     [](const auto& pe) { return pe->status() == mock_pe::state::idle; });

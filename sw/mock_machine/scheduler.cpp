@@ -15,9 +15,8 @@ class round_robin final : public scheduler {
  public:
   std::size_t pick(const std::vector<candidate>& candidates) override {
     delivery_next_ = !delivery_next_;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    for (std::size_t i = 0; i < candidates.size(); ++i)
       if ((candidates[i].what != kind::run) == delivery_next_) return i;
-    }
     return 0;
   }
   [[nodiscard]] bool interrupts() const override { return false; }

@@ -292,9 +292,7 @@ void timed_dma::answered(std::uint32_t id, sim_time there) {
     depart_at(there + clock_.cycles(1), id);
     return pump(i.pe, message_port);
   }
-  if (is_local(i.pe, i.to)) {
-    return events_.put(there + clock_.cycles(1 + tcm_cycles(i.bytes)), piece_due, id);
-  }
+  if (is_local(i.pe, i.to)) return events_.put(there + clock_.cycles(1 + tcm_cycles(i.bytes)), piece_due, id);
   i.kind = item::what::store;
   i.shape = fabric_.shape(i.bytes, abi::traffic_class::request);
   depart_at(there + clock_.cycles(1), id);

@@ -100,9 +100,8 @@ std::vector<tree_work::onward> tree_work::take(const protocol::credit_request& c
   from.credits += space_.distance(from.tail, credit.fields.sequence);
   from.tail = credit.fields.sequence;
   std::uint64_t least = UINT64_MAX;
-  for (const member& m : members_) {
+  for (const member& m : members_)
     if (m.who.ring != 0) least = std::min(least, m.credits);
-  }
   if (least == credits_sent_) return {};
   tail_sent_ = space_.advance(tail_sent_, static_cast<std::uint32_t>(least - credits_sent_));
   credits_sent_ = least;

@@ -182,9 +182,8 @@ const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
   std::vector<pe_coord>& all = members_[t.slot];
   if (!all.empty()) return all;
   const std::uint32_t known = options_.alike ? cores_.size() : 1;
-  for (std::uint32_t rank = 0; rank < t.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < t.size(); ++rank)
     for (std::uint32_t core = 0; core < known; ++core) all.push_back(core_of(t, rank, core));
-  }
   return all;
 }
 
@@ -282,9 +281,8 @@ void rank_barriers::exchange_group(const team& t, std::uint32_t count, std::uint
   const std::uint32_t k = options_.radix, n = t.size();
   const auto line = [&](std::uint32_t j) { return round * (k - 1) + j - 1; };
   const auto away = [&](std::uint32_t j) { return static_cast<std::uint32_t>(j * shift % n); };
-  for (std::uint32_t j = 1 + cores_.me(); j < k; j += cores_.size()) {
+  for (std::uint32_t j = 1 + cores_.me(); j < k; j += cores_.size())
     signal(t, (t.me + away(j)) % n, line(j), count);
-  }
   for (std::uint32_t j = 1 + cores_.me(); j < k; j += cores_.size()) {
     const std::uint32_t from = (t.me + n - away(j)) % n;
     check_flag(t, t.me, line(j), count, core_of(t, from, cores_.me()), {"round", round});
@@ -305,9 +303,8 @@ std::uint32_t rank_barriers::free_slot(const team& parent) {
       used[w] |= word;
     }
   }
-  for (std::uint32_t slot = 0; slot < comm::max_teams; ++slot) {
+  for (std::uint32_t slot = 0; slot < comm::max_teams; ++slot)
     if ((used[slot / 64] >> slot % 64 & 1) == 0) return slot;
-  }
   throw firmware_trap(hal_.self(),
                       fmt::format("no team slot is free at all {} ranks of the parent team (expected fewer "
                                   "than {} teams)",
@@ -324,9 +321,8 @@ void rank_barriers::mark_slot(abi::address home, std::uint32_t slot, bool used) 
 /// Flags start at the counter, too: a cleared 0 would pass for the next round of 2^32 - 1.
 void rank_barriers::clear(const team& t, std::uint32_t start) {
   const abi::address home = t.members[t.me].home;
-  for (std::uint32_t line = 0; line <= comm::team_lines; ++line) {
+  for (std::uint32_t line = 0; line <= comm::team_lines; ++line)
     signals_.set(comm::team_flag(home, t.slot, line), start);
-  }
 }
 
 void rank_barriers::check_ranks(const team& parent, const std::vector<std::uint32_t>& ranks) const {

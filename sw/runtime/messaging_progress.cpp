@@ -45,9 +45,8 @@ void messaging::progress() try {
 void messaging::use_heap() {
   heap_full_ = false;
   relieve_ring();
-  for (auto& [peer, queue] : queued_) {
+  for (auto& [peer, queue] : queued_)
     if (!queue.empty()) start_sends(abi::unpack_short_peer(peer));
-  }
 }
 
 void messaging::flush_commands() {

@@ -90,9 +90,8 @@ void pe_context::check_ended() const {
 void pe_context::finish() {
   check_ended();
   if (impl_->map.empty()) return impl_->driver.finish();
-  for (const comm::direction queue_pair : impl_->map) {
+  for (const comm::direction queue_pair : impl_->map)
     if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);
-  }
   impl_->driver.drain();
 }
 

@@ -135,9 +135,8 @@ void queue_driver::wait_sources_in(std::uint64_t offset, std::uint64_t bytes) {
       queue_state* q = queues_[i].get();
       if (q == nullptr || q->sources.empty()) continue;
       std::uint32_t last = q->read;
-      for (const auto& range : q->sources) {
+      for (const auto& range : q->sources)
         if (range.begin < offset + bytes && offset < range.end) last = range.sequence;
-      }
       if (q->source_was_read(last)) continue;
       wait_source(*q, last);
       waited = true;

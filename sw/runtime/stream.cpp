@@ -185,9 +185,8 @@ class lane_runner {
   void leave() {
     for (stream_lane& lane : lanes_) {
       for (stream_out& out : lane.outs) leave(out, side::send);
-      for (stream_in& in : lane.ins) {
+      for (stream_in& in : lane.ins)
         if (c_.held.count(*in.queue) == 0) leave(in, side::receive);
-      }
     }
   }
 
@@ -244,9 +243,8 @@ class lane_runner {
     const bool alone = in.at.slots() == 1;
     c_.take(*in.queue, in.at);
     in.at.advance();
-    for (stream_out& out : lane.outs) {
+    for (stream_out& out : lane.outs)
       if (alone) (void)try_send(lane, out);
-    }
     c_.driver.release(*in.queue);
     return true;
   }
@@ -339,9 +337,8 @@ class lane_runner {
     };
     if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;
     if (lane.begun) return may_hold(lane) && has_another(*lane.ins.front().queue) == has;
-    for (std::size_t i = 0; i < lane.ins.size(); ++i) {
+    for (std::size_t i = 0; i < lane.ins.size(); ++i)
       if (may_take(lane, i) && (lane.ins[i].queue->available > 0) == has) return true;
-    }
     return false;
   }
   [[nodiscard]] bool any_wants(bool has) const {

@@ -135,9 +135,8 @@ task_scheduler::task* task_scheduler::next_ready() const {
 
 sim_time task_scheduler::next_alarm() const {
   sim_time next = sim_time::never();
-  for (const auto& t : tasks_) {
+  for (const auto& t : tasks_)
     if (!t->done) next = std::min(next, t->alarm);
-  }
   return next;
 }
 

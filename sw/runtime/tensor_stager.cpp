@@ -33,9 +33,8 @@ void for_copies(const std::vector<comm::staged_piece>& pieces, const chunk_plan&
     const abi::address begin = buffer + p.in_chunk * element;
     stripes.for_stripes((p.in_tensor - origin) * element, p.count * element,
                         [&](abi::address hbm, std::uint64_t done, std::uint64_t bytes) {
-                          for (std::uint64_t at = 0; at < bytes; at += plan.copy_bytes) {
+                          for (std::uint64_t at = 0; at < bytes; at += plan.copy_bytes)
                             use(hbm + at, begin + done + at, std::min(plan.copy_bytes, bytes - at));
-                          }
                         });
   }
 }

@@ -27,9 +27,8 @@ using comm::op_field_type;
 
 comm::rank_set rank_set_of(const comm::workload_op& op) {
   const auto& name = op.get<std::string>("ranks");
-  for (const auto set : {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip}) {
+  for (const auto set : {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip})
     if (name == comm::to_string(set)) return set;
-  }
   throw std::logic_error("no rank set " + name);
 }
 

@@ -134,9 +134,8 @@ void memory_traffic::check(std::span<const std::byte> got, std::uint64_t seed, s
 /// Each read buffer holds the last chunk that went there.
 void memory_traffic::check_reads(const op_host& h, std::uint64_t& wrong) const {
   std::array<const chunk*, read_buffers> last{};
-  for (const chunk& c : chunks_) {
+  for (const chunk& c : chunks_)
     if (c.read) last[c.index % read_buffers] = &c;
-  }
   for (const chunk* c : last) {
     if (c == nullptr) continue;
     std::vector<std::byte> got(c->bytes);
@@ -149,9 +148,8 @@ void memory_traffic::check_reads(const op_host& h, std::uint64_t& wrong) const {
 /// The places the last round of writes has reached hold the write buffer's bytes of this iteration.
 void memory_traffic::check_writes(const op_host& h, std::uint64_t& wrong) const {
   std::vector<std::uint64_t> valid(writes_area_);
-  for (const chunk& c : chunks_) {
+  for (const chunk& c : chunks_)
     if (!c.read) valid[c.index % writes_area_] = std::max(valid[c.index % writes_area_], c.bytes);
-  }
   for (std::uint64_t i = 0; i < valid.size(); ++i) {
     std::vector<std::byte> got(valid[i]);
     h.host.debug_read(h.hbm + (reads_area_ + i) * buffer_, got);

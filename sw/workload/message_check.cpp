@@ -80,9 +80,8 @@ void message_op::tally::add(const message_op& op, std::uint64_t times, bool may_
 void message_op::tally::add(const tally& other) {
   count += other.count;
   cancellable += other.cancellable;
-  if (longest == nullptr || (other.longest != nullptr && longest->bytes_ < other.longest->bytes_)) {
+  if (longest == nullptr || (other.longest != nullptr && longest->bytes_ < other.longest->bytes_))
     longest = other.longest;
-  }
 }
 
 message_op::traffic_of_ranks message_op::count(const op_neighbors& all, std::optional<std::uint32_t> stream) {
@@ -172,9 +171,8 @@ bool message_op::check_sends(const std::string& rank, const traffic& t, std::vec
 bool message_op::check_receives(const std::string& rank, const traffic& t, std::vector<problem>& problems) {
   std::map<envelope, std::uint64_t> accepted;
   for (const auto& [what, sent] : t.sends) {
-    for (const std::uint32_t from : {what.first, any_source}) {
+    for (const std::uint32_t from : {what.first, any_source})
       for (const std::uint64_t tag : {what.second, any_tag}) accepted[{from, tag}] += sent.count;
-    }
   }
   for (const auto& [what, receives] : t.receives) {
     const std::uint64_t messages = accepted[what];
@@ -229,9 +227,8 @@ const message_op* message_op::contested(const message_op& a, const message_op& b
   };
   for (const message_op* const of : a.named_) {
     if (std::find(b.named_.begin(), b.named_.end(), of) == b.named_.end()) continue;
-    for (std::uint32_t rank = 0; rank < a.members_.members.size(); ++rank) {
+    for (std::uint32_t rank = 0; rank < a.members_.members.size(); ++rank)
       if (meet(rank)) return of;
-    }
   }
   return nullptr;
 }

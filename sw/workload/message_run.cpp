@@ -24,9 +24,8 @@ std::uint64_t word_of(std::uint64_t name, std::uint64_t i) { return i == 0 ? nam
 
 std::vector<std::byte> content_of(std::uint64_t name, std::uint64_t bytes) {
   std::vector<std::byte> content(bytes);
-  for (std::uint64_t at = 0; at < bytes; ++at) {
+  for (std::uint64_t at = 0; at < bytes; ++at)
     content[at] = static_cast<std::byte>(word_of(name, at / 8) >> (8 * (at % 8)));
-  }
   return content;
 }
 
@@ -72,9 +71,8 @@ void message_op::finish_requests(const op_context& pe, bool block) const {
   messaging& m = messaging_of(pe.runtime);
   auto& open = requests_of(pe.runtime).open;
   std::vector<std::list<open_requests::entry>::iterator> mine;
-  for (auto e = open.begin(); e != open.end(); ++e) {
+  for (auto e = open.begin(); e != open.end(); ++e)
     if (concerns(e->op) && e->iteration == pe.iteration) mine.push_back(e);
-  }
   for (const auto& e : mine) {
     const std::optional<message_status> status = block ? m.wait(e->request) : m.test(e->request);
     if (!status) continue;
@@ -95,9 +93,8 @@ void message_op::send_and_receive(const op_context& pe) const {
 }
 
 void message_op::cancel_requests(const op_context& pe) const {
-  for (const auto& e : requests_of(pe.runtime).open) {
+  for (const auto& e : requests_of(pe.runtime).open)
     if (concerns(e.op) && e.iteration == pe.iteration) messaging_of(pe.runtime).cancel(e.request);
-  }
 }
 
 void message_op::run(const op_context& pe) const {
@@ -153,9 +150,8 @@ std::optional<std::uint64_t> message_op::verify(const op_host& h) {
     if (const auto n = op.check_received(h, pe)) wrong = wrong.value_or(0) + *n;
   };
   if (what_ == kind::sendrecv || what_ == kind::mprobe) look_at(*this);
-  if (completes()) {
+  if (completes())
     for (message_op* const op : named_) look_at(*op);
-  }
   return wrong;
 }
 

@@ -122,21 +122,18 @@ void workload_program::builder::link_ops() {
   const auto& resolved = into_.resolved_;
   const op_neighbors all{resolved,
                          [this](const std::string& id) -> planned_op* {
-                           for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) {
+                           for (std::uint32_t i = 0; i < into_.ops_.size(); ++i)
                              if (into_.resolved_.ops[i].op->id == id) return into_.ops_[i].get();
-                           }
                            return nullptr;
                          },
                          [this](std::uint32_t i) { return into_.ops_.at(i).get(); }};
   for (const auto& op : into_.ops_) op->link(all, problems_);
-  for (const op_kind& k : tables_.ops) {
+  for (const op_kind& k : tables_.ops)
     if (k.check_all) k.check_all(all, problems_);
-  }
   for (std::uint32_t stream = 0; stream < resolved.streams.size(); ++stream) {
     std::string& why = into_.needs_others_.emplace_back();
-    for (const op_kind& k : tables_.ops) {
+    for (const op_kind& k : tables_.ops)
       if (why.empty() && k.needs_others) why = k.needs_others(all, stream);
-    }
   }
 }
 
@@ -144,9 +141,8 @@ void workload_program::builder::link_ops() {
 std::vector<pe_coord> workload_program::builder::users_of(std::uint32_t op) const {
   std::vector<pe_coord> users;
   const auto& members = into_.resolved_.ops[op].members.members;
-  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < members.size(); ++rank)
     if (into_.ops_[op]->takes_part(rank)) users.push_back(members[rank]);
-  }
   return users;
 }
 
@@ -158,15 +154,13 @@ std::uint64_t workload_program::builder::stack_ops(const comm::chain& s,
   const auto stack = [&ends](const std::vector<pe_coord>& pes, std::uint64_t bytes) {
     std::uint64_t base = 0;
     for (const pe_coord pe : pes) base = std::max(base, ends[pe]);
-    if (bytes > 0) {
+    if (bytes > 0)
       for (const pe_coord pe : pes) ends[pe] = base + bytes;
-    }
     return base;
   };
   std::uint64_t shared = 0;
-  for (const std::uint32_t op : s.ops) {
+  for (const std::uint32_t op : s.ops)
     if (!into_.ops_[op]->keeps_memory()) shared = std::max(shared, aligned(((*into_.ops_[op]).*need)()));
-  }
   const std::uint64_t base = stack(into_.resolved_.streams[s.stream].members.members, shared);
   std::uint64_t end = base + shared;
   for (const std::uint32_t op : s.ops) {

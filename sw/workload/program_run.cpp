@@ -26,9 +26,8 @@ class pe_run {
     if (workload_.install().messages) (void)messaging_of(runtime_);
     runtime_.begin();
     std::vector<std::function<void()>> tasks;
-    for (const pe_chain& s : program_.chains) {
+    for (const pe_chain& s : program_.chains)
       if (!only_ || *only_ == s.stream) tasks.emplace_back([this, &s] { run_chain(s); });
-    }
     runtime_.tasks().run(tasks);
     if (workload_.install().messages) {
       messaging_of(runtime_).finish();
