@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "hw/base/time.hpp"
-#include "models/protocol/data_cache.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

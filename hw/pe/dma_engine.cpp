@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/pe/dma_engine.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "models/comm/launch_plan.hpp"

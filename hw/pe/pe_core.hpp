@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <systemc>
 
 #include "hw/mem/tcm_if.hpp"

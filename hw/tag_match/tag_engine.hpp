@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <systemc>
-#include <vector>
 
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"

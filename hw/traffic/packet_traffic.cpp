@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <functional>
 
 #include "hw/base/time.hpp"
 #include "models/events/fingerprint.hpp"

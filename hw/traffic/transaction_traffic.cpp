@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <functional>
 
 #include "hw/base/time.hpp"
 #include "models/events/fingerprint.hpp"

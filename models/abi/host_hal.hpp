@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "models/abi/address.hpp"
 #include "models/abi/launch.hpp"

@@ -2,8 +2,6 @@
 #include "models/abi/launch.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 

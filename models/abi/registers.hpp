@@ -3,7 +3,6 @@
 // table below is what docs/registers.md is generated from. All registers are 64 bits wide.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 

@@ -2,9 +2,7 @@
 #include "models/comm/install_plan.hpp"
 
 #include <array>
-#include <cstdint>
 #include <fmt/format.h>
-#include <string>
 
 #include "models/abi/tag_registers.hpp"
 #include "models/types/error.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/level_rings.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <set>
 #include <tuple>

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "models/comm/peer_patterns.hpp"
 #include "models/types/error.hpp"

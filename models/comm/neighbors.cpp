@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
-#include <utility>
 
 #include "models/comm/trees.hpp"
 #include "models/fabric/topology.hpp"

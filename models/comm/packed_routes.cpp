@@ -13,7 +13,6 @@
 #include <tuple>
 #include <utility>
 
-#include "models/comm/neighbors.hpp"
 #include "models/comm/trees.hpp"
 #include "models/types/error.hpp"
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <span>
 #include <tuple>
-#include <utility>
 
 namespace diecast::comm {
 namespace {

@@ -2,9 +2,7 @@
 #include "models/comm/peer_patterns.hpp"
 
 #include <fmt/format.h>
-#include <string>
 
-#include "models/comm/patterns.hpp"
 #include "models/comm/trees.hpp"
 #include "models/types/error.hpp"
 

@@ -2,17 +2,13 @@
 #include "models/comm/spanning_trees.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <tuple>
 #include <utility>
 
-#include "models/comm/neighbors.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
-#include "models/comm/trees.hpp"
 
 namespace diecast::comm {
 namespace {

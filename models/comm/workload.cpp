@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <numeric>
 #include <set>
 
 #include "models/config/suggestion.hpp"

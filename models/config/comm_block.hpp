@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 // The build's defaults (CMake options DIECAST_CHECKSUM, DIECAST_P2P_REDUCTION, DIECAST_DIRECT_PATH).

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <vector>
 
 #include "models/config/suggestion.hpp"
 #include "models/types/error.hpp"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "models/abi/wire.hpp"
-#include "models/comm/sync_layout.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"

@@ -5,7 +5,6 @@
 #include <deque>
 #include <limits>
 
-#include "models/fabric/link_settings.hpp"
 
 namespace diecast::fabric {
 namespace {

@@ -9,7 +9,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "models/golden/compare.hpp"
 #include "models/numeric/convert.hpp"
 
 namespace diecast::golden {

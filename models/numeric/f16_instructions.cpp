@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // f16 conversions by the F16C instructions, chosen at run time: the portable code takes 110 us for
 // the sum of two 64 KiB vectors, which would be most of the time of simulating an all-reduce.
-#include <algorithm>
-#include <array>
 
 #include "models/numeric/convert.hpp"
 

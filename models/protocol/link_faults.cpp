@@ -2,7 +2,6 @@
 #include "models/protocol/link_faults.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace diecast::protocol {

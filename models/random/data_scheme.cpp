@@ -2,14 +2,11 @@
 // Arbitrary bits: maxima and minima of any type, sums and products of i32.
 #include "models/random/data_scheme.hpp"
 
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
-#include "models/numeric/types.hpp"
 
 namespace diecast::random {
 namespace {

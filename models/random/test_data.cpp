@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "models/numeric/elementwise.hpp"
-#include "models/numeric/types.hpp"
 #include "models/random/data_scheme.hpp"
 
 namespace diecast::random {

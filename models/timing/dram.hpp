@@ -10,9 +10,7 @@
 // constraints are those of Ramulator 2.1's HBM2, HBM3 and HBM4 models.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <vector>
 
 #include "models/config/machine_config.hpp"
 #include "models/timing/address_map.hpp"

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

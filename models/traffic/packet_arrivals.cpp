@@ -2,7 +2,6 @@
 #include "models/traffic/packet_arrivals.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>

@@ -2,9 +2,7 @@
 #include "platforms/app/app.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>

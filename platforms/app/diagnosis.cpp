@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>

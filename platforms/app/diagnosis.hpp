@@ -2,7 +2,6 @@
 // --diagnose.
 #pragma once
 
-#include <string>
 
 #include "platforms/app/options.hpp"
 

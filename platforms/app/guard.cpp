@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "models/types/error.hpp"
 #include "platforms/io/standard_streams.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <cstdio>
 #include <fmt/format.h>
 #include <sstream>
 

@@ -3,7 +3,6 @@
 // sources and sinks included. After a warm-up nothing is counted but the steady state.
 #include <exception>
 #include <fmt/format.h>
-#include <optional>
 
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "hw/hbm/hbm_controller.hpp"
 
 namespace diecast::hbm {
 namespace {

@@ -2,16 +2,12 @@
 #include "platforms/hbm/study.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <memory>
-#include <utility>
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/make_hbm.hpp"
 #include "models/config/text.hpp"
-#include "models/timing/dram_bounds.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"
 #include "platforms/observe/scope.hpp"

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
-#include <functional>
 #include <utility>
 
 #include "models/comm/install_plan.hpp"

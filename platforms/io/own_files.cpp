@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <system_error>
 
 #include "models/checksum/sha256.hpp"

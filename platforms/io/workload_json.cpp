@@ -2,7 +2,6 @@
 #include "platforms/io/workload_json.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 #include <set>
 #include <utility>

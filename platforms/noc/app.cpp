@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/noc/app.hpp"
 
-#include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <limits>

@@ -10,7 +10,6 @@
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/mem/memory_target.hpp"
-#include "models/analysis/wait_for.hpp"
 #include "platforms/io/deadlock_json.hpp"
 #include "platforms/run/energy.hpp"
 

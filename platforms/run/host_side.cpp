@@ -4,7 +4,6 @@
 #include "platforms/run/jitter.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/workload_session.hpp"
-#include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
 

@@ -2,7 +2,6 @@
 #include "platforms/run/run_point.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <stdexcept>
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>

@@ -9,7 +9,6 @@
 
 #include "models/abi/host_hal.hpp"
 #include "models/abi/launch.hpp"
-#include "models/comm/sync_layout.hpp"
 #include "sw/kernels/barrier.hpp"
 
 namespace diecast::sw {

@@ -8,7 +8,6 @@
 
 #include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
-#include "models/comm/hbm_tensor.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/cost/staging.hpp"
 #include "models/numeric/types.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/blocks.hpp"
 
-#include <algorithm>
 #include <span>
 
 #include "models/abi/address.hpp"

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
-#include "models/comm/member_levels.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/config/population.hpp"
 #include "sw/kernels/builtin.hpp"

@@ -7,7 +7,6 @@
 #include <functional>
 #include <span>
 
-#include "models/comm/program.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {

@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "models/abi/address.hpp"
-#include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 namespace {

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/protocol/data_cache.hpp"
 #include "models/types/error.hpp"
 #include "models/types/owner_name.hpp"
 #include "sw/mock_machine/vector_unit.hpp"

@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"

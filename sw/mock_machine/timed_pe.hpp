@@ -6,7 +6,6 @@
 // As in hw/pe the core works half a cycle after the edges on which the rest of the PE does.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>

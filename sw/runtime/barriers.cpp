@@ -5,7 +5,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <span>
-#include <utility>
 
 #include "sw/runtime/firmware_trap.hpp"
 

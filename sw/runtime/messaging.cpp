@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "sw/runtime/firmware_trap.hpp"
-#include "sw/runtime/tag_driver.hpp"
 
 namespace diecast::sw {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "models/abi/address.hpp"
 #include "models/config/start_delays.hpp"
 
 namespace diecast::sw {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <vector>
 
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context_impl.hpp"

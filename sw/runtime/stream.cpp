@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/runtime/stream.hpp"
 
-#include <algorithm>
 #include <iterator>
-#include <utility>
 
 namespace diecast::sw {
 

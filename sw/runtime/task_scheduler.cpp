@@ -2,7 +2,6 @@
 #include "sw/runtime/task_scheduler.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 namespace diecast::sw {

@@ -2,7 +2,6 @@
 // Point-to-point messages as ops of a workload.
 #pragma once
 
-#include <list>
 #include <map>
 #include <optional>
 #include <set>
