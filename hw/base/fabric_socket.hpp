@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "hw/base/packet.hpp"
+#include "models/events/events.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -109,5 +110,15 @@ class fabric_out : private fabric_bw_if {
   credit_receiver& owner_;
   unsigned port_;
 };
+
+// How modules tell observers of the credits of links.
+
+/// Credits of a link spent (flits < 0), or usable again, all at `at`. `cycle`: of the clock that they return
+/// on, where they return on one.
+inline void report_credits(const events::hub& hub, sim_time now, std::uint32_t link, std::uint8_t vc,
+                           std::int32_t flits, sim_time at, sim_time cycle = {}) {
+  if (!hub.wants(events::credits)) return;
+  hub.publish(events::link_credits{now, link, vc, flits, at, at, cycle});
+}
 
 }  // namespace diecast::hw

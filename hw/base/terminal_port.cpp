@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/timing/interface_buffers.hpp"
 #include "models/types/error.hpp"
 

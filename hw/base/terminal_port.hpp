@@ -3,6 +3,7 @@
 // ways, whole-packet delivery. PEs, memories and CPUs all attach to the fabric through one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <boost/container/deque.hpp>
 #include <cstdint>
@@ -12,14 +13,37 @@
 
 #include "hw/base/agenda.hpp"
 #include "hw/base/fabric_socket.hpp"
-#include "hw/base/source_tally.hpp"
 #include "hw/base/time.hpp"
+#include "models/abi/wire.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 #include "models/timing/shared_link.hpp"
 
 namespace diecast::hw {
+
+/// Who sent how much to a terminal. With the routes of the topology this gives the bytes that every link
+/// must have carried, without asking a link.
+class source_tally {
+ public:
+  struct row {
+    abi::node_address source;
+    std::uint64_t packets{};
+    std::uint64_t flits{};
+  };
+  void add(const abi::node_address& source, std::uint32_t flits) {
+    auto at = std::lower_bound(rows_.begin(), rows_.end(), source,
+                               [](const row& r, const abi::node_address& s) { return r.source < s; });
+    if (at == rows_.end() || at->source != source) at = rows_.insert(at, {source, 0, 0});
+    ++at->packets;
+    at->flits += flits;
+  }
+  /// In order of source.
+  [[nodiscard]] const std::vector<row>& rows() const { return rows_; }
+
+ private:
+  std::vector<row> rows_;
+};
 
 class terminal_port : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
  public:

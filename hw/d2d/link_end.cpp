@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hw/base/report_credits.hpp"
+#include "hw/base/fabric_socket.hpp"
 
 namespace diecast::hw {
 namespace {

@@ -84,4 +84,76 @@ void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_
   link_in_.send_credit(vc, flits, usable);
 }
 
+namespace {
+
+/// Both directions of a link have the same settings.
+std::uint32_t outgoing(const fabric::topology& t, sip_id sip, cube_id cube, fabric::terminal_index terminal) {
+  return t.layout(sip, cube).terminals.at(terminal).index;
+}
+
+}  // namespace
+
+sip_port::sip_port(sc_core::sc_module_name name, const fabric::topology& topology,
+                   const config::machine_config& config, sip_id sip, cube_id cube,
+                   fabric::terminal_index terminal, packet_pool& pool, const events::hub& hub,
+                   fault_sink& faults)
+    : link_end(name, topology, sip_link_parameters(topology, config, outgoing(topology, sip, cube, terminal)),
+               {sip, cube, fabric::entry::from_sip, {terminal}, {}},
+               topology.sip_link_id(outgoing(topology, sip, cube, terminal)), hub, faults),
+      pool_(pool),
+      as_bytes_(config.sim.links_as_bytes),
+      noc_in_("from_noc", *this, 0),
+      noc_out_("to_noc", *this, 0) {
+  in.bind(*this);
+}
+
+void sip_port::deliver(const sip_message& m) {
+  if (m.what == sip_message::kind::credit) return credit_from_link(m.vc, m.flits, m.head);
+  packet_ptr p = pool_.make();
+  p->header = m.header;
+  p->flits = m.flits;
+  p->created = m.created;
+  p->data = m.data;
+  packet_from_link(0, std::move(p), m.vc, {m.head, m.tail});
+}
+
+void sip_port::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {
+  packet_from_noc(0, std::move(p), phase);
+}
+
+void sip_port::on_credit(unsigned, const fabric_phase& phase) { credit_from_noc(0, phase); }
+
+void sip_port::transmit(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time start,
+                        const timing::flit_line::transfer& t) {
+  tell_sent(*p, vc, start, t.end);
+  send({sip_message::kind::packet, vc, p->flits, t.arrival.head, t.arrival.tail, p->created, p->header,
+        p->data});
+}
+
+void sip_port::return_noc_credit(std::uint8_t, std::uint8_t vc, std::uint32_t flits, sim_time usable) {
+  noc_in_.send_credit(vc, flits, usable);
+}
+
+void sip_port::inject(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time head, sim_time tail) {
+  const std::uint32_t flits = p->flits;
+  noc_out_.send_packet(std::move(p), vc, flits, head, tail);
+}
+
+void sip_port::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) {
+  sip_message m;
+  m.what = sip_message::kind::credit;
+  m.vc = vc;
+  m.flits = flits;
+  m.head = m.tail = usable;
+  send(m);
+}
+
+void sip_port::send(const sip_message& m) {
+  if (as_bytes_) {
+    out->deliver(decode_sip_message(encode(m)));
+  } else {
+    out->deliver(m);
+  }
+}
+
 }  // namespace diecast::hw

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/d2d/link_end.hpp"
+#include "hw/d2d/sip_message.hpp"
 #include "models/config/machine_config.hpp"
 
 namespace diecast::hw {
@@ -46,6 +47,40 @@ class ucie_adapter : public link_end {
   std::deque<fabric_out> lane_outs_;
   fabric_out link_out_;
   fabric_in link_in_;
+};
+
+/// The end of a link between SIPs at its gateway cube: one NoC terminal, both directions. The ends
+/// exchange plain values (sip_message.hpp); the receiving end makes the packet anew from its own SIP's
+/// pool.
+class sip_port : public link_end, private sip_link_if {
+ public:
+  /// `terminal`: of kind sip_port in cube (sip, cube). Throws user_error when the link's latency is
+  /// below one NoC cycle or its buffer cannot hold a packet.
+  sip_port(sc_core::sc_module_name name, const fabric::topology& topology,
+           const config::machine_config& config, sip_id sip, cube_id cube, fabric::terminal_index terminal,
+           packet_pool& pool, const events::hub& hub, fault_sink& faults);
+
+  [[nodiscard]] fabric_target_socket& from_noc() { return noc_in_.socket; }
+  [[nodiscard]] fabric_initiator_socket& to_noc() { return noc_out_.socket; }
+  /// Bind to the far end's `in`.
+  sc_core::sc_port<sip_link_if> out{"out"};
+  sc_core::sc_export<sip_link_if> in{"in"};
+
+ private:
+  void deliver(const sip_message& m) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
+  void on_credit(unsigned port, const fabric_phase& phase) override;
+  void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
+                const timing::flit_line::transfer& t) override;
+  void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
+  void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
+  void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
+  void send(const sip_message& m);
+
+  packet_pool& pool_;
+  const bool as_bytes_;
+  fabric_in noc_in_;
+  fabric_out noc_out_;
 };
 
 }  // namespace diecast::hw

@@ -11,6 +11,7 @@
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/time.hpp"
 #include "hw/base/timed_queue.hpp"
+#include "hw/d2d/sip_message.hpp"
 #include "models/protocol/link_faults.hpp"
 
 namespace diecast::hw {
@@ -57,6 +58,46 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
   std::vector<packet_ptr> held_;
   std::vector<passage> copies_;        ///< duplicates that wait for room
   std::vector<std::uint32_t> spared_;  ///< by VC: credits taken from those that came back, for copies
+};
+
+// The interposer of a link between SIPs: the same faults on plain-value messages.
+
+/// One way of a link: packets that go along, and the credits of those that come back. Both ways of a link
+/// have one or neither has.
+class sip_link_fault : public sc_core::sc_module, private sip_link_if {
+ public:
+  sip_link_fault(sc_core::sc_module_name name, const fault_place& place);
+
+  sc_core::sc_export<sip_link_if> in{"in"};  ///< bind the sender to it
+  sc_core::sc_port<sip_link_if> out{"out"};  ///< the receiver
+  /// The interposer of the way back; before the simulation starts.
+  void pair_with(sip_link_fault& back) { back_ = &back; }
+  /// Name of the link this way.
+  [[nodiscard]] const std::string& link() const { return link_; }
+  [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
+  /// Calls visit(const sip_message&) for every packet that has come and not left. They are in no pool.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (const sip_message& m : held_) visit(m);
+    for (const sip_message& m : copies_) visit(m);
+    late_.visit(visit);
+  }
+
+ private:
+  void deliver(const sip_message& m) override;
+  void act();
+  /// Credits for packets of this way, on their way back. Returns what the sender gets of them.
+  [[nodiscard]] std::uint32_t room(const sip_message& credit);
+
+  const std::string link_;
+  protocol::link_faults faults_;
+  const sim_time cycle_;
+  timed_queue<sip_message> late_{*this, [this] { act(); }};
+  std::uint64_t late_sequence_{};
+  std::vector<sip_message> held_;
+  std::vector<sip_message> copies_;    ///< duplicates that wait for room
+  std::vector<std::uint32_t> spared_;  ///< by VC: credits taken from those that came back, for copies
+  sip_link_fault* back_{};
 };
 
 }  // namespace diecast::hw

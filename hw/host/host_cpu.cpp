@@ -6,7 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/abi/launch.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "hw/base/fault_sink.hpp"
 #include "hw/host/io_cpu.hpp"
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 
 namespace diecast::hw {
 

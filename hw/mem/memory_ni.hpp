@@ -19,10 +19,10 @@
 #include <tlm>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/packet.hpp"
 #include "hw/base/terminal_port.hpp"
+#include "hw/base/timed_queue.hpp"
 #include "hw/mem/debug_port.hpp"
 #include "models/abi/address.hpp"
 #include "models/config/memory_window.hpp"

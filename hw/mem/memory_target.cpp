@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "hw/mem/debug_port.hpp"
+#include "models/config/memory_window.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -219,6 +220,23 @@ void memory_target::close(request_id id) {
   if (r.blocking == nullptr) r.payload->release();
   r = {};
   free_ids_.push_back(id);
+}
+
+namespace {
+
+/// Requests accepted before END_REQ is held back: all that the memory's network interface has under way.
+constexpr std::uint64_t queue = config::least_memory_window;
+
+}  // namespace
+
+simple_memory::simple_memory(sc_core::sc_module_name module_name, const config::sram_block& sram, bool strict,
+                             fault_sink& faults)
+    : memory_target(module_name, sram.kib * 1024, queue, strict, faults),
+      server_(sram.gbytes_s),
+      latency_(nanoseconds(sram.latency_ns)) {}
+
+void simple_memory::start(request_id id, std::uint64_t, std::uint64_t bytes, bool) {
+  finish(id, server_.serve(now(), bytes) + latency_);
 }
 
 }  // namespace diecast::hw

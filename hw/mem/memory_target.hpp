@@ -14,9 +14,11 @@
 #include <tlm>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
 #include "hw/base/fault_sink.hpp"
+#include "hw/base/timed_queue.hpp"
 #include "hw/mem/sparse_memory.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/timing/servers.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -103,6 +105,20 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   calendar calendar_{*this, [this] { act(); }};
   sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full
   counters counters_;
+};
+
+/// A memory of fixed rate and latency: the SRAM block of a cube. Requests are served in the order they
+/// come; a response leaves a fixed latency after its last byte is served.
+class simple_memory final : public memory_target {
+ public:
+  simple_memory(sc_core::sc_module_name name, const config::sram_block& sram, bool strict,
+                fault_sink& faults);
+
+ private:
+  void start(request_id id, std::uint64_t offset, std::uint64_t bytes, bool write) override;
+
+  timing::rate_server server_;
+  sim_time latency_;
 };
 
 }  // namespace diecast::hw

@@ -8,8 +8,8 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
 #include "hw/base/fault_sink.hpp"
+#include "hw/base/timed_queue.hpp"
 #include "hw/mem/debug_port.hpp"
 #include "hw/mem/sparse_memory.hpp"
 #include "hw/mem/tcm_if.hpp"

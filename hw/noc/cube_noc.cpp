@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "hw/base/report_credits.hpp"
+#include "hw/base/fabric_socket.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

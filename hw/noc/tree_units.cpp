@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/abi/mailbox.hpp"
+#include "models/abi/address.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/types/error.hpp"
 

@@ -10,7 +10,7 @@
 #include "hw/pe/dma_engine.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/comm/fault_record.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 
 namespace diecast::hw {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 

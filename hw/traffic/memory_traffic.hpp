@@ -14,8 +14,8 @@
 #include <tlm>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
 #include "hw/base/fault_sink.hpp"
+#include "hw/base/timed_queue.hpp"
 #include "hw/mem/sparse_memory.hpp"
 #include "models/analysis/latency_histogram.hpp"
 #include "models/traffic/memory_pattern.hpp"

@@ -16,6 +16,7 @@
 #include "models/types/ids.hpp"
 
 namespace diecast::abi {
+
 using address = std::uint64_t;
 
 /// What answers at an address. Values are part of the encoding; 0 is never valid, so that a
@@ -76,6 +77,13 @@ inline constexpr std::uint64_t tcm_alignment = 64;
 /// `bytes`, rounded up to whole lines.
 [[nodiscard]] constexpr std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + tcm_alignment - 1) / tcm_alignment * tcm_alignment;
+}
+
+// Where a PE takes messages and credits.
+
+/// The mailbox of the PE's engines: data, tokens and credits of queue pairs, and tag-matched messages.
+[[nodiscard]] inline address mailbox_of(pe_coord pe) {
+  return encode({pe.sip, pe.cube, region::ipcq_mailbox, pe.pe.value, 0});
 }
 
 }  // namespace diecast::abi

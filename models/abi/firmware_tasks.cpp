@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "models/abi/operation_note.hpp"
 #include "models/abi/registers.hpp"
-#include "models/abi/step_text.hpp"
 
 namespace diecast::abi {
 

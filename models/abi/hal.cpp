@@ -15,4 +15,9 @@ const char* to_string(compare how) {
   return "unknown";
 }
 
+void host_hal::debug_write_register(pe_coord pe, register_offset reg, std::uint64_t value) {
+  const address to = encode({pe.sip, pe.cube, region::pe_registers, pe.pe.value, reg});
+  debug_write(to, std::as_bytes(std::span{&value, 1}));
+}
+
 }  // namespace diecast::abi

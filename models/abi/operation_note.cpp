@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/abi/step_text.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/types/ids.hpp"
 
 namespace diecast::abi {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/abi/step_text.hpp"
+#include "models/abi/operation_note.hpp"
 
 namespace diecast::analysis {
 namespace {

@@ -5,9 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "models/abi/mailbox.hpp"
+#include "models/abi/address.hpp"
 #include "models/comm/install_plan.hpp"
-#include "models/comm/pairing.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/types/error.hpp"
 

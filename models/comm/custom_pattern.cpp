@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/custom_pattern.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
+#include "models/comm/patterns.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/grown_trees.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -9,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/comm/tree_search.hpp"
 #include "models/config/placement.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"

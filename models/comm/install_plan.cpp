@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/install_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <map>
 
-#include "models/abi/tag_registers.hpp"
+#include "models/abi/launch.hpp"
+#include "models/abi/registers.hpp"
+#include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
@@ -105,6 +109,164 @@ std::vector<register_write> register_writes(const message_install& m, pe_coord p
           {abi::tm_peer_credits, m.peer_credits},
           {abi::tm_heap_base, ring + m.slots() * m.slot_bytes},
           {abi::tm_heap_bytes, m.heap_bytes}};
+}
+
+namespace {
+
+timing::noc_timing slowest_die(const fabric::topology& t, const config::machine_config& c) {
+  timing::noc_timing noc = timing::noc_timing_of(c);
+  noc.hop_cycles = t.most_hop_cycles(c.noc.hop_cycles);
+  return noc;
+}
+
+/// The block of the die-to-die links, and of each link where overrides change some. Overrides of one link
+/// add up: it is no single one of them that says what a link is.
+template <class Visit>
+void for_each_die_link(const fabric::topology& t, const config::machine_config& c, Visit visit) {
+  visit(c.ucie);
+  if (c.overrides.empty()) return;
+  for (const fabric::link& l : t.links()) {
+    if (l.kind != fabric::link_kind::ucie) continue;
+    visit(t.ucie(sip_id{l.sip}, cube_id{l.cube}, static_cast<fabric::side>(l.from)));
+  }
+}
+
+/// One sender's stream of launch packets.
+struct sender {
+  sim_time next;  ///< earliest end of the work on its next packet
+};
+
+class dispatch {
+ public:
+  dispatch(const fabric::topology& t, const config::machine_config& c)
+      : topology_(t),
+        config_(c),
+        clock_(timing::noc_clock(c)),
+        flits_(launch_flits(c)),
+        retry_wait_(longest_retry_wait()),
+        spacing_(slowest_link(slowest_die(t, c))) {}
+
+  /// When the packet of the SIP's next participant has arrived, counted from the launch call.
+  sim_time next(pe_coord pe) {
+    const abi::node_address io = io_cpu_node(topology_, pe.sip);
+    const abi::node_address control = control_cpu_node(topology_, pe.sip, pe.cube);
+    const abi::node_address end = topology_.locate(launch_mailbox(pe));
+    const config::host_block& h = config_.host;
+    const sim_time called = clock_.cycles(h.host_cycles + 1);  // the call may lie between clock edges
+    const sim_time at_cube = crossing(work(io_cpus_[pe.sip], called, h.io_cpu_cycles), io, control);
+    return crossing(work(control_cpus_[{pe.sip, pe.cube}], at_cube, h.control_cpu_cycles), control, end);
+  }
+
+ private:
+  /// The end of a CPU's work on a packet that is there at `from`.
+  sim_time work(sender& s, sim_time from, std::uint64_t cycles) const {
+    const std::uint64_t per_packet = std::max(cycles, spacing_);
+    const sim_time done = std::max(s.next, from + clock_.cycles(cycles));
+    s.next = done + clock_.cycles(per_packet);
+    return done;
+  }
+
+  /// A packet handed to the terminal at `start`, at the far end.
+  [[nodiscard]] sim_time crossing(sim_time start, abi::node_address from, abi::node_address to) const {
+    const auto hops = topology_.trace(from, to);
+    const auto links = static_cast<std::uint64_t>(hops.size());
+    const auto die_links =
+        static_cast<std::uint64_t>(std::count_if(hops.begin(), hops.end(), [&](const auto& h) {
+          return topology_.links()[h.link].kind == fabric::link_kind::ucie;
+        }));
+    const sim_time idle =
+        fabric::idle_latency(topology_, config_, from, to, abi::traffic_class::request, flits_);
+    // The terminal sends one cycle after it was asked to.
+    return start + clock_.cycles(1) + idle + clock_.cycles(2 * links * (flits_ + 1)) +
+           retry_wait_ * die_links;
+  }
+
+  [[nodiscard]] sim_time longest_retry_wait() const {
+    sim_time longest;
+    for_each_die_link(topology_, config_, [&](const config::ucie_block& u) {
+      longest = std::max(longest, timing::retry_wait(timing::ucie_timing_of(config_, u),
+                                                     timing::ucie_retry_frames(config_, u), flits_));
+    });
+    return longest;
+  }
+
+  /// Cycles per packet that every link on the way sustains with room for a single packet: its length
+  /// plus the round trip of its credits.
+  [[nodiscard]] std::uint64_t slowest_link(const timing::noc_timing& noc) const {
+    const std::uint64_t router = flits_ + noc.hop_cycles + config_.noc.credit_cycles;
+    const std::uint64_t interface = flits_ + noc.head_cycles(0) + config_.noc.credit_cycles;
+    const auto over = [&](const config::ucie_block& u) {
+      const timing::link_timing ucie = timing::ucie_timing_of(config_, u);
+      return ucie.usable(flits_) + ucie.latency * 2 + retry_wait_ + clock_.cycles(2 * interface);
+    };
+    sim_time die;
+    for_each_die_link(topology_, config_, [&](const config::ucie_block& u) { die = std::max(die, over(u)); });
+    return std::max({router, interface, clock_.cycles_covering(die)});
+  }
+
+  const fabric::topology& topology_;
+  const config::machine_config& config_;
+  clock_domain clock_;
+  std::uint32_t flits_;
+  sim_time retry_wait_;    ///< at a die-to-die link, for room in its retry buffer
+  std::uint64_t spacing_;  ///< cycles
+  std::map<sip_id, sender> io_cpus_;
+  std::map<std::pair<sip_id, cube_id>, sender> control_cpus_;
+};
+
+/// Time for the replays that the launch packets may meet on die-to-die links. Each of those frames that is
+/// corrupted delays what follows it on its link by one go-back; all of them together delay no packet by
+/// more than their sum. Allowed are so many that more come once in a million launches.
+sim_time replay_allowance(const fabric::topology& t, const config::machine_config& c, std::size_t packets) {
+  const machine_shape& s = t.shape();
+  const std::uint64_t crossings = std::uint64_t{s.cube_columns} + s.cube_rows;
+  double errors = 0.0;  // expected
+  sim_time go_back;
+  for_each_die_link(t, c, [&](const config::ucie_block& u) {
+    const timing::link_timing link = timing::ucie_timing_of(c, u);
+    if (!link.framed()) return;
+    const double p = timing::frame_error_rate(timing::ucie_ber(u), link.frame_wire_bytes * 8);
+    const std::uint64_t frames = link.frames(launch_flits(c)) * crossings * 2 * packets;
+    errors = std::max(errors, p / (1 - p) * static_cast<double>(frames));
+    go_back = std::max(go_back, link.frame_time(timing::go_back_frames(link)));
+  });
+  return go_back * timing::poisson_quantile(errors, 1e-6);
+}
+
+}  // namespace
+
+abi::address launch_mailbox(pe_coord pe) {
+  return abi::encode({pe.sip, pe.cube, abi::region::launch_mailbox, pe.pe.value, 0});
+}
+
+abi::node_address io_cpu_node(const fabric::topology& t, sip_id sip) {
+  return t.locate(abi::encode({sip, t.io_cube(sip), abi::region::launch_mailbox, abi::io_cpu_unit, 0}));
+}
+
+abi::node_address control_cpu_node(const fabric::topology& t, sip_id sip, cube_id cube) {
+  return t.locate(abi::encode({sip, cube, abi::region::launch_mailbox, abi::control_cpu_unit, 0}));
+}
+
+std::uint32_t launch_flits(const config::machine_config& config) {
+  const auto bytes = static_cast<std::uint32_t>(abi::encode_launch({}).size());
+  return abi::flits_of(bytes, static_cast<std::uint32_t>(config.noc.flit_bytes));
+}
+
+void check_launch_packet(const config::machine_config& config) {
+  if (config.noc.flow == config::noc_flow::wormhole) return;  // a packet lies in several buffers at a time
+  const std::uint32_t room = fabric::vc_buffer_flits(config);
+  if (room >= launch_flits(config)) return;
+  throw user_error(problem{"noc.vc_buffer_flits", "the NoC's buffers cannot hold a launch packet",
+                           fmt::format("{}", room), fmt::format("{} or more", launch_flits(config))});
+}
+
+sim_time worst_dispatch(const fabric::topology& t, const config::machine_config& config,
+                        std::span<const pe_coord> participants) {
+  sim_time worst;
+  if (config.host.launch == config::launch_kind::ideal) return worst;
+  dispatch d(t, config);
+  for (const pe_coord pe : participants) worst = std::max(worst, d.next(pe));
+  return worst + replay_allowance(t, config, participants.size());
 }
 
 }  // namespace diecast::comm

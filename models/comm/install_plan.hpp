@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,11 @@
 #include "models/abi/registers.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/numeric/types.hpp"
+#include "models/types/error.hpp"
 #include "models/types/ids.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/types/time.hpp"
 
 namespace diecast::comm {
 
@@ -160,5 +163,47 @@ using direction_namer = std::function<std::string(pe_coord, direction)>;
 
 /// The plan as a table, one queue pair a line, for --dump-install.
 [[nodiscard]] std::string to_text(const install_plan& plan, const direction_namer& names = generic_names());
+
+/// When a launch can start: the path host -> IO CPU -> control CPU -> PE, its stations and its worst
+/// latency. All PEs of a launch start at one instant, and none may get its packet after it.
+[[nodiscard]] abi::address launch_mailbox(pe_coord pe);
+[[nodiscard]] abi::node_address io_cpu_node(const fabric::topology& t, sip_id sip);
+[[nodiscard]] abi::node_address control_cpu_node(const fabric::topology& t, sip_id sip, cube_id cube);
+
+/// Flits of one launch packet.
+[[nodiscard]] std::uint32_t launch_flits(const config::machine_config& config);
+/// Throws user_error when no buffer of the NoC holds a launch packet.
+void check_launch_packet(const config::machine_config& config);
+
+/// Upper bound of the time from the hosts' launch calls, one per SIP at one instant, to the arrival of
+/// the last participant's packet. `participants` of each SIP are in the order they are launched; order
+/// between SIPs does not matter. 0 when host.launch is ideal or nobody takes part.
+///
+/// Along the path: host_cycles; the IO CPU's packets one after the other; idle latency to the cube; the
+/// control CPU's packets one after the other; idle latency to the PE. Launch packets also meet each
+/// other: those of one sender share a tree of links and stay apart when they leave no faster than the
+/// slowest of its links can take them with one packet at a time under credit; those of two senders may
+/// cost each other two packets' length at every link. The fabric carries nothing else meanwhile: a
+/// launch follows the completion of the one before.
+[[nodiscard]] sim_time worst_dispatch(const fabric::topology& t, const config::machine_config& config,
+                                      std::span<const pe_coord> participants);
+
+// First step of an install plan: which direction at the peer each edge of a pattern pairs with.
+
+/// One half of a queue pair: `owner` sends (tx) or receives in direction `dir`, and the other half
+/// is the peer's direction `peer_dir`.
+struct queue_pair_half {
+  pe_coord owner;
+  direction dir{};
+  bool rx{};
+  pe_coord peer;
+  direction peer_dir{};
+};
+
+/// Every edge as its two halves, ordered by owner, direction, tx before rx. Appends to `problems`
+/// self-loops, directions used twice, declared bidirectional edges without a reciprocal, and queue
+/// pairs whose halves lead to different peers.
+[[nodiscard]] std::vector<queue_pair_half> pair_directions(const std::vector<edge>& edges,
+                                                           std::vector<problem>& problems);
 
 }  // namespace diecast::comm

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "models/comm/grown_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
+#include "models/comm/tree_search.hpp"
 #include "models/config/field.hpp"
 
 namespace diecast::comm {

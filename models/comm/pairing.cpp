@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/pairing.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <span>
 #include <tuple>
+
+#include "models/comm/install_plan.hpp"
 
 namespace diecast::comm {
 namespace {

@@ -14,7 +14,7 @@
 #include "models/comm/network_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/trees.hpp"
-#include "models/config/pod_grid.hpp"
+#include "models/config/population.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {

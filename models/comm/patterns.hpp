@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/comm/install_plan.hpp"
+#include "models/config/ccl_tables.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/types/ids.hpp"
@@ -115,5 +116,12 @@ struct sip_grid {
   std::uint32_t columns{}, rows{};
 };
 [[nodiscard]] sip_grid sip_grid_of(const config::machine_config& c);
+
+// A pattern given in the config as a list of edges (ccl.patterns).
+
+/// Directions with a name of their own ("N", "global_E", "parent") keep their number; other names get the
+/// numbers from first_custom on, in the order in which they appear. The entry's build throws user_error for
+/// edges that leave the machine or end at PEs that are no members.
+[[nodiscard]] pattern_entry custom_pattern(const config::custom_pattern& p);
 
 }  // namespace diecast::comm

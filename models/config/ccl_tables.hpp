@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the config says of collective algorithms and patterns by name: ccl.algorithms and ccl.patterns.
-// Whether the names mean something is checked where the registries are (platforms/run/ccl_settings.hpp).
+// Whether the names mean something is checked where the registries are (platforms/run/prepare.hpp).
 #pragma once
 
 #include <cstdint>

@@ -10,11 +10,9 @@
 #include "models/abi/address.hpp"
 #include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
-#include "models/config/check_hbm.hpp"
 #include "models/config/overrides.hpp"
 #include "models/config/placement.hpp"
 #include "models/config/population.hpp"
-#include "models/config/start_delays.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {

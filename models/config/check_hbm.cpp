@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/config/check_hbm.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/config/check.hpp"
 #include "models/config/field.hpp"
 #include "models/types/error.hpp"
 

@@ -328,7 +328,7 @@ struct ccl_block {
   std::uint64_t root_rank{0};                   ///< root of broadcast, reduce, gather and scatter
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
-  std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
+  std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/placement.hpp
   std::uint64_t connect_ns{0};                ///< connection set-up of a collective, before its entry barrier
   std::uint64_t entry_signal_ns{0};           ///< time of the entry barrier for each other rank
   std::uint64_t exit_ns{0};                   ///< after its end

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "models/config/check.hpp"
 #include "models/config/machine_config.hpp"
-#include "models/config/rule.hpp"
+#include "models/types/ids.hpp"
 
 namespace diecast::config {
 
@@ -39,5 +40,18 @@ struct listed_port {
 /// Every place is one of the machine, and as many are listed as there are blocks. That a SIP has a port of
 /// that label the pod's graph says (fabric::join_sips).
 [[nodiscard]] std::span<const rule> placement_rules();
+
+/// ccl.start_delays: PEs that begin a launch late (stragglers).
+struct start_delay {
+  std::string match;  ///< glob over PE paths, "pod.sip0.cube_1_2.pe*"
+  double delay_ns{};
+};
+
+/// The entries of a ccl.start_delays text ("GLOB=NS,GLOB=NS"), in order. Precondition: it has passed its
+/// row's check.
+[[nodiscard]] std::vector<start_delay> parse_start_delays(std::string_view text);
+
+/// Delay of one PE: of the last entry that matches; 0 for the others.
+[[nodiscard]] double start_delay_ns(const machine_config& config, pe_coord pe);
 
 }  // namespace diecast::config

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "models/comm/launch_plan.hpp"
-#include "models/config/pod_grid.hpp"
+#include "models/comm/install_plan.hpp"
+#include "models/config/population.hpp"
 #include "models/cost/message_cost.hpp"
 
 namespace diecast::cost {

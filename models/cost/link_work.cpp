@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/cost/link_work.hpp"
-
 #include <algorithm>
 #include <vector>
 
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
+#include "models/cost/cuts.hpp"
 #include "models/cost/message_cost.hpp"
 
 namespace diecast::cost {

@@ -7,11 +7,10 @@
 #include <set>
 
 #include "models/cost/cuts.hpp"
-#include "models/cost/link_work.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/wire_rates.hpp"
-#include "models/timing/dram_bounds.hpp"
+#include "models/timing/dram.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/abi/address.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {

@@ -7,7 +7,7 @@
 #include "models/config/memory_window.hpp"
 #include "models/config/placement.hpp"
 #include "models/fabric/topology.hpp"
-#include "models/timing/dram_bounds.hpp"
+#include "models/timing/dram.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::fabric {

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "models/fabric/cycle.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::fabric {

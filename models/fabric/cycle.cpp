@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/fabric/cycle.hpp"
-
 #include <algorithm>
+
+#include "models/fabric/topology.hpp"
 
 namespace diecast::fabric {
 namespace {

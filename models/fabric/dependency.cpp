@@ -12,7 +12,6 @@
 #include <optional>
 #include <tuple>
 
-#include "models/fabric/cycle.hpp"
 #include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology.hpp"
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "models/config/placement.hpp"
-#include "models/config/pod_grid.hpp"
+#include "models/config/population.hpp"
 
 namespace diecast::fabric {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "models/abi/mailbox.hpp"
+#include "models/abi/address.hpp"
 #include "models/types/error.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/types/ids.hpp"
 
 namespace diecast::protocol {
 namespace {

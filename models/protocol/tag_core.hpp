@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/abi/tag_registers.hpp"
+#include "models/abi/registers.hpp"
 #include "models/abi/wire.hpp"
 #include "models/protocol/tag_unit.hpp"
 #include "models/types/ids.hpp"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <string_view>
 
-#include "models/config/check_hbm.hpp"
+#include "models/config/check.hpp"
 
 namespace diecast::timing {
 namespace {

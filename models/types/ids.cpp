@@ -15,4 +15,8 @@ std::string pe_path(const machine_shape& shape, pe_coord pe) {
   return fmt::format("{}.pe{}", cube_path(shape, pe.sip, pe.cube), pe.pe.value);
 }
 
+std::string owner_name(pe_coord pe) {
+  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
+}
+
 }  // namespace diecast

@@ -61,6 +61,11 @@ struct machine_shape {
 [[nodiscard]] std::string cube_path(const machine_shape& shape, sip_id sip, cube_id cube);
 [[nodiscard]] std::string pe_path(const machine_shape& shape, pe_coord pe);
 
+// What a PE is called where the shape of the machine is not known; else pe_path.
+
+/// "sip0.cube5.pe3".
+[[nodiscard]] std::string owner_name(pe_coord pe);
+
 }  // namespace diecast
 
 template <class Tag>

@@ -11,7 +11,6 @@
 #include <tuple>
 #include <unistd.h>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -33,15 +32,12 @@
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
 #include "platforms/observe/scope.hpp"
-#include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/choose.hpp"
-#include "platforms/run/explain.hpp"
-#include "platforms/run/fault_rows.hpp"
-#include "platforms/run/isolate.hpp"
-#include "platforms/run/jitter.hpp"
+#include "platforms/run/collect.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/processes.hpp"
+#include "platforms/run/reruns.hpp"
 #include "platforms/run/simulate.hpp"
 #include "platforms/run/stack_room.hpp"
 #include "sw/kernels/kernel_table.hpp"

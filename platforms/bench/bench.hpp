@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <ctime>
+#include <deque>
 #include <string>
+#include <systemc>
 #include <utility>
 #include <vector>
 
@@ -39,5 +41,25 @@ struct fabric_options {
 /// hbm_sequential_requests_per_s and hbm_random_requests_per_s: a process each.
 [[nodiscard]] measurements measure_hbm_sequential();
 [[nodiscard]] measurements measure_hbm_random();
+
+/// The floor: what SystemC's kernel alone costs per timed activation. 1,000 methods, each with an event of
+/// its own, notify themselves after uniformly drawn delays; no two ever wake at one instant (method i only at
+/// instants that are i modulo 1,000).
+///
+/// Made before the first sc_start, run before anything else of the process, silent afterwards.
+class kernel_floor : public sc_core::sc_module {
+ public:
+  explicit kernel_floor(sc_core::sc_module_name name);
+  ~kernel_floor() override;
+
+  /// CPU nanoseconds per activation, over some millions.
+  [[nodiscard]] double measure_ns();
+
+ private:
+  class sleeper;
+  bool running_{};
+  std::uint64_t activations_{};
+  std::deque<sleeper> sleepers_;
+};
 
 }  // namespace diecast::bench

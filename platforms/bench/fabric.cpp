@@ -7,7 +7,6 @@
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"
 #include "platforms/bench/bench.hpp"
-#include "platforms/bench/floor.hpp"
 #include "platforms/noc/machine.hpp"
 #include "platforms/run/kernel.hpp"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/bench/floor.hpp"
-
 #include <fmt/format.h>
 
 #include "hw/base/time.hpp"

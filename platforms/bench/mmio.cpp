@@ -6,7 +6,6 @@
 #include "models/types/error.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/bench/bench.hpp"
-#include "platforms/bench/floor.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/kernel.hpp"
 

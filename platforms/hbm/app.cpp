@@ -14,7 +14,7 @@
 #include "platforms/hbm/inform.hpp"
 #include "platforms/hbm/options.hpp"
 #include "platforms/hbm/replay.hpp"
-#include "platforms/hbm/savings.hpp"
+#include "platforms/hbm/study.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
 #include "platforms/io/text_table.hpp"

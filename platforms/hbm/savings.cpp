@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/hbm/savings.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/timing/removable_limits.hpp"
+#include "models/timing/lost_time.hpp"
+#include "platforms/hbm/study.hpp"
 
 namespace diecast::hbm {
 namespace {

@@ -13,7 +13,6 @@
 #include "platforms/observe/scope.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
-#include "platforms/run/finish_file.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::hbm {

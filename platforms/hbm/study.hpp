@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/config/machine_config.hpp"
-#include "models/timing/dram_bounds.hpp"
+#include "models/timing/dram.hpp"
 #include "models/traffic/memory_pattern.hpp"
 #include "platforms/netlist/cube.hpp"
 #include "platforms/run/run_point.hpp"
@@ -130,5 +131,17 @@ void describe(const study_point& point, const config::machine_config& config, st
 /// the simulated memory does: that is in the outcome's status and message.
 [[nodiscard]] study_outcome simulate(const study_point& point, const config::machine_config& config,
                                      const netlist::memory_factory& make_memory);
+
+// What each limit of the memory costs a run: measured by running it once more without the limit.
+
+/// Runs a point on a config; in a process of its own.
+using point_runner = std::function<study_outcome(const study_point&, const config::machine_config&)>;
+
+/// Adds to the outcome of `point` the time that it takes less without each removable limit, and without all
+/// of them, in percent of its own: study_outcome::time_saved. A run that does not end well gives the outcome
+/// its status and message, and is the last. wall_s stays that of the point. Precondition: the outcome ended
+/// well.
+void add_savings(const study_point& point, const config::machine_config& config, const point_runner& run,
+                 study_outcome& o);
 
 }  // namespace diecast::hbm

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/abi/registers.hpp"
-#include "models/abi/tag_registers.hpp"
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
 #include "platforms/io/ccl_json.hpp"

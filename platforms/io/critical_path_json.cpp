@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/abi/address.hpp"
-#include "models/abi/step_text.hpp"
+#include "models/abi/operation_note.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "models/abi/step_text.hpp"
+#include "models/abi/operation_note.hpp"
 #include "models/events/events.hpp"
 #include "platforms/io/in_flight_json.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "models/timing/removable_limits.hpp"
+#include "models/timing/lost_time.hpp"
 #include "platforms/io/result_envelope.hpp"
 #include "platforms/io/text_table.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "hw/mem/simple_memory.hpp"
+#include "hw/mem/memory_target.hpp"
 #include "models/config/memory_window.hpp"
 #include "models/config/overrides.hpp"
 #include "models/fabric/fault_places.hpp"

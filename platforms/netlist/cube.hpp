@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "hw/base/missing_block.hpp"
-#include "hw/d2d/sip_boundary.hpp"
+#include "hw/d2d/sip_message.hpp"
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/fault/fault_interposer.hpp"
-#include "hw/host/control_cpu.hpp"
 #include "hw/host/debug_bus.hpp"
+#include "hw/host/forwarding_cpu.hpp"
 #include "hw/mem/memory_ni.hpp"
 #include "hw/mem/memory_target.hpp"
 #include "hw/noc/cube_noc.hpp"

@@ -8,8 +8,8 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/d2d/sip_port.hpp"
-#include "hw/fault/sip_link_fault.hpp"
+#include "hw/d2d/ucie_adapter.hpp"
+#include "hw/fault/fault_interposer.hpp"
 #include "hw/host/debug_bus.hpp"
 #include "hw/host/host_cpu.hpp"
 #include "hw/host/io_cpu.hpp"

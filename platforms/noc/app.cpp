@@ -16,8 +16,7 @@
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/noc/inform.hpp"
 #include "platforms/noc/options.hpp"
-#include "platforms/noc/replay.hpp"
-#include "platforms/noc/transactions.hpp"
+#include "platforms/noc/study.hpp"
 #include "platforms/observe/scope.hpp"
 #include "platforms/run/child.hpp"
 

@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 #include <sstream>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/noc/replay.hpp"
+#include "platforms/noc/study.hpp"
 
 namespace diecast::noc {
 namespace {

@@ -8,7 +8,7 @@
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
 #include "platforms/io/json_tree.hpp"
-#include "platforms/noc/transactions.hpp"
+#include "platforms/noc/study.hpp"
 
 namespace diecast::noc {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/noc/replay.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <sstream>
@@ -10,6 +8,7 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
+#include "platforms/noc/study.hpp"
 
 namespace diecast::noc {
 namespace {

@@ -15,7 +15,6 @@
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/child.hpp"
-#include "platforms/run/finish_file.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::noc {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -122,5 +123,26 @@ void describe(const study_point& point, study_outcome& o);
 
 /// Elaborates the network in this process and runs one point. Call once per process.
 [[nodiscard]] study_outcome simulate(const study_point& point, const network& net);
+
+// Packets from a file: lines "CYCLE SRC DST FLITS", decimal, anything behind # a comment, in any order.
+
+/// Longest packet a file may ask for, flits.
+inline constexpr std::uint64_t most_packet_flits = 1024;
+
+/// Throws user_error with the lines that are wrong.
+[[nodiscard]] replay_trace read_replay(const std::filesystem::path& file, std::uint32_t nodes);
+
+// --traffic transactions:FILE. A line is a JSON object: "core": [COLUMN, ROW], "network", "op" (read, write,
+// posted_write, atomic, barrier), "target": [COLUMN, ROW] and "bytes", and "at" (recorded cycle of its issue)
+// or "after" (cycles after the issue of the operation before in its stream, of a barrier after its end). A
+// barrier may have "until", its recorded end. The lines of a core and network are a stream, in order.
+
+/// Throws user_error with the lines that are wrong, and where `config` has no networks for transactions.
+[[nodiscard]] traffic::transaction_plan read_transactions(const std::filesystem::path& file,
+                                                          const config::machine_config& config);
+
+/// simulate() of a point with transactions: elaborates the networks in this process and runs them to their
+/// end.
+[[nodiscard]] study_outcome simulate_transactions(const study_point& point, const network& net);
 
 }  // namespace diecast::noc

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/noc/transactions.hpp"
-
 #include <deque>
 #include <fmt/format.h>
 #include <functional>
@@ -11,6 +9,7 @@
 #include "hw/noc/cube_noc.hpp"
 #include "hw/traffic/transaction_traffic.hpp"
 #include "platforms/netlist/build_order.hpp"
+#include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
 

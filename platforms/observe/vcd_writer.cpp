@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <fmt/format.h>
 
-#include "models/abi/step_text.hpp"
+#include "models/abi/operation_note.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/not_written.hpp"

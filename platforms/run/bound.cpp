@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/bound.hpp"
 
+#include "models/comm/collective.hpp"
 #include "models/cost/least_work.hpp"
 #include "models/cost/lower_bound.hpp"
-#include "platforms/run/shards.hpp"
+#include "platforms/run/prepare.hpp"
 #include "sw/mock_machine/race.hpp"
 
 namespace diecast::platforms {
@@ -53,6 +54,13 @@ void rate_against_bound(const prepared_run& run, run_outcome& outcome) {
   outcome.stats.emplace_back("latency_goal_ns",
                              cost::latency_goal_ns(run.machine.topology, run.machine.config, run.members));
   if (outcome.bound_ns > 0 && outcome.time_ns > 0) outcome.efficiency = outcome.bound_ns / outcome.time_ns;
+}
+
+void report_bandwidth(run_outcome& o) {
+  if (o.time_ns <= 0) return;
+  o.algbw_gbytes_s = static_cast<double>(o.bytes) / o.time_ns;
+  o.busbw_gbytes_s =
+      o.algbw_gbytes_s * comm::bus_bandwidth_factor(*comm::collective_named(o.collective), o.ranks);
 }
 
 }  // namespace diecast::platforms

@@ -18,4 +18,11 @@ void rate_against_bound(const prepared_run& run, run_outcome& outcome);
 /// What one launch is expected to take (sw::run_timed); empty where it is not modelled, or takes too long.
 [[nodiscard]] std::optional<double> expected_ns(const prepared_run& run);
 
+// The bandwidths of a collective as nccl-tests defines them.
+
+/// Fills in algbw_gbytes_s, bytes over time, and busbw_gbytes_s, what a link would carry of it
+/// (comm::bus_bandwidth_factor). Precondition: collective, ranks, bytes and time are known; a time of 0 has
+/// no bandwidth.
+void report_bandwidth(run_outcome& outcome);
+
 }  // namespace diecast::platforms

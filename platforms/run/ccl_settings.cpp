@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/ccl_settings.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
-#include "models/comm/custom_pattern.hpp"
-#include "models/config/suggestion.hpp"
+#include "models/comm/patterns.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/run/choose.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/shards.hpp"
-#include "platforms/run/user_rules.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -3,10 +3,21 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "models/config/machine_config.hpp"
+#include "models/cost/rules.hpp"
+#include "platforms/app/registries.hpp"
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
+
+// What the user wants instead of the choice by estimates.
+
+/// ccl.algorithm_rules, then the rows of the table ccl.tuner. Throws user_error with everything that is
+/// wrong: malformed rules, a table that cannot be read, algorithms that do not exist.
+[[nodiscard]] std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl,
+                                                           const app::registries& tables);
 
 /// The name that asks for a choice.
 inline constexpr const char* automatic_algorithm = "auto";

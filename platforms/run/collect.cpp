@@ -11,7 +11,6 @@
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/mem/memory_target.hpp"
 #include "platforms/io/deadlock_json.hpp"
-#include "platforms/run/energy.hpp"
 
 namespace diecast::platforms {
 namespace {

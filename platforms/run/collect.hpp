@@ -2,17 +2,42 @@
 // Reads the counters of a machine that has stopped.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "models/analysis/barrier_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/analysis/wait_for.hpp"
+#include "models/cost/energy.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/host_side.hpp"
-#include "platforms/run/machine_totals.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/process_group.hpp"
+#include "platforms/run/run_point.hpp"
 
 namespace diecast::platforms {
+
+/// What the SIPs of a process have counted. Sums are of whole numbers, so that they do not depend on which
+/// process adds up what.
+struct machine_totals {
+  std::uint64_t packets{}, hops{}, wakeups{}, routed_hops{}, routed_bytes{};
+  std::uint64_t messages{}, message_bytes{}, checked{}, mismatches{};
+  std::uint64_t stall_fs{}, wait_fs{}, checksum_fs{};
+  std::uint64_t tag_compared{}, tag_busy_fs{};
+  std::uint64_t tree_packets{}, tree_copies{}, tree_credits_combined{}, tree_combinations{};
+  std::uint64_t unwritten{};    ///< bytes read
+  std::uint64_t fingerprint{};  ///< fingerprint of the members' queue engines
+  // The largest, not the sum:
+  std::uint64_t trees{}, tree_most_bytes{}, tag_most_slots{};
+  std::string first_unwritten;
+  cost::activity activity;
+};
+
+/// Makes rows, totals and hops those of all processes, in the order that one process would have.
+void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
+          analysis::critical_hops& hops);
 
 /// Rows of links, queue pairs and memory channels of the SIPs of this process, and what they have counted.
 [[nodiscard]] machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o);
@@ -41,5 +66,54 @@ void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, 
 void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
                  const std::vector<analysis::watched_word>& watched, sim_time now, run_status status,
                  const std::string& why, run_outcome& o);
+
+// The energy account of a run, from the counters of all instances.
+
+/// What the cubes of this process did; links are counted elsewhere.
+void collect_activity(const prepared_run& run, netlist::pod& pod, cost::activity& activity);
+/// Fills outcome.energy: "<part>_pj", "total_pj", "per_launch_pj" and, where vectors are reduced,
+/// "pj_per_bit_reduced". `activity`: of all cubes. Precondition: outcome.links is filled.
+void report_energy(const prepared_run& run, cost::activity activity, std::uint64_t launches,
+                   run_outcome& outcome);
+
+// What --inspect shows of a machine at the end of its run.
+
+/// Where the entries of the members' dispatch tables lead, and led when they were loaded: a line per entry,
+/// of each PE or of all whose tables are alike.
+[[nodiscard]] std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod);
+
+// What became of the faults that were asked for: a fault that nothing met says nothing about the machine.
+
+/// One row for every entry of `faults`, in their order. `group`: of the processes that simulate the other
+/// SIPs; null when this one has all.
+[[nodiscard]] std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod,
+                                                process_group* group);
+
+/// "faults[0] (dead_pe at pod.sip0.cube_0_0.pe1) was not met: ..."
+[[nodiscard]] std::string to_text(const fault_row& row);
+
+// What the machine's own monitors measured, each beside what the config promises: health.csv.
+
+/// The longest way of a credit to each PE that a queue pair lets send, through an idle fabric. ns.
+using credit_ways = std::map<pe_coord, double>;
+
+/// How long a credit to `pe` may be on its way while nothing is in it, in ns. A credit that comes where no
+/// queue pair sends from, by whatever fault, is held to the longest way of all, not to none.
+[[nodiscard]] double expected_credit_ns(const credit_ways& idle, pe_coord pe);
+
+/// Rows of measure, where, value, expected, unit, one a line. core_clock, of each member's core: cycles of
+/// its instructions over their time. link_rate, where each UCIe side and SIP link arrives that carried
+/// packets of several flits. crc_errors, of each UCIe side with any: frames that came corrupted; expected by
+/// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where another number came
+/// than left: those that came; expected: those that left (of a run that was cut off, packets on their way
+/// look lost). credit_arrival, of each UCIe side and SIP link where a credit came later than it had to: age
+/// of the oldest that came; expected: of the oldest, had the link kept its time (one that is late, but
+/// younger than another that waited before the link, does not show). wrong_checksums and out_of_order,
+/// likewise, under comm.checksum: packets of messages that came with a wrong checksum, or not behind the one
+/// before of their flow; expected: those that had left so. credits_skipped, of each queue pair with any:
+/// credits that never came, as the next one's number shows. credit_latency_max, of each member that got any:
+/// from a release to its credit; expected: as expected_credit_ns() says. `group`: of the processes that
+/// simulate the other SIPs; null when this one has all.
+[[nodiscard]] std::string health_rows(const prepared_run& run, netlist::pod& pod, process_group* group);
 
 }  // namespace diecast::platforms

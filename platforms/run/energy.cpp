@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/energy.hpp"
-
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
+#include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/explain.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -10,7 +8,7 @@
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
 #include "platforms/run/child.hpp"
-#include "platforms/run/jitter.hpp"
+#include "platforms/run/reruns.hpp"
 #include "platforms/run/simulate.hpp"
 
 namespace diecast::platforms {

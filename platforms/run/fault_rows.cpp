@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/fault_rows.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <sstream>
@@ -8,6 +6,7 @@
 #include "models/config/faults.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
+#include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
 namespace {

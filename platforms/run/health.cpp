@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/health.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <sstream>
 
-#include "models/abi/mailbox.hpp"
+#include "models/abi/address.hpp"
 #include "models/timing/link.hpp"
+#include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
 namespace {

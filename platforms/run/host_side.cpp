@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/host_side.hpp"
 
-#include "platforms/run/jitter.hpp"
+#include "platforms/run/reruns.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/workload_session.hpp"
 

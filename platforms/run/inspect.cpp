@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/inspect.hpp"
-
 #include <fmt/format.h>
 #include <map>
 
 #include "models/abi/dispatch_table.hpp"
+#include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/machine_totals.hpp"
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "platforms/io/result_json.hpp"
+#include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/message_run.hpp"
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -13,8 +11,8 @@
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
-#include "platforms/run/conclude.hpp"
 #include "platforms/run/how_far.hpp"
+#include "platforms/run/simulate.hpp"
 #include "sw/mock_machine/timed_machine.hpp"
 #include "sw/mock_machine/timed_run.hpp"
 

@@ -7,22 +7,18 @@
 #include <map>
 #include <set>
 
-#include "models/abi/mailbox.hpp"
+#include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/config/faults.hpp"
-#include "models/config/pod_grid.hpp"
-#include "models/config/suggestion.hpp"
+#include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
-#include "platforms/run/ccl_settings.hpp"
-#include "platforms/run/message_run.hpp"
-#include "platforms/run/shards.hpp"
-#include "platforms/run/spoil_install.hpp"
-#include "platforms/run/user_rules.hpp"
+#include "platforms/run/choose.hpp"
+#include "platforms/run/simulate.hpp"
 #include "sw/host/hbm_tensors.hpp"
 
 namespace diecast::platforms {

@@ -5,20 +5,40 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "models/comm/install_plan.hpp"
 #include "models/comm/mappers.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/comm/workload.hpp"
+#include "models/config/machine_config.hpp"
 #include "models/fabric/collective_tree.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/app/registries.hpp"
+#include "platforms/io/msccl_xml.hpp"
 #include "platforms/run/barrier_run.hpp"
-#include "platforms/run/program_setup.hpp"
 #include "platforms/run/run_point.hpp"
 #include "sw/host/collective.hpp"
+#include "sw/kernels/kernel_table.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
 #include "sw/workload/program.hpp"
 
 namespace diecast::platforms {
+
+/// The machine on which a collective program runs: what its defaults are too small for, the program's needs
+/// replace.
+struct program_setup {
+  msccl_file file;
+  comm::group members;
+  std::unique_ptr<const machine_model> machine;  ///< null: the given one has all that the program needs
+  std::vector<std::string> notes;                ///< what was changed, and why
+  /// Output is the input's buffer. The buffers of an out-of-place program are its own to use until its end.
+  [[nodiscard]] bool in_place() const;
+};
+/// Reads the program of `point` and gives it as many queue pairs as it has FIFOs, receive rings that leave it
+/// half of the TCM, and tensors in HBM where the TCM has no room for them. Throws user_error.
+[[nodiscard]] program_setup set_up_program(const machine_model& machine, const run_point& point);
 
 /// A machine that can be simulated: config checked, graph built, dependency graph free of cycles.
 struct machine_model {
@@ -79,5 +99,54 @@ struct prepared_run {
 [[nodiscard]] std::vector<std::string> algorithms_of(const app::registries& tables,
                                                      const std::string& collective,
                                                      std::optional<comm::rank_set> ranks = std::nullopt);
+
+/// What the config's ccl.algorithms and ccl.patterns change about a run.
+/// Throws user_error with every name in ccl.algorithms and ccl.patterns that is in no table, and every
+/// pattern of the config that has the name of one in the tables.
+void check_ccl(const app::registries& tables, const config::machine_config& config);
+
+/// The settings of an algorithm; empty ones when the config has none.
+[[nodiscard]] config::algorithm_settings settings_of(const config::machine_config& config,
+                                                     const std::string& algorithm);
+
+/// The machine with the algorithm's own ring memory; null when the given one already is.
+[[nodiscard]] std::unique_ptr<const machine_model> machine_for(const machine_model& machine,
+                                                               const std::string& algorithm);
+
+/// Members of a run: by --ranks, else by the algorithm's mapper, else its first rank set. Throws user_error
+/// when the algorithm does not run on them or when the tensor layout does not fit the validator.
+[[nodiscard]] comm::group members_for(const app::registries& tables, const config::machine_config& config,
+                                      const sw::kernel_entry& kernel, const run_point& point);
+
+/// The kernel's pattern, or the one that the config gives it.
+[[nodiscard]] comm::pattern_entry pattern_for(const app::registries& tables,
+                                              const config::machine_config& config,
+                                              const sw::kernel_entry& kernel);
+
+/// Shard-wise collectives (models/comm/mappers.hpp) run as streams: one for every shard, all at once.
+struct prepared_run;
+
+/// The layout that makes a run of point.algorithm over SIPs shard-wise: one given in ccl.algorithms.NAME, of
+/// more than one shard per SIP, and no validator that says otherwise. Throws user_error for what a shard-wise
+/// run cannot do (--iters, --warmup, --data, a pattern of the config).
+[[nodiscard]] std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
+                                                                const run_point& point, comm::rank_set set);
+
+/// A stream per shard with the one collective.
+[[nodiscard]] comm::workload streams_of(const std::vector<comm::shard_group>& shards,
+                                        const sw::kernel_entry& kernel, const run_point& point,
+                                        std::uint64_t root);
+
+/// The strongest of what each shard's group needs and of what must cross the edges of a SIP for all of them.
+void add_bound_of_shards(const prepared_run& run, run_outcome& outcome);
+
+// Faults of kind wrong_install: an install plan as a careless host would have made it.
+
+/// Changes the queue pairs of every PE that such a fault names; true when the plan is to be proved again.
+/// `swap` installs the first two directions that receive as each other, `overlap` puts the second ring half a
+/// slot into the first. `first_match` makes every direction write into the first ring of its peer that comes
+/// from this PE; the host that pairs so proves nothing. Throws user_error when a PE has too few directions
+/// for it.
+bool spoil_install(const config::machine_config& config, comm::install_plan& plan);
 
 }  // namespace diecast::platforms

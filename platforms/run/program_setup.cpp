@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/program_setup.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 

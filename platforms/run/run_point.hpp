@@ -15,12 +15,58 @@
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
-#include "platforms/run/detected_fault.hpp"
 #include "platforms/run/field_list.hpp"
 #include "platforms/run/progress.hpp"
-#include "platforms/run/workload_rows.hpp"
 
 namespace diecast::platforms {
+
+/// What ended a run or was found wrong in it, as data, at places as configs spell them.
+struct detected_fault {
+  std::string kind;   ///< fault_kind
+  std::string place;  ///< a PE, or the block that found it
+  std::string queue_pair{}, sender{};
+  std::optional<std::uint64_t> sequence{}, expected{};
+  std::string first_pa{}, end_pa{};  ///< physical addresses of the slot ring, or of the slot
+  std::vector<std::string> links{};  ///< that the packet came over
+  double time_ns{};
+
+  DIECAST_LIST(fields, kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
+};
+
+// What a run of a workload reports of its ops and streams. Times count from the common start.
+
+/// One op in one iteration of its stream, over all members.
+struct op_row {
+  std::string id, stream, op;
+  std::string algorithm;  ///< algorithm of a collective
+  std::uint64_t iteration{};
+  std::uint64_t ranks{};
+  std::uint64_t bytes{};
+  double start_ns{};             ///< start of the first member
+  std::optional<double> end_ns;  ///< end of the last member; empty until all have ended
+  bool finished{};               ///< all members have ended it
+  std::optional<bool> verified;  ///< empty: nothing to check, or not checked
+  std::optional<std::uint64_t> wrong_elements;
+
+  DIECAST_LIST(fields, id, stream, op, algorithm, iteration, ranks, bytes, start_ns, end_ns, finished,
+               verified, wrong_elements)
+};
+
+struct stream_row {
+  std::string name;
+  std::uint64_t ranks{}, repeat{}, ops{};
+  double start_ns{};
+  std::optional<double> end_ns;   ///< empty until all its ops have ended
+  std::optional<double> time_ns;  ///< from the start of the first op to end_ns
+  bool finished{};
+  std::optional<bool> verified;
+  std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)
+  std::optional<double> slowdown;     ///< time_ns / isolated_ns
+  std::string not_isolated;           ///< why the stream cannot run alone, or has not ended then (--isolate)
+
+  DIECAST_LIST(fields, name, ranks, repeat, ops, start_ns, end_ns, time_ns, finished, verified, isolated_ns,
+               slowdown, not_isolated)
+};
 
 /// What is run: one of many algorithms of a collective, a barrier, an MSCCL program or a workload of streams.
 enum class job_kind : std::uint8_t { collective, barrier, program, workload };
@@ -153,7 +199,7 @@ struct fault_row {
   DIECAST_LIST(fields, fault, kind, where, met, why_not)
 };
 
-/// Times of a run whose PEs start a little later, platforms/run/jitter.hpp. By draw, the first without
+/// Times of a run whose PEs start a little later, platforms/run/reruns.hpp. By draw, the first without
 /// delays.
 struct jitter_times {
   double median_ns{}, min_ns{}, max_ns{};
@@ -166,7 +212,7 @@ struct jitter_times {
                times_ns, delays_ns)
 };
 
-/// What the time above the bound is owed to, platforms/run/explain.hpp. bound, parts and rest add up to the
+/// What the time above the bound is owed to, platforms/run/reruns.hpp. bound, parts and rest add up to the
 /// time.
 struct time_part {
   std::string cause, detail;
@@ -191,7 +237,7 @@ struct run_outcome {
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
   std::string flight_json;         ///< contents of flight.json of a run that came to no good end
-  std::string health;              ///< rows of health.csv, platforms/run/health.hpp
+  std::string health;              ///< rows of health.csv, platforms/run/collect.hpp
   std::string waits;               ///< rows of waits.csv, platforms/run/wait_rows.hpp
   std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 

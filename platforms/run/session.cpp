@@ -11,11 +11,11 @@
 
 #include "hw/base/time.hpp"
 #include "models/checksum/packet_checksum.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/numeric/convert.hpp"
-#include "platforms/run/bandwidth.hpp"
+#include "platforms/run/bound.hpp"
 #include "sw/host/barrier.hpp"
-#include "sw/host/registration.hpp"
+#include "sw/host/collective.hpp"
 
 namespace diecast::platforms {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 #include "models/events/fingerprint.hpp"
 #include "models/golden/collective_check.hpp"
 #include "platforms/run/host_side.hpp"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/shards.hpp"
-
 #include <fmt/format.h>
 
 #include "models/comm/collective.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/types/error.hpp"
-#include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {

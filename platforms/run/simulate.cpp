@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "hw/base/time.hpp"
 #include "models/timing/longest_step.hpp"
@@ -15,13 +16,8 @@
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
-#include "platforms/run/conclude.hpp"
-#include "platforms/run/fault_rows.hpp"
-#include "platforms/run/health.hpp"
 #include "platforms/run/how_far.hpp"
-#include "platforms/run/inspect.hpp"
 #include "platforms/run/kernel.hpp"
-#include "platforms/run/message_run.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/run_observers.hpp"
 #include "platforms/run/watchdog.hpp"
@@ -226,6 +222,39 @@ run_outcome simulate_part(const prepared_run& run, const app::registries& tables
     tell(fmt::format("process {}: {} windows, {} without an event; simulated {:.3f} s, exchanged {:.3f} s",
                      group.self(), c.windows, c.idle, c.simulate_s, c.exchange_s));
   return o;
+}
+
+void take_fault(const prepared_run& run, const thrown_fault& fault, run_outcome& o) {
+  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  fault_text f = explain(fault.what, names);
+  o.status = f.status;
+  o.message = std::move(f.message);
+  if (f.record)
+    o.detected = detected(*f.record, fault.instance, run.machine.config.shape(), names, fault.at.ns());
+}
+
+void conclude(end_of_run end, const prepared_run& run, const host_side& s, sim_time now,
+              const end_reports& reports, run_outcome& o) {
+  const config::sim_block& sim = run.machine.config.sim;
+  s.report(o);
+  switch (end) {
+    case end_of_run::finished: return;
+    case end_of_run::fault: return reports.fault();
+    case end_of_run::starved: return reports.stop(run_status::deadlock, "no event is left");
+    case end_of_run::watchdog:
+      return reports.stop(run_status::deadlock,
+                          fmt::format("nothing has moved for sim.watchdog_us = {}", sim.watchdog_us));
+    case end_of_run::interrupted:
+      o.status = run_status::interrupted;
+      o.message = fmt::format("interrupted at {:.3f} us after {} launches", now.ns() / 1e3, s.rounds_done());
+      return;
+    case end_of_run::limit:
+      return reports.stop(
+          run_status::limit,
+          fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; no deadlock "
+                      "is known, and a higher limit continues the run",
+                      sim.limit_ms));
+  }
 }
 
 }  // namespace diecast::platforms

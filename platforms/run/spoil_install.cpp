@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/spoil_install.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hw/base/fault_sink.hpp"
-#include "hw/d2d/sip_boundary.hpp"
+#include "hw/d2d/sip_message.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/fabric/sip_partition.hpp"
 #include "platforms/netlist/pod.hpp"

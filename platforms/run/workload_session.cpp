@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "models/comm/launch_plan.hpp"
-#include "platforms/run/bandwidth.hpp"
-#include "platforms/run/shards.hpp"
+#include "models/comm/install_plan.hpp"
+#include "platforms/run/bound.hpp"
+#include "platforms/run/prepare.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/registration.hpp"
 
 namespace diecast::platforms {
 

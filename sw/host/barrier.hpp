@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "sw/kernels/barrier.hpp"
 

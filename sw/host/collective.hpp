@@ -9,12 +9,15 @@
 #include <span>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/errata.hpp"
+#include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
+#include "models/config/machine_config.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
+
 /// Input and output are one vector.
 [[nodiscard]] bool in_place(const kernel_entry& kernel, const argument_context& launch);
 
@@ -113,5 +116,23 @@ void read_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::spa
 /// Backdoor copies to and from the TCM of a PE of the host's SIP.
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);
 void read_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<std::byte> bytes);
+
+// What the host writes once, before the first launch: defects of the firmware as bits of the PEs' errata
+// registers, and their dispatch tables.
+
+/// Writes, by the backdoor, the errata registers of those `members` that are in the host's SIP: what the
+/// config's faults say of each, and the bits that all were `asked` for (ccl.errata). PEs without any keep
+/// their reset value. Once, before the first launch: nothing else writes them.
+void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
+                abi::errata_word asked = {});
+
+// The monitor of the registration cache: an agent of the host that watches allocations by leading the entries
+// of each PE's dispatch table (models/abi/dispatch_table.hpp) over stubs of its own, once memory is
+// registered.
+
+/// Registers the memory of those of `members` that are of the host's SIP; nothing to do with
+/// comm.mr_cache_monitor = disabled. With the fault dispatch_corruption the monitor writes wrong targets.
+void register_memory(abi::host_hal& host, const config::machine_config& config,
+                     std::span<const pe_coord> members);
 
 }  // namespace diecast::sw

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 #include "models/comm/hbm_tensor.hpp"
 #include "models/types/error.hpp"
 #include "sw/kernels/kernel_table.hpp"

@@ -18,7 +18,6 @@
 #include "sw/mock_machine/memory_map.hpp"
 #include "sw/mock_machine/message_work.hpp"
 #include "sw/mock_machine/scheduler.hpp"
-#include "sw/mock_machine/tree_work.hpp"
 
 namespace diecast::sw {
 

@@ -2,17 +2,34 @@
 // All memories of the mock machine behind their physical addresses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 
 #include "models/abi/address.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
-#include "sw/mock_machine/page_memory.hpp"
 
 namespace diecast::sw {
+
+// Byte storage of the mock machine: pages appear when they are first written.
+
+/// Bytes never written read as `fill`, so that firmware that relies on them shows wrong results.
+class page_memory {
+ public:
+  static constexpr std::byte fill{0xa5};
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  void write(std::uint64_t offset, std::span<const std::byte> in);
+
+ private:
+  static constexpr std::uint64_t page_bytes = 4096;
+  using page = std::array<std::byte, page_bytes>;
+  std::map<std::uint64_t, std::unique_ptr<page>> pages_;
+};
 
 /// An access to an address without memory, or past its memory's end, throws std::out_of_range that
 /// names the address and the limit.

@@ -9,7 +9,7 @@
 
 #include "models/analysis/barrier_checker.hpp"
 #include "models/analysis/wait_for.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/types/ids.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/mock_machine/mock_pe.hpp"
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "models/abi/hal.hpp"
-#include "models/abi/host_hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/config/overrides.hpp"
-#include "models/timing/dram_bounds.hpp"
+#include "models/timing/dram.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::sw {

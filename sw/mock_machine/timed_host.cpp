@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 
 namespace diecast::sw {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 #include "sw/mock_machine/timed_host.hpp"

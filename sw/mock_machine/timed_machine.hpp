@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "sw/mock_machine/timed_dma.hpp"

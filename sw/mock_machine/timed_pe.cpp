@@ -7,7 +7,7 @@
 
 #include "models/config/overrides.hpp"
 #include "models/types/error.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/types/ids.hpp"
 #include "sw/mock_machine/vector_unit.hpp"
 
 namespace diecast::sw {

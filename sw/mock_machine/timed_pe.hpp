@@ -17,7 +17,7 @@
 #include "models/events/fingerprint.hpp"
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
-#include "models/timing/event_queue.hpp"
+#include "models/timing/transfer_engine.hpp"
 #include "sw/mock_machine/memory_map.hpp"
 #include "sw/runtime/coroutine.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/checksum/packet_checksum.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/types/ids.hpp"
 
 namespace diecast::sw {
 namespace {

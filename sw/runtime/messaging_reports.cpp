@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/abi/step_text.hpp"
-#include "models/types/owner_name.hpp"
+#include "models/abi/operation_note.hpp"
+#include "models/types/ids.hpp"
 #include "sw/runtime/messaging.hpp"
 #include "sw/runtime/tag_driver.hpp"
 

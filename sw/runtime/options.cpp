@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "models/config/start_delays.hpp"
+#include "models/config/placement.hpp"
 
 namespace diecast::sw {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/runtime/tag_driver.hpp"
 
-#include "models/abi/mailbox.hpp"
+#include "models/abi/address.hpp"
 
 namespace diecast::sw {
 using protocol::tag_command;

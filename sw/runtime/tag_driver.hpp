@@ -11,7 +11,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/hal.hpp"
-#include "models/abi/tag_registers.hpp"
+#include "models/abi/registers.hpp"
 #include "models/abi/wire.hpp"
 #include "models/protocol/tag_unit.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 #include "models/events/fingerprint.hpp"
 #include "sw/workload/program.hpp"
 

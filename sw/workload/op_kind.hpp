@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
+#include "models/abi/hal.hpp"
 #include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/cost/rules.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // diecast-noc --traffic replay:FILE
-#include "platforms/noc/replay.hpp"
+#include "platforms/noc/study.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 
 using namespace diecast;

@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
 #include "hw/base/terminal_port.hpp"
-#include "hw/d2d/sip_port.hpp"
+#include "hw/base/timed_queue.hpp"
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/noc/cube_noc.hpp"
 #include "models/config/machine_config.hpp"

@@ -14,7 +14,6 @@
 #include "models/abi/address.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/registers.hpp"
-#include "models/abi/tag_registers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::test {

@@ -3,10 +3,9 @@
 #include <vector>
 
 #include "models/timing/address_map.hpp"
-#include "models/timing/removable_limits.hpp"
+#include "models/timing/lost_time.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/options.hpp"
-#include "platforms/hbm/savings.hpp"
 #include "platforms/hbm/study.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/paths.hpp"

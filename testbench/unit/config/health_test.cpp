@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the monitors' measurements are held to.
-#include "platforms/run/health.hpp"
-
+#include "platforms/run/collect.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "models/golden/compare.hpp"
+#include "models/golden/collective_check.hpp"
 #include "models/random/test_data.hpp"
 #include "msccl_programs.hpp"
 #include "platforms/io/msccl_xml.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hw/hbm/make_hbm.hpp"
-#include "hw/mem/simple_memory.hpp"
+#include "hw/mem/memory_target.hpp"
 #include "hw/mem/tcm.hpp"
 #include "hw/traffic/memory_traffic.hpp"
 #include "platforms/io/config_json.hpp"

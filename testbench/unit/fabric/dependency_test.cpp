@@ -4,7 +4,6 @@
 #include <set>
 
 #include "fabric_test_util.hpp"
-#include "models/fabric/cycle.hpp"
 #include "models/fabric/topology.hpp"
 #include "support/test.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <rapidcheck.h>
 
-#include "models/config/pod_grid.hpp"
+#include "models/config/population.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::fabric::test {

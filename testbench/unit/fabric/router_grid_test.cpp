@@ -5,8 +5,7 @@
 #include <set>
 
 #include "fabric_test_util.hpp"
-#include "models/fabric/cycle.hpp"
-#include "models/fabric/router_grid.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 

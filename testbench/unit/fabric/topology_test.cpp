@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "fabric_test_util.hpp"
-#include "models/config/pod_grid.hpp"
+#include "models/config/population.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 

@@ -9,11 +9,11 @@
 #include <tlm_utils/simple_target_socket.h>
 #include <vector>
 
-#include "hw/host/control_cpu.hpp"
 #include "hw/host/debug_bus.hpp"
+#include "hw/host/forwarding_cpu.hpp"
 #include "hw/host/host_cpu.hpp"
 #include "hw/host/io_cpu.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "support/fabric_bench.hpp"
 
 namespace diecast::test {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/start_agreement.hpp"
-
 #include <vector>
 
+#include "platforms/run/host_side.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calendar of due items, and the queue of work: nothing put into them is lost or late, whenever it was
 // put.
-#include "hw/base/calendar.hpp"
-
 #include <Random123/philox.h>
 #include <algorithm>
 #include <functional>

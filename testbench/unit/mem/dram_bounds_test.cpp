@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Closed forms of one channel against figures worked out by hand from the data sheet's times.
-#include "models/timing/dram_bounds.hpp"
-
 #include "dram_blocks.hpp"
+#include "models/timing/dram.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

@@ -10,7 +10,7 @@
 
 #include "dram_blocks.hpp"
 #include "models/timing/fr_fcfs.hpp"
-#include "models/timing/removable_limits.hpp"
+#include "models/timing/lost_time.hpp"
 #include "support/test.hpp"
 
 namespace diecast::test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hw/hbm/make_hbm.hpp"
-#include "hw/mem/simple_memory.hpp"
+#include "hw/mem/memory_target.hpp"
 #include "memories.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The target half of the base protocol, on the SRAM.
+#include "hw/mem/memory_target.hpp"
+
 #include <vector>
 
 #include "at_driver.hpp"
-#include "hw/mem/simple_memory.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"
 #include "support/faults.hpp"

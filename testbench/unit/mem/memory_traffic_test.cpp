@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "hw/hbm/hbm_simple.hpp"
+#include "hw/hbm/make_hbm.hpp"
 #include "memories.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"

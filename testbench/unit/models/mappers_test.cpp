@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "models/comm/custom_pattern.hpp"
-#include "models/comm/mappers.hpp"
+#include "models/comm/patterns.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

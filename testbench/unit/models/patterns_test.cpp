@@ -9,7 +9,7 @@
 
 #include "models/comm/level_rings.hpp"
 #include "models/comm/step_timetable.hpp"
-#include "models/config/pod_grid.hpp"
+#include "models/config/population.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"

@@ -5,7 +5,7 @@
 
 #include <rapidcheck.h>
 
-#include "models/golden/compare.hpp"
+#include "models/golden/collective_check.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/random/test_data.hpp"
 #include "reduction_orders.hpp"

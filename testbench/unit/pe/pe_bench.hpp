@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hw/pe/pe.hpp"
-#include "models/comm/launch_plan.hpp"
+#include "models/comm/install_plan.hpp"
 #include "stubs.hpp"
 #include "support/fabric_bench.hpp"
 #include "support/sc_fixture.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
+#include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/pe_interfaces.hpp"
 #include "models/abi/dispatch_table.hpp"

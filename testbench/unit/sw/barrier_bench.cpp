@@ -7,7 +7,6 @@
 #include "models/random/stream.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/registration.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "unit/sw/collective_bench.hpp"
 

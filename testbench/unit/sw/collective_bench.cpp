@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "models/config/field.hpp"
-#include "models/golden/compare.hpp"
+#include "models/golden/collective_check.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::test {

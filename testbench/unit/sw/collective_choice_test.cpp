@@ -9,7 +9,7 @@
 #include <string>
 
 #include "collective_bench.hpp"
-#include "models/comm/pairing.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/config/population.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"

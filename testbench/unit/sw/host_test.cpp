@@ -4,12 +4,11 @@
 #include <array>
 
 #include "collective_bench.hpp"
-#include "models/golden/compare.hpp"
+#include "models/golden/collective_check.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/host/registration.hpp"
-#include "sw/mock_machine/page_memory.hpp"
+#include "sw/mock_machine/memory_map.hpp"
 
 namespace {
 

@@ -6,7 +6,6 @@
 
 #include "collective_bench.hpp"
 #include "models/golden/collective_check.hpp"
-#include "models/golden/compare.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/hbm_tensors.hpp"
 

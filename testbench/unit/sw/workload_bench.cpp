@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "collective_bench.hpp"
-#include "sw/host/registration.hpp"
+#include "sw/host/collective.hpp"
 
 namespace diecast::test {
 
