@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hw/base/time.hpp"
+#include "models/types/immovable.hpp"
 
 namespace diecast::hw {
 
@@ -73,12 +74,10 @@ class agenda_owner {
 
 /// Calls a member of a module at an instant, once for each time that it is set. It lives as long as the
 /// simulation.
-class alarm {
+class alarm : immovable {
  public:
   /// Joins the agenda of the nearest agenda_owner above `module`; without one it gets an agenda of its own.
   alarm(const sc_core::sc_module& module, std::function<void()> call);
-  alarm(const alarm&) = delete;
-  alarm& operator=(const alarm&) = delete;
 
   /// The call comes at `at`, or earlier where it was set for an earlier instant. Precondition: at >= now.
   void set(sim_time at) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/abi/wire.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -52,11 +53,9 @@ class packet_ptr {
 };
 
 /// One pool per SIP. Packets return here when the last holder lets go; their buffers are reused.
-class packet_pool {
+class packet_pool : immovable {
  public:
   packet_pool() = default;
-  packet_pool(const packet_pool&) = delete;
-  packet_pool& operator=(const packet_pool&) = delete;
   ~packet_pool();
   [[nodiscard]] packet_ptr make() {
     if (free_.empty()) more();

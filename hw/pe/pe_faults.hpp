@@ -14,6 +14,7 @@
 #include "hw/base/agenda.hpp"
 #include "hw/base/time.hpp"
 #include "models/config/comm_block.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -28,12 +29,8 @@ struct defect_count {
 };
 
 /// When the token of a message that has begun to arrive may be published.
-class publication_rule {
+class publication_rule : public abstract_interface {
  public:
-  publication_rule() = default;
-  publication_rule(const publication_rule&) = delete;
-  publication_rule& operator=(const publication_rule&) = delete;
-  virtual ~publication_rule() = default;
   /// How long its bytes stay in a write buffer while the token is published at once; empty (never()): the
   /// rule, the token waits until every byte is acknowledged written.
   [[nodiscard]] virtual sim_time early_by() { return sim_time::never(); }
@@ -57,12 +54,8 @@ class early_publication : public publication_rule {
 };
 
 /// When the results of a core are in its TCM.
-class store_rule {
+class store_rule : public abstract_interface {
  public:
-  store_rule() = default;
-  store_rule(const store_rule&) = delete;
-  store_rule& operator=(const store_rule&) = delete;
-  virtual ~store_rule() = default;
   /// The core is about to read or write these bytes.
   virtual void meet(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
   /// True when it has taken the result and will write it later; false: the rule, it is written now.

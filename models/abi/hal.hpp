@@ -16,6 +16,7 @@
 #include "models/abi/registers.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::abi {
@@ -138,13 +139,8 @@ struct step_marker {
 
 /// Precondition violations (bad offset, unknown register, an access beyond a cache line) trap: the
 /// implementation throws protocol_error naming PE or block, address and limit; the run ends as a fault (4).
-class hal {
+class hal : public abstract_interface {
  public:
-  hal() = default;
-  hal(const hal&) = delete;
-  hal& operator=(const hal&) = delete;
-  virtual ~hal() = default;
-
   [[nodiscard]] virtual pe_coord self() const = 0;
 
   /// This PE's own registers (models/abi/registers.hpp); costs pe.register_cycles.
@@ -221,13 +217,8 @@ struct pe_register_write {
   std::uint64_t value{};
 };
 
-class host_hal {
+class host_hal : public abstract_interface {
  public:
-  host_hal() = default;
-  host_hal(const host_hal&) = delete;
-  host_hal& operator=(const host_hal&) = delete;
-  virtual ~host_hal() = default;
-
   [[nodiscard]] virtual sip_id self() const = 0;
   [[nodiscard]] virtual sim_time now() const = 0;
 

@@ -12,6 +12,7 @@
 #include "models/abi/operation_note.hpp"
 #include "models/abi/wire.hpp"
 #include "models/types/ids.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::events {
@@ -148,12 +149,8 @@ struct operation_changed {
   abi::operation_note note;
 };
 
-class observer {
+class observer : public abstract_interface {
  public:
-  observer() = default;
-  observer(const observer&) = delete;
-  observer& operator=(const observer&) = delete;
-  virtual ~observer() = default;
   virtual void on(const core_state_changed&) {}
   virtual void on(const step_entered&) {}
   virtual void on(const queue_pair_used&) {}

@@ -36,6 +36,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/types/ids.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::fabric {
@@ -141,7 +142,7 @@ enum class purpose : std::uint8_t {
                      ///< responses
 };
 
-class topology {
+class topology : immovable {
  public:
   /// Throws user_error with every problem (zero counts, more cubes than the address map holds,
   /// terminals that do not fit, unreachable SIPs).
@@ -153,8 +154,6 @@ class topology {
   explicit topology(const config::machine_config& config, purpose what = purpose::machine,
                     unsigned network = 0);
   ~topology();
-  topology(const topology&) = delete;
-  topology& operator=(const topology&) = delete;
 
   [[nodiscard]] const machine_shape& shape() const;
   [[nodiscard]] const cube_layout& layout(sip_id sip, cube_id cube) const;

@@ -15,6 +15,7 @@
 #include "models/abi/wire.hpp"
 #include "models/protocol/queue_pair.hpp"
 #include "models/types/ids.hpp"
+#include "models/types/immovable.hpp"
 
 namespace diecast {
 enum class fault_kind : std::uint8_t;
@@ -81,12 +82,8 @@ inline constexpr std::uint32_t max_slots = 65'536;
 
 /// How an arriving token or credit finds its queue pair. `address` is the rule; `sender` is the
 /// seed's old behaviour, kept as a demonstrable defect.
-class match_policy {
+class match_policy : public abstract_interface {
  public:
-  match_policy() = default;
-  match_policy(const match_policy&) = delete;
-  match_policy& operator=(const match_policy&) = delete;
-  virtual ~match_policy() = default;
   /// Called after install registers changed.
   virtual void rebuild(const std::vector<queue_pair_state>& qps) = 0;
   [[nodiscard]] virtual std::optional<std::uint16_t> token(const abi::ipcq_fields& f) const = 0;

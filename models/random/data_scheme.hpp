@@ -11,6 +11,7 @@
 #include "models/numeric/types.hpp"
 #include "models/random/stream.hpp"
 #include "models/random/test_data.hpp"
+#include "models/types/immovable.hpp"
 
 namespace diecast::random {
 struct data_request {
@@ -22,11 +23,9 @@ struct data_request {
   numeric::summation order{numeric::summation::sequential};
 };
 
-class test_data::scheme {
+class test_data::scheme : immovable {
  public:
   explicit scheme(const data_request& request) : request_(request) {}
-  scheme(const scheme&) = delete;
-  scheme& operator=(const scheme&) = delete;
   virtual ~scheme() = default;
 
   virtual void fill(std::uint32_t rank, std::span<std::byte> out) const = 0;

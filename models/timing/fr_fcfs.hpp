@@ -20,6 +20,7 @@
 #include "models/timing/dram.hpp"
 #include "models/timing/dram_state.hpp"
 #include "models/timing/lost_time.hpp"
+#include "models/types/immovable.hpp"
 
 namespace diecast::timing {
 
@@ -45,12 +46,8 @@ struct dram_event {
 };
 
 /// Sees every command, for checkers and command traces.
-class dram_command_observer {
+class dram_command_observer : public abstract_interface {
  public:
-  dram_command_observer() = default;
-  dram_command_observer(const dram_command_observer&) = delete;
-  dram_command_observer& operator=(const dram_command_observer&) = delete;
-  virtual ~dram_command_observer() = default;
   virtual void on_command(const dram_event& e) = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/random/stream.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::traffic {
@@ -23,12 +24,8 @@ struct memory_request {
 };
 
 /// Requests in the order in which they arrive.
-class request_source {
+class request_source : public abstract_interface {
  public:
-  request_source() = default;
-  request_source(const request_source&) = delete;
-  request_source& operator=(const request_source&) = delete;
-  virtual ~request_source() = default;
   /// False when there are no more.
   [[nodiscard]] virtual bool next(memory_request& r) = 0;
 };

@@ -13,6 +13,7 @@
 
 #include "models/random/stream.hpp"
 #include "models/types/error.hpp"
+#include "models/types/immovable.hpp"
 
 namespace diecast::traffic {
 enum class node_pattern : std::uint8_t { uniform, transpose, neighbor, hotspot, bit_complement, tornado };
@@ -70,12 +71,8 @@ struct packet_arrival {
   bool operator==(const packet_arrival&) const = default;
 };
 
-class packet_arrivals {
+class packet_arrivals : public abstract_interface {
  public:
-  packet_arrivals() = default;
-  packet_arrivals(const packet_arrivals&) = delete;
-  packet_arrivals& operator=(const packet_arrivals&) = delete;
-  virtual ~packet_arrivals() = default;
   /// False when there are no more.
   [[nodiscard]] virtual bool next(packet_arrival& a) = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "models/timing/fr_fcfs.hpp"
+#include "models/types/immovable.hpp"
 #include "platforms/netlist/pod.hpp"
 
 namespace diecast::observe {
@@ -18,12 +19,8 @@ struct dram_channel {
   const timing::dram_parameters* parameters{};
 };
 
-class dram_listener {
+class dram_listener : public abstract_interface {
  public:
-  dram_listener() = default;
-  dram_listener(const dram_listener&) = delete;
-  dram_listener& operator=(const dram_listener&) = delete;
-  virtual ~dram_listener() = default;
   /// The commands of one channel come in order of time, but later than their time.
   virtual void on_dram(const dram_channel& channel, const timing::dram_event& e) = 0;
 };
@@ -36,11 +33,9 @@ class dram_listener {
                                                           const fabric::topology& topology);
 
 /// Connects listeners to channels; both outlive it.
-class dram_taps {
+class dram_taps : immovable {
  public:
   dram_taps(const std::vector<hw::hbm_controller*>& controllers, std::vector<dram_listener*> listeners);
-  dram_taps(const dram_taps&) = delete;
-  dram_taps& operator=(const dram_taps&) = delete;
   ~dram_taps();
   /// Hands on what the controllers have decided up to now: they are caught up only when it matters.
   void catch_up();

@@ -18,6 +18,7 @@
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/events/fingerprint.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
@@ -28,12 +29,10 @@ namespace diecast::platforms {
 
 /// The hosts of all SIPs agree on the instant at which all PEs of a launch start. Hosts of other processes
 /// count: whoever runs the windows of this process says whether they wait, and when all go on.
-class start_agreement {
+class start_agreement : immovable {
  public:
   /// `hosts`: of this process.
   explicit start_agreement(std::uint64_t hosts) : hosts_(hosts) {}
-  start_agreement(const start_agreement&) = delete;
-  start_agreement& operator=(const start_agreement&) = delete;
   virtual ~start_agreement() = default;
 
   /// Blocks the calling host until every host has come here. The start is decided once in each process, at
@@ -116,13 +115,8 @@ class thread_agreement final : public start_agreement {
   sc_core::sc_event agreed_{"agreed"};
 };
 
-class host_side {
+class host_side : public abstract_interface {
  public:
-  host_side() = default;
-  host_side(const host_side&) = delete;
-  host_side& operator=(const host_side&) = delete;
-  virtual ~host_side() = default;
-
   /// The host program of one SIP.
   virtual void host_program(abi::host_hal& host) = 0;
   /// What a PE does with a launch.

@@ -15,6 +15,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/fabric/collective_tree.hpp"
 #include "models/fabric/topology.hpp"
+#include "models/types/immovable.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/io/msccl_xml.hpp"
 #include "platforms/run/barrier_run.hpp"
@@ -49,10 +50,8 @@ struct machine_model {
 };
 
 /// One run, ready to simulate. Not movable: the launch context refers to its members.
-struct prepared_run {
+struct prepared_run : private immovable {
   prepared_run(const machine_model& machine, const app::registries& tables, run_point what);
-  prepared_run(const prepared_run&) = delete;
-  prepared_run& operator=(const prepared_run&) = delete;
 
   run_point point;
   const job_kind job;

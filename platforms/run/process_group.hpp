@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::platforms {
@@ -23,13 +24,8 @@ struct process_state {
   std::uint64_t interrupted{};          ///< 1: it has been told to end
 };
 
-class process_group {
+class process_group : public abstract_interface {
  public:
-  process_group() = default;
-  process_group(const process_group&) = delete;
-  process_group& operator=(const process_group&) = delete;
-  virtual ~process_group() = default;
-
   [[nodiscard]] virtual std::uint32_t self() const = 0;
   [[nodiscard]] virtual std::uint32_t count() const = 0;
   /// Before the first exchange: who sends to this process and hears from it.

@@ -19,6 +19,7 @@
 
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
+#include "models/types/immovable.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/run/child.hpp"
@@ -47,7 +48,7 @@ std::vector<std::string> command_of(const process_options& o) {
 }
 
 /// The launcher with pipes to its standard streams.
-class launched {
+class launched : immovable {
  public:
   explicit launched(const std::vector<std::string>& command) {
     std::array<std::array<int, 2>, 3> ends{};
@@ -68,8 +69,6 @@ class launched {
     if (to_ >= 0) close(to_);
     for (const int end : from_) close(end);
   }
-  launched(const launched&) = delete;
-  launched& operator=(const launched&) = delete;
 
   /// Writes `input`, then a byte when this process is interrupted, until the launcher has closed its outputs.
   void talk(std::string_view input);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::platforms {
@@ -27,13 +28,11 @@ struct run_progress {
 /// short: that of the time up to 75%, then ever more slowly towards 100%.
 [[nodiscard]] double share_of_time(double elapsed_ns, double expected_ns);
 
-class progress_bar {
+class progress_bar : immovable {
  public:
   /// `label` stands before the bar: "run 2 of 5".
   progress_bar(progress_mode mode, std::string label, std::FILE* to = stderr);
   ~progress_bar();
-  progress_bar(const progress_bar&) = delete;
-  progress_bar& operator=(const progress_bar&) = delete;
 
   /// Draws when it is time to: `how_far` is asked for only then.
   void update(sim_time simulated, const std::function<run_progress()>& how_far);

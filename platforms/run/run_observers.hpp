@@ -11,6 +11,7 @@
 #include "models/analysis/critical_path.hpp"
 #include "models/analysis/waited_time.hpp"
 #include "models/events/events.hpp"
+#include "models/types/immovable.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/observe/flight_recorder.hpp"
@@ -42,13 +43,11 @@ class flight_dump {
   std::unique_ptr<observe::flight_recorder> recorder_;
 };
 
-class run_observers {
+class run_observers : immovable {
  public:
   /// Attaches all of them. Not `whole`: one stream alone or a draw of --jitter, a run behind the run, whose
   /// files would replace those asked for.
   run_observers(const prepared_run& run, bool whole, events::hub& events);
-  run_observers(const run_observers&) = delete;
-  run_observers& operator=(const run_observers&) = delete;
 
   /// A launch begins, the first included: what was gathered for the launch before it alone is forgotten.
   void next_launch();

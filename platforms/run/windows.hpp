@@ -14,6 +14,7 @@
 #include "hw/d2d/sip_message.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/fabric/sip_partition.hpp"
+#include "models/types/immovable.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/kernel.hpp"
@@ -28,11 +29,9 @@ struct window_counts {
   double simulate_s{}, exchange_s{};
 };
 
-class windows {
+class windows : immovable {
  public:
   windows(process_group& group, const fabric::sip_partition& partition, const prepared_run& run);
-  windows(const windows&) = delete;
-  windows& operator=(const windows&) = delete;
 
   /// For the links that are cut; before the netlist is built.
   [[nodiscard]] hw::boundary_outlet outlet();

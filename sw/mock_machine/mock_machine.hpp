@@ -19,6 +19,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/protocol/tag_unit.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/kernels/kernel_table.hpp"
 #include "sw/mock_machine/scheduler.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -52,15 +53,13 @@ struct mock_program {
   std::function<void(abi::hal&)> run;
 };
 
-class mock_machine {
+class mock_machine : immovable {
  public:
   /// Installs the plan through the hosts of its SIPs. The config gives shape, memory sizes, queue
   /// pairs, match policy and firmware options; it is copied.
   mock_machine(const config::machine_config& config, const comm::install_plan& plan,
                const mock_options& options = {});
   ~mock_machine();
-  mock_machine(const mock_machine&) = delete;
-  mock_machine& operator=(const mock_machine&) = delete;
 
   /// Runs a kernel on every member, arguments in rank order, until all are done or nothing can move.
   /// Rethrows what firmware or an engine throws (firmware_trap, protocol_error); after that, or after

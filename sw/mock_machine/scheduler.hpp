@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "models/types/immovable.hpp"
+
 namespace diecast::sw {
 
 enum class schedule : std::uint8_t {
@@ -26,12 +28,8 @@ struct candidate {
   std::uint64_t age{};  ///< count of the moment it became possible
 };
 
-class scheduler {
+class scheduler : public abstract_interface {
  public:
-  scheduler() = default;
-  scheduler(const scheduler&) = delete;
-  scheduler& operator=(const scheduler&) = delete;
-  virtual ~scheduler() = default;
   /// Index of the next candidate. Precondition: not empty; candidates in order of age.
   [[nodiscard]] virtual std::size_t pick(const std::vector<candidate>& candidates) = 0;
   /// A PE gives way at every register access, not only when it waits.

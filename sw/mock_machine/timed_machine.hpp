@@ -16,6 +16,7 @@
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/analysis/wait_for.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/mock_machine/timed_dma.hpp"
 #include "sw/mock_machine/timed_pe.hpp"
 
@@ -23,7 +24,7 @@ namespace diecast::sw {
 
 class timed_host;
 
-class timed_machine {
+class timed_machine : immovable {
  public:
   /// What a PE does with a launch.
   using firmware = std::function<void(abi::hal&, const abi::launch_block&)>;
@@ -31,8 +32,6 @@ class timed_machine {
   timed_machine(const fabric::topology& topology, const config::machine_config& c, bool data = false,
                 std::function<firmware(pe_coord)> firmware_of = {});
   ~timed_machine();
-  timed_machine(const timed_machine&) = delete;
-  timed_machine& operator=(const timed_machine&) = delete;
 
   [[nodiscard]] abi::host_hal& host(sip_id sip);
   /// The program of a SIP's host begins at the present instant.

@@ -18,18 +18,15 @@
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/timing/transfer_engine.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/mock_machine/memory_map.hpp"
 #include "sw/runtime/coroutine.hpp"
 
 namespace diecast::sw {
 
 /// What a PE asks of its machine. `pe`: its index.
-class timed_board {
+class timed_board : public abstract_interface {
  public:
-  timed_board() = default;
-  timed_board(const timed_board&) = delete;
-  timed_board& operator=(const timed_board&) = delete;
-  virtual ~timed_board() = default;
   /// The PE's fiber is resumed at `when`.
   virtual void resume_at(std::uint32_t pe, sim_time when) = 0;
   virtual void send(std::uint32_t pe, const protocol::send_request& message) = 0;

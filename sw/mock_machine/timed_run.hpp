@@ -8,6 +8,7 @@
 
 #include "models/comm/install_plan.hpp"
 #include "models/fabric/topology.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
@@ -35,13 +36,11 @@ struct timed_limits {
 
 /// One launch of the kernel on a machine that has just been installed. Throws what firmware or an engine
 /// throws. Kernel, topology and launch must outlive it. Precondition: not_estimated() is empty.
-class timed_run {
+class timed_run : immovable {
  public:
   timed_run(const fabric::topology& topology, const comm::install_plan& plan, const kernel_entry& kernel,
             const argument_context& launch);
   ~timed_run();
-  timed_run(const timed_run&) = delete;
-  timed_run& operator=(const timed_run&) = delete;
   /// Goes on up to the limits; events are those of this call.
   [[nodiscard]] timed_outcome go(const timed_limits& limits = {});
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "models/protocol/tag_shadow.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/tag_driver.hpp"
 
@@ -90,11 +91,9 @@ struct message_counts {
 /// One per PE and launch (pe_runtime::service). Every call charges runtime_options::call_cycles.
 /// Throws firmware_trap for what no program may do: a rank or tag out of range, a request waited for
 /// twice, a wait for a receive whose message is longer than its buffer.
-class messaging {
+class messaging : immovable {
  public:
   explicit messaging(pe_runtime& runtime);
-  messaging(const messaging&) = delete;
-  messaging& operator=(const messaging&) = delete;
 
   [[nodiscard]] message_request isend(const communicator& c, std::uint32_t to, std::uint32_t tag,
                                       const message_buffer& from, send_mode mode = send_mode::standard);

@@ -6,6 +6,7 @@
 
 #include "models/abi/operation_note.hpp"
 #include "models/types/ids.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/runtime/messaging.hpp"
 #include "sw/runtime/tag_driver.hpp"
 
@@ -14,7 +15,7 @@ namespace diecast::sw {
 // --- waits ----------------------------------------------------------------------------------------
 
 /// A wait from its begin to its end: the step it is shown as, and the operations behind it.
-class messaging::open_wait {
+class messaging::open_wait : immovable {
  public:
   open_wait(messaging& owner, std::string what, const awaited_notes& awaited,
             const std::function<std::string()>& detail)
@@ -22,8 +23,6 @@ class messaging::open_wait {
     show(current());
     owner_.waits_.push_back(this);
   }
-  open_wait(const open_wait&) = delete;
-  open_wait& operator=(const open_wait&) = delete;
   ~open_wait() { std::erase(owner_.waits_, this); }
 
   void tell_changes() {

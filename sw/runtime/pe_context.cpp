@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/types/immovable.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context_impl.hpp"
 
@@ -101,11 +102,9 @@ namespace {
 /// Does what one task at a time may do; the others' turn comes also when it throws.
 template <class Work>
 std::uint32_t in_turn(bool& taken, Work&& work) {
-  struct turn {
+  struct turn : private immovable {
     explicit turn(bool& flag) : taken(flag) { taken = true; }
     ~turn() { taken = false; }
-    turn(const turn&) = delete;
-    turn& operator=(const turn&) = delete;
     bool& taken;
   };
   const turn mine(taken);

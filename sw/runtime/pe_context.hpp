@@ -13,6 +13,7 @@
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/runtime/options.hpp"
 
 namespace diecast::sw {
@@ -54,7 +55,7 @@ using direction_map = std::vector<comm::direction>;
 /// Sources are guarded: a call of this class that writes TCM first waits for every send that has
 /// not read the bytes it overwrites. Only stores past this class need wait().
 /// Throws firmware_trap when the engine refuses a request or a queue pair is not installed.
-class pe_context {
+class pe_context : immovable {
  public:
   /// A kernel alone on its PE.
   pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options);
@@ -67,8 +68,6 @@ class pe_context {
   pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, const kernel_tail* before,
              kernel_tail& own);
   ~pe_context();
-  pe_context(const pe_context&) = delete;
-  pe_context& operator=(const pe_context&) = delete;
 
   [[nodiscard]] const abi::kernel_arguments& args() const;
   [[nodiscard]] abi::hal& hal();
@@ -181,12 +180,10 @@ class pe_context {
     void pass(const stage& s);
   };
   /// What calls of stream leave to the DMA. One task uses it, and finishes it: a kernel ends with none open.
-  class left_copies {
+  class left_copies : immovable {
    public:
     explicit left_copies(pe_context& pe);
     ~left_copies();
-    left_copies(const left_copies&) = delete;
-    left_copies& operator=(const left_copies&) = delete;
     /// A copy between places, by the DMA; one runtime call.
     void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
     /// Waits until all that calls of stream have left is copied.

@@ -11,6 +11,7 @@
 
 #include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/runtime/options.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
@@ -19,11 +20,9 @@ namespace diecast::sw {
 
 /// Lives as long as a launch. Kernels run on it through a pe_context each; several at a time when each is
 /// in a task of its own and has queue pairs of its own, or follows another over the same (kernel_tail).
-class pe_runtime {
+class pe_runtime : immovable {
  public:
   pe_runtime(abi::hal& hal, const runtime_options& options);
-  pe_runtime(const pe_runtime&) = delete;
-  pe_runtime& operator=(const pe_runtime&) = delete;
 
   [[nodiscard]] abi::hal& hal() { return hal_; }
   [[nodiscard]] const runtime_options& options() const { return options_; }

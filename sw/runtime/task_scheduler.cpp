@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/types/immovable.hpp"
+
 namespace diecast::sw {
 namespace {
 
 /// A machine that runs firmware on fibers may destroy a PE while one of its tasks is inside a HAL
 /// call. It then unwinds the task's stack, and the kernel's own stack, on which everything else of
 /// this PE lives, is reachable through the task alone: it is unwound when the task's frames are gone.
-class unwind_kernel_too {
+class unwind_kernel_too : immovable {
  public:
   explicit unwind_kernel_too(coroutine& kernel) : kernel_(&kernel) {}
-  unwind_kernel_too(const unwind_kernel_too&) = delete;
-  unwind_kernel_too& operator=(const unwind_kernel_too&) = delete;
   ~unwind_kernel_too() {
     if (kernel_ != nullptr) const coroutine kernel = std::move(*kernel_);
   }

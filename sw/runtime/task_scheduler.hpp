@@ -11,19 +11,18 @@
 #include <vector>
 
 #include "models/abi/hal.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 #include "sw/runtime/coroutine.hpp"
 
 namespace diecast::sw {
 
-class task_scheduler {
+class task_scheduler : immovable {
  public:
   /// `sleep` is called when nothing can run; it returns after something may have changed, and at the
   /// instant it is given at the latest (sim_time::never(): there is none).
   task_scheduler(abi::hal& hal, std::uint64_t switch_cycles, std::size_t stack_bytes,
                  std::function<void(sim_time)> sleep);
-  task_scheduler(const task_scheduler&) = delete;
-  task_scheduler& operator=(const task_scheduler&) = delete;
 
   /// Suspends the caller (a task, or the kernel itself outside run) until `ready()` holds. It is asked any
   /// number of times, on the stack of other tasks too, and must change nothing.

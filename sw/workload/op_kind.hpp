@@ -32,6 +32,7 @@
 #include "models/cost/rules.hpp"
 #include "models/events/fingerprint.hpp"
 #include "models/fabric/topology.hpp"
+#include "models/types/immovable.hpp"
 #include "sw/kernels/kernel_table.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
@@ -102,13 +103,8 @@ struct op_barriers {
 };
 
 /// An op that has been checked and can run. Placed once, then run by any number of members and iterations.
-class planned_op {
+class planned_op : public abstract_interface {
  public:
-  planned_op() = default;
-  planned_op(const planned_op&) = delete;
-  planned_op& operator=(const planned_op&) = delete;
-  virtual ~planned_op() = default;
-
   [[nodiscard]] virtual op_wiring wiring() const { return {}; }
   /// Called once, when every op of the workload is planned. Appends problems.
   virtual void link(const op_neighbors&, std::vector<problem>&) {}
