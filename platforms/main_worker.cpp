@@ -18,8 +18,8 @@
 #include "platforms/mpi/mpi_group.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/job_document.hpp"
+#include "platforms/run/kernel.hpp"
 #include "platforms/run/simulate.hpp"
-#include "platforms/run/stack_room.hpp"
 
 namespace diecast {
 namespace {

@@ -19,7 +19,6 @@
 
 #include "hw/mem/memory_target.hpp"
 #include "models/config/machine_config.hpp"
-#include "models/timing/address_map.hpp"
 #include "models/timing/dram.hpp"
 #include "models/timing/fr_fcfs.hpp"
 

@@ -12,7 +12,7 @@
 #include "hw/pe/pe_interfaces.hpp"
 #include "hw/pe/pe_setup.hpp"
 #include "hw/regs/register_sockets.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 

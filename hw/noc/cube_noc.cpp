@@ -26,8 +26,9 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
     const std::uint64_t ni = timing_.ni_in_cycles;
     enters(terminal, phase.vc, phase.flits, head - ni, tail - ni + 1);
   }
-  if (has_credits_in())
+  if (has_credits_in()) {
     report_credits(inject_link(terminal), phase.vc, -static_cast<std::int32_t>(phase.flits), now());
+  }
   if (by_wire) {
     send_by_wire(terminal, std::move(p), phase, exit);
     return;
@@ -109,8 +110,9 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
 inline void cube_noc::open_inbox(sim_time t) {
   for (; opened_ < packet_inbox_.size() && packet_inbox_[opened_].known_from <= t; ++opened_) {
     announced_packet& a = packet_inbox_[opened_];
-    if (!has_credits_in())
+    if (!has_credits_in()) {
       enters(entry_terminal_[a.where.input], a.where.vc, a.where.flits, a.where.head - 1, a.where.tail);
+    }
     core_.arrive(a.where, std::move(a.p));
   }
   if (2 * opened_ >= packet_inbox_.size()) {
@@ -154,8 +156,9 @@ void cube_noc::serve() {
     arm(first_look(packet_inbox_[k]));
     if (!has_credits_in()) break;  // sources announce in order
   }
-  for (const announced_credit& a : credit_inbox_)
+  for (const announced_credit& a : credit_inbox_) {
     if (core_.starved(a.out_port, a.vc)) arm(a.cycle);
+  }
 }
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {

@@ -68,18 +68,21 @@ class cube_noc : public sc_core::sc_module,
   void visit_links(Visit visit) const {
     const std::vector<link_usage> in = injected();
     for (std::uint32_t t = 0; t < in.size(); ++t) visit(inject_link(t), in[t]);
-    for (std::uint32_t o = 0; o < outputs_.size(); ++o)
+    for (std::uint32_t o = 0; o < outputs_.size(); ++o) {
       if (outputs_[o].link != none) visit(outputs_[o].link, usage_of(o));
+    }
   }
   /// Calls visit(link number of the topology, VC, flits) for the credits that the senders of this NoC's links
   /// have at the start. Blocks that send without bound have none.
   template <class Visit>
   void visit_credits(Visit visit) const {
     for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
-      for (std::uint32_t t = 0; has_credits_in() && t < injected_.size(); ++t)
+      for (std::uint32_t t = 0; has_credits_in() && t < injected_.size(); ++t) {
         visit(inject_link(t), vc, inject_capacity_[vc]);
-      for (std::uint32_t o = 0; o < outputs_.size(); ++o)
+      }
+      for (std::uint32_t o = 0; o < outputs_.size(); ++o) {
         if (outputs_[o].link != none) visit(outputs_[o].link, vc, core_.initial_credits(o, vc));
+      }
     }
   }
   /// Tells the routers of their part of a tree. Precondition: noc.multicast.

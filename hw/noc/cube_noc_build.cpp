@@ -84,8 +84,9 @@ void cube_noc::check(const config::machine_config& config) const {
          wormhole ? "a VC needs a buffer" : "virtual cut-through needs room for a whole packet",
          std::to_string(fabric::vc_buffer_flits(config)), fmt::format("{} flits or more", least)});
   }
-  if (fabric::sideband_buffer_flits(config) == 0)
+  if (fabric::sideband_buffer_flits(config) == 0) {
     problems.push_back({"noc.sideband_buffer_flits", "a VC needs a buffer", "0", "1 flit or more"});
+  }
   if (vcs_ > switch_core::max_vcs) {
     problems.push_back({"noc", "too many virtual channels", std::to_string(vcs_),
                         fmt::format("at most {}", switch_core::max_vcs)});
@@ -143,14 +144,17 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
       }
     }
     if (!trees_) continue;
-    for (std::uint16_t s = 0; s < fabric::sides; ++s)
+    for (std::uint16_t s = 0; s < fabric::sides; ++s) {
       if (side_port(r, s) != none) add_unit_port(p, config, r, {false, s});
-    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t)
+    }
+    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router == r) add_unit_port(p, config, r, {true, t});
+    }
   }
   join_routers(p);
-  if (wormhole_)
+  if (wormhole_) {
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) add_interface(p, config, t);
+  }
   by_wire_.resize(outputs_.size());
   return p;
 }
@@ -224,8 +228,9 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   switch_core::port& behind = p.ports[port.downstream];
   behind.credit_cycles = narrow(credit_cycles_) + 1;
   // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
-  if (!study_)
+  if (!study_) {
     for (std::uint32_t& flits : behind.buffer) flits += narrow(timing_.ni_in_cycles);
+  }
   port.credits = behind.buffer;
   entry_ports_[terminal] = n;
   entry_terminal_[n] = terminal;

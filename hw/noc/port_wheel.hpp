@@ -52,8 +52,9 @@ class port_wheel {
   void visit(std::uint64_t cycle, Visit visit) const {
     const std::uint64_t* const row = &rows_[(cycle & (span_ - 1)) * words_];
     for (std::uint32_t w = 0; w < words_; ++w) {
-      for (std::uint64_t b = row[w]; b != 0; b &= b - 1)
+      for (std::uint64_t b = row[w]; b != 0; b &= b - 1) {
         visit(w * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
+      }
     }
   }
 

@@ -2,6 +2,8 @@
 // The looks of a cycle: which packet an output chooses, which VC it gets, when it is looked at again.
 #include <algorithm>
 #include <bit>
+#include <span>
+#include <utility>
 
 #include "hw/noc/switch_steps.hpp"
 

@@ -20,8 +20,9 @@ namespace {
 std::uint32_t calendar_span(const switch_core::parameters& p) {
   std::uint64_t longest = 5 * std::uint64_t{p.longest_packet};
   std::uint64_t stages = 0;
-  for (const switch_core::port& port : p.ports)
+  for (const switch_core::port& port : p.ports) {
     stages = std::max<std::uint64_t>(stages, port.latency + port.head_delay + port.credit_cycles);
+  }
   longest += stages;
   return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(2 * longest, 64, 4096)));
 }
@@ -149,8 +150,9 @@ void switch_core::settle() {
 template <bool Plain>
 void switch_core::settle_several(std::span<choice> chosen) {
   if (!port_per_vc_) accept(chosen);
-  for (const choice& c : chosen)
+  for (const choice& c : chosen) {
     if (c.in_vc != none) grant<Plain>(c.output, c.in_vc, c.vc);
+  }
   for (const choice& c : chosen) {
     if (c.in_vc != none) {
       follow<Plain>(c);
@@ -222,8 +224,9 @@ template <bool Plain>
   queue.bound = static_cast<std::uint8_t>(vc);
   const request_bit request_here = request_of<Plain>(o, iv);
   request_here.word &= ~request_here.bit;
-  if (!Plain && credits_observed_)
+  if (!Plain && credits_observed_) {
     around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_);
+  }
   if (!Plain && observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
   return_credits<Plain>(queue, flits, end);
   if (queue.first != none) request_next(iv);

@@ -214,8 +214,9 @@ std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) c
 std::uint32_t switch_core::missing_credits(std::uint32_t output, std::uint8_t vc) const {
   const out_vc& ov = out_vcs_[vc_index(output, vc)];
   std::uint32_t credits = ov.credits + only_batch(ov);
-  for (std::uint32_t r = ov.first; r != none; r = returning_[r].next)
+  for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) {
     credits += returning_[r].flits - returning_[r].taken;
+  }
   return initial_credits_[vc_index(output, vc)] - credits;
 }
 

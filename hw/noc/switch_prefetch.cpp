@@ -42,8 +42,9 @@ void switch_core::fetch_ahead() {
     fetch(outs_[due_[n]]);
     fetch(outs_[due_[n]].used);  // its second line
   }
-  if (is_due(n - stride))
+  if (is_due(n - stride)) {
     visit_requesters(due_[n - stride], [this](std::uint32_t iv) { fetch(in_vcs_[iv]); });
+  }
   if (is_due(n - 2 * stride)) fetch_transfer(outs_[due_[n - 2 * stride]]);
   if (is_due(n - 3 * stride)) fetch_neighbors(outs_[due_[n - 3 * stride]]);
 }

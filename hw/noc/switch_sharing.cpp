@@ -201,7 +201,9 @@ switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t clas
 /// its VCs; weights hold between classes wherever they come from.
 std::uint64_t switch_core::shared(std::uint64_t parts, const sharers& on, unsigned own,
                                   unsigned other) const {
-  if (weights_[own] != weights_[other]) return (parts * weights_[other] + weights_[own] - 1) / weights_[own];
+  if (weights_[own] != weights_[other]) {
+    return (parts * weights_[other] + weights_[own] - 1) / weights_[own];
+  }
   if (on[own].streams == on[other].streams) return parts;
   return (parts * on[own].streams + on[other].streams - 1) / on[other].streams;
 }
@@ -237,8 +239,9 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   }
   const transfer& next = on_in_[out.downstream * classes_ + c];
   const std::uint32_t behind = vc_index(out.downstream, t.vc);
-  if (next.in_vc == behind && next.end > cycle_ && motions_[behind].slot == moving.slot)
+  if (next.in_vc == behind && next.end > cycle_ && motions_[behind].slot == moving.slot) {
     extend(next, tail + 1, way);
+  }
 }
 
 }  // namespace diecast::hw

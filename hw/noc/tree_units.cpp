@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/abi/address.hpp"
-#include "models/comm/network_tree.hpp"
+#include "models/comm/trees.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -61,8 +61,9 @@ void tree_units::install(const tree_program& program, packet_pool& pool) {
   rings_ = program.rings;
   space_ = protocol::sequence_space(program.rings.n_slots);
   pool_ = &pool;
-  for (const fabric::tree_node& n : program.tree.nodes)
+  for (const fabric::tree_node& n : program.tree.nodes) {
     if (n.sip == sip_ && n.cube == cube_) add_node(n, program);
+  }
 }
 
 void tree_units::add_node(const fabric::tree_node& n, const tree_program& program) {
@@ -190,8 +191,9 @@ void tree_units::combine_credit(std::uint32_t unit, const switch_core::departure
   c.credits += space_.distance(c.tail, p->header.ipcq.sequence);
   c.tail = p->header.ipcq.sequence;
   std::uint64_t least = UINT64_MAX;
-  for (const child& each : n.children)
+  for (const child& each : n.children) {
     if (each.receives) least = std::min(least, each.credits);
+  }
   if (least == n.credits_sent) {
     ++counters_.credits_combined;
     return;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/time.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "models/timing/interface_buffers.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/time.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::hw {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/comm/tree_search.hpp"
+#include "models/comm/packed_trees.hpp"
 #include "models/config/placement.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/comm/peer_patterns.hpp"
-#include "models/comm/tree_search.hpp"
 #include "models/config/field.hpp"
 
 namespace diecast::comm {

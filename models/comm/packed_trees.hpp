@@ -6,15 +6,46 @@
 // Heterogeneous Network Fabrics", 2024, builds schedules of them.)
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "models/comm/tree_search.hpp"
+#include "models/comm/neighbors.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/comm/trees.hpp"
 
 namespace diecast::comm {
+
+// Makes two trees below one root better, by simulated annealing (Kirkpatrick, Gelatt, Vecchi, "Optimization
+// by simulated annealing", Science 220, 1983) over the links of whole routes.
+
+/// Nodes by tree and rank. A member's children are in the order in which slots are sent to them.
+inline constexpr std::uint32_t trees_of_pair = 2;
+using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
+
+/// Exchanges what members do so that ways share few links and trees are shallow: members of one cube where
+/// several share it, else members of one SIP. What goes from SIP to SIP, and from cube to cube where several
+/// members share one, stays; the root keeps its one child in each tree; trees enter another SIP at two
+/// members. Nobody passes on more than two halves of the vector, as far as the trees allow. A child in
+/// another SIP is the first, the others are in the order in which they are best sent to. `up`: messages go
+/// towards the root.
+///
+/// A slot that waits for another one holds up what its sender has for others, and who sends all the time
+/// never makes good for it: shared links cost more than any way. Numbers of moves and seeds are fixed: equal
+/// machines and members, equal trees.
+void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
+
+// Trees to begin a search with (tree_search.hpp), for any machine: level by level every member that may send
+// takes the nearest of those that are left.
+
+/// SIPs follow each other along each tree, one way round in the first and the other way round in the second,
+/// so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too, and
+/// those who pass on there what they get are others in the second tree than in the first, as far as can be.
+/// `up`: messages go towards the root.
+[[nodiscard]] tree_pair grown_trees(const pattern_context& c, bool up);
 
 /// Equal machines and members have equal trees; the last ones are remembered.
 class packed_trees {
@@ -98,6 +129,51 @@ class tree_memory {
 
   std::deque<known> last_;
   std::uint64_t searches_{};
+};
+
+// Spanning trees of neighbors for an all-reduce: an equal share of the vector up each tree and down again. An
+// edge of a tree carries as much one way as the other, so trees that together use every pair of neighbors
+// alike use all links at once, both ways.
+
+/// One to four trees, as many as make the busiest link the least busy; found exactly, by augmenting paths of
+/// the matroid union (Edmonds, "Matroid partition", 1968; Roskind and Tarjan, "A note on finding
+/// minimum-cost edge-disjoint spanning trees", 1985). Of several packings a shallow one: a fixed number of
+/// attempts in orders of a fixed seed. Each tree has its root in its middle.
+class spanning_trees {
+ public:
+  static constexpr std::uint32_t most_trees = 4;
+  /// Packings that are searched for a shallow one: 1 to 64. `members`: 1 to 2^20.
+  [[nodiscard]] static std::uint64_t attempts_for(std::uint64_t members);
+
+  /// Throws what neighbor_graph throws.
+  explicit spanning_trees(const pattern_context& c);
+
+  [[nodiscard]] std::uint32_t trees() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  [[nodiscard]] const std::vector<tree_node>& tree(std::uint32_t number) const { return nodes_[number]; }
+  /// What the link that takes longest carries each way, of the vector, as if over the fastest link.
+  [[nodiscard]] double busiest() const { return busiest_; }
+  /// Edges from the root of a tree to its farthest member, at most.
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
+
+ private:
+  std::vector<std::vector<tree_node>> nodes_;
+  double busiest_{};
+  std::uint32_t depth_{};
+};
+
+// Queue pairs of trees whose edges have one each way; the patterns made of them are in peer_patterns.hpp.
+
+/// Directions of a rank over a list of trees, each given by its nodes: those of the first tree before those
+/// of the second; of a tree the parent, where there is one, before the children.
+class tree_directions {
+ public:
+  explicit tree_directions(const std::vector<const tree_node*>& places);
+  [[nodiscard]] direction parent(std::uint32_t tree) const { return first_[tree]; }
+  [[nodiscard]] direction child(std::uint32_t tree, std::uint32_t index) const;
+
+ private:
+  std::vector<direction> first_;
+  std::vector<bool> has_parent_;
 };
 
 }  // namespace diecast::comm

@@ -11,7 +11,6 @@
 #include "models/comm/level_rings.hpp"
 #include "models/comm/member_levels.hpp"
 #include "models/comm/neighbors.hpp"
-#include "models/comm/network_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/trees.hpp"
 #include "models/config/population.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/spanning_trees.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <random>

@@ -12,7 +12,6 @@
 
 #include "models/comm/member_levels.hpp"
 #include "models/comm/patterns.hpp"
-#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::comm {
@@ -98,9 +97,11 @@ inline constexpr std::uint32_t fewest_timed_on_slow_links = 16;
 
 /// Steps of a group, in their order. There are times for ranks that are the only ones of their cubes, in one
 /// SIP, where steps fill a link (grid_steps::fill_a_link); elsewhere links have room for flows that meet.
-struct step_timetable : private immovable {
+struct step_timetable {
   /// Throws user_error when the members do not fill a rectangle.
   step_timetable(const pattern_context& c, step_load load);
+  step_timetable(const step_timetable&) = delete;
+  step_timetable& operator=(const step_timetable&) = delete;
 
   rank_grid grid;
   grid_steps steps;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/tree_search.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,6 +9,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
+#include "models/comm/packed_trees.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::comm {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <regex>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {

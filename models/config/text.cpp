@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <utility>
+#include <vector>
 
+#include "models/config/suggestion.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::config {
@@ -65,8 +65,9 @@ std::optional<double> parse_real(std::string_view text) {
 std::uint64_t count_argument(std::string_view flag, std::string_view text, std::uint64_t least,
                              std::uint64_t most) {
   const auto value = parse_count(text);
-  if (!value || *value < least || *value > most)
+  if (!value || *value < least || *value > most) {
     refuse(flag, text, "a whole number " + range_words(least, most));
+  }
   return *value;
 }
 
@@ -84,8 +85,9 @@ std::uint64_t size_argument(std::string_view flag, std::string_view text, std::u
 
 double real_argument(std::string_view flag, std::string_view text, double least, double most) {
   const auto value = parse_real(text);
-  if (!value || *value < least || *value > most)
+  if (!value || *value < least || *value > most) {
     refuse(flag, text, fmt::format("a number from {} to {}", least, most));
+  }
   return *value;
 }
 
@@ -142,60 +144,5 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::string join(std::span<const std::string> words) { return fmt::format("{}", fmt::join(words, ", ")); }
-
-namespace {
-
-/// Terms of other tools, and the names that mean the same here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> synonyms{{{"die", "cube"},
-                                                                                  {"chip", "cube"},
-                                                                                  {"chiplet", "cube"},
-                                                                                  {"package", "sip"},
-                                                                                  {"socket", "sip"},
-                                                                                  {"node", "sip"},
-                                                                                  {"core", "pe"},
-                                                                                  {"tile", "pe"},
-                                                                                  {"fp16", "f16"},
-                                                                                  {"float16", "f16"},
-                                                                                  {"fp32", "f32"},
-                                                                                  {"float32", "f32"},
-                                                                                  {"int", "i32"},
-                                                                                  {"add", "sum"},
-                                                                                  {"mul", "prod"},
-                                                                                  {"mean", "avg"}}};
-
-std::string meant(std::string_view word, std::span<const std::string> known) {
-  for (const auto& [other, own] : synonyms) {
-    if (word != other && word != std::string(other) + "s") continue;
-    const auto found = std::find(known.begin(), known.end(), own);
-    if (found != known.end()) return *found;
-  }
-  const std::string near = nearest(word, known);
-  // As many edits as letters make any word of any other of that length.
-  return near.empty() || edit_distance(word, near) >= word.size() ? "" : near;
-}
-
-}  // namespace
-
-std::string did_you_mean(std::string_view what, std::string_view near) {
-  return fmt::format("{}; did you mean {}?", what, near);
-}
-
-std::string with_nearest(std::string_view what, std::string_view word, std::span<const std::string> known) {
-  const std::string near = meant(word, known);
-  return near.empty() ? std::string(what) : did_you_mean(what, near);
-}
-
-std::string nearest_size(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  std::string unit(text.substr(std::min(text.find_first_not_of(' ', digits), text.size())));
-  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const char* const known : {"KiB", "MiB", "GiB"}) {
-    const auto first = static_cast<char>(std::tolower(static_cast<unsigned char>(*known)));
-    const bool meant = unit == std::string(1, first) || unit == std::string(1, first) + "b" ||
-                       unit == std::string(1, first) + "ib";
-    if (digits > 0 && meant) return std::string(text.substr(0, digits)) + known;
-  }
-  return {};
-}
 
 }  // namespace diecast::config

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/cost/least_work.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "models/cost/lower_bound.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/cost/wire_rates.hpp"
 

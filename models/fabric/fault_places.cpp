@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::fabric {

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unistd.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -35,11 +36,11 @@
 #include "platforms/run/child.hpp"
 #include "platforms/run/choose.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/kernel.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/processes.hpp"
 #include "platforms/run/reruns.hpp"
 #include "platforms/run/simulate.hpp"
-#include "platforms/run/stack_room.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::app {

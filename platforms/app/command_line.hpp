@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/progress.hpp"

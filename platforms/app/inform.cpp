@@ -7,7 +7,7 @@
 #include "platforms/io/config_faults.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/paths.hpp"
-#include "platforms/run/stack_room.hpp"
+#include "platforms/run/kernel.hpp"
 
 namespace diecast::app {
 namespace {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::platforms {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/config_read.hpp"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/config/overrides.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_faults.hpp"

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/input.hpp"
 #include "platforms/io/json_tree.hpp"

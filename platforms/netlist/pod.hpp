@@ -10,7 +10,6 @@
 
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/fault/fault_interposer.hpp"
-#include "hw/host/debug_bus.hpp"
 #include "hw/host/host_cpu.hpp"
 #include "hw/host/io_cpu.hpp"
 #include "platforms/netlist/cube.hpp"

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "models/abi/operation_note.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "platforms/io/standard_streams.hpp"
 
 namespace diecast::observe {

@@ -2,9 +2,9 @@
 #include "platforms/run/bound.hpp"
 
 #include "models/comm/collective.hpp"
-#include "models/cost/least_work.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/shards.hpp"
 #include "sw/mock_machine/race.hpp"
 
 namespace diecast::platforms {

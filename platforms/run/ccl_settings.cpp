@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "models/comm/patterns.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/choose.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/shards.hpp"
 
 namespace diecast::platforms {
 namespace {

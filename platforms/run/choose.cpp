@@ -9,6 +9,7 @@
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/shards.hpp"
 #include "sw/mock_machine/race.hpp"
 
 namespace diecast::platforms {

@@ -8,112 +8,21 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
-#include <systemc>
 #include <utility>
 #include <vector>
 
-#include "hw/base/time.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "models/types/immovable.hpp"
-#include "models/types/time.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
 #include "platforms/run/run_point.hpp"
+#include "platforms/run/start_agreement.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
-
-/// The hosts of all SIPs agree on the instant at which all PEs of a launch start. Hosts of other processes
-/// count: whoever runs the windows of this process says whether they wait, and when all go on.
-class start_agreement : immovable {
- public:
-  /// `hosts`: of this process.
-  explicit start_agreement(std::uint64_t hosts) : hosts_(hosts) {}
-  virtual ~start_agreement() = default;
-
-  /// Blocks the calling host until every host has come here. The start is decided once in each process, at
-  /// the instant at which the last host of all comes.
-  virtual sim_time agree(const std::function<sim_time()>& decide) = 0;
-  /// The latest start agreed on; empty before the first.
-  [[nodiscard]] std::optional<sim_time> latest() const {
-    return generation_ == 0 ? std::nullopt : std::optional(start_);
-  }
-
- protected:
-  /// The last host of all has come.
-  void begin(const std::function<sim_time()>& decide) {
-    arrived_ = 0;
-    ++generation_;
-    start_ = decide();
-  }
-  std::uint64_t hosts_;
-  std::uint64_t arrived_{};
-  std::uint64_t generation_{};
-  sim_time start_;
-};
-
-/// Of hosts that are threads of SystemC.
-class thread_agreement final : public start_agreement {
- public:
-  using start_agreement::start_agreement;
-
-  sim_time agree(const std::function<sim_time()>& decide) override {
-    const std::uint64_t mine = generation_;
-    if (++arrived_ == hosts_) {
-      ready_ = hw::now();
-      if (others_ready_) {
-        go_on(decide);
-        agreed_.notify(sc_core::SC_ZERO_TIME);
-      } else {
-        sc_core::sc_pause();  // perhaps the last of all: this process may not pass this instant before it
-                              // knows
-      }
-    }
-    while (generation_ == mine) {
-      sc_core::wait(agreed_);
-      if (generation_ == mine && released_ <= hw::now()) go_on(decide);  // the first host here decides
-    }
-    return start_;
-  }
-  // For several processes, between windows.
-
-  /// Whether all hosts of all other processes wait: then the last one here need not ask.
-  void set_others_ready(bool ready) {
-    several_ = true;
-    others_ready_ = ready;
-  }
-  /// Since when all hosts of this process wait; never() while one is still to come.
-  [[nodiscard]] sim_time ready() const { return ready_; }
-  /// When hosts of this process went on without asking, since the last call; never() when they did not.
-  [[nodiscard]] sim_time take_decided() { return std::exchange(decided_, sim_time::never()); }
-  /// All hosts have come, the last one at `at`: those here go on then. Precondition: ready() <= at, at >=
-  /// now.
-  void release(sim_time at) {
-    if (at < hw::now())
-      throw std::logic_error("hosts are to go on at an instant that their process has passed already");
-    released_ = at;
-    ready_ = sim_time::never();
-    agreed_.cancel();  // nobody waits any more for the event of the start before
-    agreed_.notify(hw::to_sc(at - hw::now()));
-  }
-
- private:
-  void go_on(const std::function<sim_time()>& decide) {
-    if (released_ == sim_time::never()) decided_ = hw::now();
-    released_ = sim_time::never();
-    if (several_) others_ready_ = false;  // they wait for this start, not yet for the next
-    ready_ = sim_time::never();
-    begin(decide);
-  }
-
-  bool several_{}, others_ready_{true};
-  sim_time ready_{sim_time::never()}, decided_{sim_time::never()}, released_{sim_time::never()};
-  sc_core::sc_event agreed_{"agreed"};
-};
 
 class host_side : public abstract_interface {
  public:

@@ -2,6 +2,8 @@
 #include "platforms/run/kernel.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
 #include <string_view>
 #include <sys/resource.h>
 #include <systemc>
@@ -57,6 +59,38 @@ double peak_rss_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+namespace {
+
+constexpr std::uint64_t mappings_per_thread = 2;
+/// Libraries, the heap and its large blocks.
+constexpr std::uint64_t other_mappings = 1024;
+
+}  // namespace
+
+std::optional<std::uint64_t> permitted_mappings() {
+  std::ifstream file("/proc/sys/vm/max_map_count");
+  std::uint64_t count = 0;
+  if (!(file >> count)) return std::nullopt;
+  return count;
+}
+
+std::optional<problem> find_lack_of_stacks(std::uint64_t pes, std::uint64_t hosts,
+                                           std::optional<std::uint64_t> permitted) {
+  const std::uint64_t threads = pes + hosts;
+  const std::uint64_t needed = mappings_per_thread * threads + other_mappings;
+  if (!permitted || needed <= *permitted) return std::nullopt;
+  return problem{
+      "vm.max_map_count",
+      fmt::format("this system permits a process too few memory mappings for the stacks of {} PEs and "
+                  "{} hosts",
+                  pes, hosts),
+      fmt::format("{}", *permitted), fmt::format("{} (sysctl -w vm.max_map_count={})", needed, needed)};
+}
+
+void check_stacks(std::uint64_t pes, std::uint64_t hosts) {
+  if (auto lack = find_lack_of_stacks(pes, hosts, permitted_mappings())) throw user_error(std::move(*lack));
 }
 
 }  // namespace diecast::platforms

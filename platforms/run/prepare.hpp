@@ -27,6 +27,8 @@
 
 namespace diecast::platforms {
 
+struct machine_model;
+
 /// The machine on which a collective program runs: what its defaults are too small for, the program's needs
 /// replace.
 struct program_setup {
@@ -99,7 +101,8 @@ struct prepared_run : private immovable {
                                                      const std::string& collective,
                                                      std::optional<comm::rank_set> ranks = std::nullopt);
 
-/// What the config's ccl.algorithms and ccl.patterns change about a run.
+// What the config's ccl.algorithms and ccl.patterns change about a run.
+
 /// Throws user_error with every name in ccl.algorithms and ccl.patterns that is in no table, and every
 /// pattern of the config that has the name of one in the tables.
 void check_ccl(const app::registries& tables, const config::machine_config& config);
@@ -121,23 +124,6 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
 [[nodiscard]] comm::pattern_entry pattern_for(const app::registries& tables,
                                               const config::machine_config& config,
                                               const sw::kernel_entry& kernel);
-
-/// Shard-wise collectives (models/comm/mappers.hpp) run as streams: one for every shard, all at once.
-struct prepared_run;
-
-/// The layout that makes a run of point.algorithm over SIPs shard-wise: one given in ccl.algorithms.NAME, of
-/// more than one shard per SIP, and no validator that says otherwise. Throws user_error for what a shard-wise
-/// run cannot do (--iters, --warmup, --data, a pattern of the config).
-[[nodiscard]] std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
-                                                                const run_point& point, comm::rank_set set);
-
-/// A stream per shard with the one collective.
-[[nodiscard]] comm::workload streams_of(const std::vector<comm::shard_group>& shards,
-                                        const sw::kernel_entry& kernel, const run_point& point,
-                                        std::uint64_t root);
-
-/// The strongest of what each shard's group needs and of what must cross the edges of a SIP for all of them.
-void add_bound_of_shards(const prepared_run& run, run_outcome& outcome);
 
 // Faults of kind wrong_install: an install plan as a careless host would have made it.
 

@@ -11,49 +11,10 @@
 #include "models/checksum/packet_checksum.hpp"
 #include "models/timing/link.hpp"
 #include "platforms/io/critical_path_json.hpp"
-#include "platforms/io/flight_json.hpp"
-#include "platforms/io/standard_streams.hpp"
-#include "platforms/io/whole_file.hpp"
-#include "platforms/run/child.hpp"
-#include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/wait_rows.hpp"
 
 namespace diecast::platforms {
-
-flight_dump::flight_dump(const prepared_run& run, events::hub& events) : run_(run) {
-  const config::machine_config& c = run.machine.config;
-  if (c.trace.flight_operations == 0) return;
-  recorder_ = std::make_unique<observe::flight_recorder>(c.shape(), c.trace.flight_operations);
-  const bool crc = c.comm.checksum != config::packet_checksum::none;
-  events.attach(*recorder_, events::steps | events::messages | events::operations |
-                                (crc ? unsigned{events::contents} : 0U));
-}
-
-void flight_dump::next_launch() {
-  if (recorder_) recorder_->next_launch();
-}
-
-std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still) const {
-  if (!recorder_) return {};
-  return flight_json(run_, *recorder_, machine_now(run_, pod, still), hw::now(), why);
-}
-
-void flight_dump::look_for_request(netlist::pod& pod) const {
-  if (!dump_requested()) return;
-  if (!recorder_)
-    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run goes on");
-  const std::string& file = run_.point.flight_file;
-  std::string lost;
-  try {
-    write_whole_file(file, text(pod, "a signal asked for it", false));
-  } catch (const output_error& e) {
-    lost = e.what();
-  }
-  const std::string what = lost.empty() ? file + ": flight recorder written" : lost;
-  tell(fmt::format("{} at {:.3f} us; the run goes on", what, hw::now().ns() / 1e3));
-}
-
 namespace {
 
 /// An observer that hears of what happens from now on.
@@ -112,8 +73,9 @@ std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events
 std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
   std::vector<observe::initial_credits> all;
   const auto add_sender = [&all](std::uint32_t link, const hw::link_sender& sender) {
-    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc)
+    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc) {
       all.push_back({link, static_cast<std::uint8_t>(vc), sender.initial_credits()[vc]});
+    }
   };
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {

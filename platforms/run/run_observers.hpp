@@ -4,50 +4,32 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/analysis/critical_path.hpp"
 #include "models/analysis/waited_time.hpp"
 #include "models/events/events.hpp"
-#include "models/types/immovable.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/dram_taps.hpp"
-#include "platforms/observe/flight_recorder.hpp"
 #include "platforms/observe/step_recorder.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/barrier_run.hpp"
+#include "platforms/run/flight_dump.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 
-/// The flight recorder of one run: kept while it goes on, written when it ends badly or when a signal asks.
-class flight_dump {
- public:
-  /// Attaches a recorder unless trace.flight_operations is 0.
-  flight_dump(const prepared_run& run, events::hub& events);
-
-  /// A launch begins.
-  void next_launch();
-  /// Contents of flight.json; empty without a recorder. `still`: nothing moves any more.
-  [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still) const;
-  /// Between slices: what a signal asked for is written to run_point::flight_file while the run goes on.
-  void look_for_request(netlist::pod& pod) const;
-
- private:
-  const prepared_run& run_;
-  std::unique_ptr<observe::flight_recorder> recorder_;
-};
-
-class run_observers : immovable {
+class run_observers {
  public:
   /// Attaches all of them. Not `whole`: one stream alone or a draw of --jitter, a run behind the run, whose
   /// files would replace those asked for.
   run_observers(const prepared_run& run, bool whole, events::hub& events);
+  run_observers(const run_observers&) = delete;
+  run_observers& operator=(const run_observers&) = delete;
 
   /// A launch begins, the first included: what was gathered for the launch before it alone is forgotten.
   void next_launch();

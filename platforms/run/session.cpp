@@ -14,6 +14,7 @@
 #include "models/comm/install_plan.hpp"
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bound.hpp"
+#include "platforms/run/reruns.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
 
@@ -208,6 +209,24 @@ void session::report(run_outcome& o) const {
   if (wrong_ == 0) return;
   o.status = run_status::wrong;
   o.message = fmt::format("{} of {} elements; the first: {}", wrong_, elements_, first_wrong_);
+}
+
+std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional<std::uint32_t> only,
+                                          std::uint64_t sips, start_agreement& agreement,
+                                          std::function<void()> on_round) {
+  if (run.workload)
+    return std::make_unique<workload_session>(run, only, sips, agreement, std::move(on_round));
+  return std::make_unique<session>(run, sips, agreement, std::move(on_round));
+}
+
+std::function<void(abi::hal&, const abi::launch_block&)> firmware_of(host_side& hosts,
+                                                                     const prepared_run& run,
+                                                                     std::uint64_t draw, pe_coord pe) {
+  sw::runtime_options options = sw::options_from(run.machine.config, pe);
+  options.start_delay += jitter_delay(run, draw, pe);
+  return [&hosts, options](abi::hal& hal, const abi::launch_block& block) {
+    hosts.firmware(hal, block, options);
+  };
 }
 
 }  // namespace diecast::platforms

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/shards.hpp"
+
 #include <fmt/format.h>
 
 #include "models/comm/collective.hpp"

@@ -7,7 +7,7 @@
 //   all_reduce in_network  both: the root sends on what it receives, slot by slot
 #include <algorithm>
 
-#include "models/comm/network_tree.hpp"
+#include "models/comm/trees.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 

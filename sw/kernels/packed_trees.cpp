@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast down two trees that are packed into the machine (comm::packed_trees), half of the vector each.
+#include "models/comm/packed_trees.hpp"
+
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 
-#include "models/comm/spanning_trees.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 

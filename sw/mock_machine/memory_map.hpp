@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 
 #include "models/abi/address.hpp"
+#include "models/abi/hal.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 
@@ -52,5 +54,12 @@ class memory_map {
 
 /// Index of the PE whose mailbox lies at that address. Throws protocol_error when none of this machine does.
 [[nodiscard]] std::uint32_t pe_behind(const machine_shape& shape, abi::address mailbox);
+
+// What the vector unit of a PE computes, on both mock machines.
+
+/// Address of `bytes` at an offset of the PE's TCM; throws protocol_error where they do not lie in it.
+using tcm_place = std::function<abi::address(std::uint64_t offset, std::uint64_t bytes)>;
+
+void evaluate(memory_map& memory, const abi::vector_command& command, const tcm_place& place);
 
 }  // namespace diecast::sw

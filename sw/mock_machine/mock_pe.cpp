@@ -8,7 +8,7 @@
 
 #include "models/types/error.hpp"
 #include "models/types/ids.hpp"
-#include "sw/mock_machine/vector_unit.hpp"
+#include "sw/mock_machine/memory_map.hpp"
 
 namespace diecast::sw {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/cost/least_work.hpp"
+#include "models/cost/lower_bound.hpp"
 #include "sw/mock_machine/timed_run.hpp"
 
 namespace diecast::sw {

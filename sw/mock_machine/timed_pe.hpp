@@ -14,7 +14,7 @@
 #include "models/abi/dispatch_table.hpp"
 #include "models/abi/hal.hpp"
 #include "models/config/machine_config.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/timing/transfer_engine.hpp"

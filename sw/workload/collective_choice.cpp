@@ -10,7 +10,8 @@
 
 #include "models/comm/collective.hpp"
 #include "models/comm/install_plan.hpp"
-#include "models/comm/network_tree.hpp"
+#include "models/comm/trees.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/kernel_table.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/abi/hal.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/workload/message_op.hpp"
 

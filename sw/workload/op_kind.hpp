@@ -30,7 +30,7 @@
 #include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/cost/rules.hpp"
-#include "models/events/fingerprint.hpp"
+#include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/types/immovable.hpp"
 #include "sw/kernels/kernel_table.hpp"

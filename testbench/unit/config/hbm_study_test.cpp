@@ -2,7 +2,7 @@
 // Memory studies below the command line: patterns under real address maps, rates, presets' peaks.
 #include <vector>
 
-#include "models/timing/address_map.hpp"
+#include "models/timing/dram.hpp"
 #include "models/timing/lost_time.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/options.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/stack_room.hpp"
-
+#include "platforms/run/kernel.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

@@ -3,6 +3,7 @@
 
 #include <rapidcheck.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/start_agreement.hpp"
+
 #include <vector>
 
-#include "platforms/run/host_side.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 

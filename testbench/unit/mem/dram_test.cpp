@@ -16,7 +16,6 @@
 #include "dram_blocks.hpp"
 #include "dram_checker.hpp"
 #include "dram_replay.hpp"
-#include "models/timing/address_map.hpp"
 #include "models/timing/fr_fcfs.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dram_replay.hpp"
-#include "models/timing/address_map.hpp"
+#include "models/timing/dram.hpp"
 #include "models/traffic/memory_pattern.hpp"
 
 namespace diecast::test {

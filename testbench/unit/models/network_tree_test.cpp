@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of the tree in the network: one half per member and use, what the routers are told, what is refused;
 // and the arithmetic of a router.
-#include "models/comm/network_tree.hpp"
-
 #include <algorithm>
 
 #include <rapidcheck.h>
 
-#include "models/comm/network_tree.hpp"
+#include "models/comm/trees.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"

@@ -8,7 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "models/comm/packed_routes.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spanning trees of neighbors: each reaches every rank, and together they use links as evenly as can be.
-#include "models/comm/spanning_trees.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "models/comm/spanning_trees.hpp"
+#include "models/comm/packed_trees.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of collectives on the timed mock machine: against bounds and costs that follow from the config. How
 // near they come to the SystemC machine is the matter of testbench/system/estimate_test.py.
-#include "models/cost/least_work.hpp"
+#include "models/cost/lower_bound.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"
