@@ -43,12 +43,8 @@ unsigned debug_bus::on_debug(tlm::tlm_generic_payload& access) {
       fmt::format("{}: no block of sip {} answers at {}", name(), sip_.value, abi::describe(a)));
 }
 
-namespace {
-
 /// A transaction's length is 32 bits; longer accesses are cut.
 constexpr std::size_t longest_access = std::size_t{1} << 30;
-
-}  // namespace
 
 host_cpu::host_cpu(sc_core::sc_module_name module_name, const config::machine_config& config, sip_id sip,
                    host_program program, fault_sink& faults)

@@ -222,12 +222,8 @@ void memory_target::close(request_id id) {
   free_ids_.push_back(id);
 }
 
-namespace {
-
 /// Requests accepted before END_REQ is held back: all that the memory's network interface has under way.
 constexpr std::uint64_t queue = config::least_memory_window;
-
-}  // namespace
 
 simple_memory::simple_memory(sc_core::sc_module_name module_name, const config::sram_block& sram, bool strict,
                              fault_sink& faults)

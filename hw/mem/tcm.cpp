@@ -8,12 +8,8 @@
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
-namespace {
-
 constexpr unsigned slot_bits = 20;
 constexpr unsigned port_shift = 60;
-
-}  // namespace
 
 tcm::tcm(sc_core::sc_module_name module_name, const config::machine_config& config, std::uint32_t unit,
          fault_sink& faults)

@@ -5,8 +5,6 @@
 #include <array>
 
 namespace diecast::abi {
-namespace {
-
 constexpr std::array table{
     erratum_description{erratum::set_without_dcci, "set_without_dcci",
                         "a signal is stored and its line not written back: it stays in the writer's cache"},
@@ -29,8 +27,6 @@ constexpr std::array table{
     erratum_description{
         erratum::exact_count, "exact_count",
         "a wait accepts only its own count and polls forever when a peer is one barrier ahead"}};
-
-}  // namespace
 
 std::span<const erratum_description> errata() { return table; }
 

@@ -6,13 +6,9 @@
 #include <string>
 
 namespace diecast::abi {
-namespace {
-
 /// The block as words, in the order they travel.
 constexpr std::size_t fixed_words = 12;
 constexpr std::size_t words = fixed_words + sizeof(kernel_parameters) / sizeof(std::uint64_t);
-
-}  // namespace
 
 std::vector<std::byte> encode_launch(const launch_block& b) {
   const kernel_arguments& a = b.arguments;

@@ -4,8 +4,6 @@
 #include <array>
 
 namespace diecast::abi {
-namespace {
-
 constexpr register_offset qp(register_offset field) { return ipcq_qp_base + field; }
 
 constexpr std::array register_table{
@@ -80,8 +78,6 @@ constexpr std::array register_table{
                          "Those of the oldest message."},
 };
 
-}  // namespace
-
 std::span<const register_description> register_map() { return register_table; }
 
 const char* to_string(engine_error e) {
@@ -96,8 +92,6 @@ const char* to_string(engine_error e) {
   }
   return "unknown";
 }
-
-namespace {
 
 constexpr std::array tag_register_table{
     register_description{tm_ring_base, "TM_RING_BASE", access::read_write, 0,
@@ -170,8 +164,6 @@ constexpr std::array tag_register_table{
     register_description{tm_arm, "TM_ARM", access::write_only, 0,
                          "Asks for one event in IPCQ_EVENT when (or as soon as) a completion can be popped."},
 };
-
-}  // namespace
 
 std::span<const register_description> tag_register_map() { return tag_register_table; }
 

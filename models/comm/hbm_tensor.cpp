@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/hbm_tensor.hpp"
 
-
 #include "models/comm/sync_layout.hpp"
 
 namespace diecast::comm {

@@ -12,13 +12,9 @@
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
-namespace {
-
 constexpr std::array<const char*, first_custom> names{"N",        "S",          "E",          "W",
                                                       "global_N", "global_S",   "global_E",   "global_W",
                                                       "parent",   "child_left", "child_right"};
-
-}  // namespace
 
 std::string direction_name(direction d) {
   return d < first_custom ? std::string(names[d]) : fmt::format("custom{}", d);

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-
 namespace diecast::comm {
 namespace {
 

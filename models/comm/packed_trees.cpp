@@ -10,14 +10,10 @@
 #include "models/config/field.hpp"
 
 namespace diecast::comm {
-namespace {
-
 /// Queue pairs of an edge. With four slots each they cover an edge of four steps within a SIP, and most of a
 /// way across two SIPs.
 constexpr std::uint32_t widest_within = 2;
 constexpr std::uint32_t widest_crossing = 4;
-
-}  // namespace
 
 tree_memory::question::question(const pattern_context& c, bool up_ways)
     : overrides(c.config.overrides),

@@ -3,14 +3,10 @@
 #include "models/config/rows.hpp"
 
 namespace diecast::config {
-namespace {
-
 constexpr const char* niu = "Tenstorrent Wormhole NIU";
 constexpr const char* rebel = "Rebellions Rebel100, measured on silicon";
 constexpr const char* hbm3 = "Ramulator 2.1, HBM3_6400Mbps / HBM3_16Gb_8hi";
 constexpr double most_ns = 1e6;
-
-}  // namespace
 
 block_table noc_table() {
   using b = noc_block;

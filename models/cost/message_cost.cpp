@@ -15,13 +15,9 @@
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
-namespace {
-
 /// A request crosses from one block of a PE to the next in a cycle; a bank serves one block per cycle.
 constexpr std::uint64_t handover_cycles = 1;
 constexpr std::uint64_t bank_cycles = 1;
-
-}  // namespace
 
 endpoint_costs endpoint_costs_of(const config::machine_config& c) {
   const clock_domain clock = timing::noc_clock(c);

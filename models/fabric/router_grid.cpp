@@ -4,11 +4,7 @@
 #include "models/config/text.hpp"
 
 namespace diecast::fabric {
-namespace {
-
 constexpr std::uint32_t least_that_wraps = 3;
-
-}  // namespace
 
 router_grid::router_grid(const config::noc_block& noc, unsigned network) {
   const auto columns = static_cast<std::uint32_t>(noc.columns);

@@ -5,7 +5,6 @@
 #include <deque>
 #include <limits>
 
-
 namespace diecast::fabric {
 namespace {
 

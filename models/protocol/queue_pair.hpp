@@ -4,11 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 
 namespace diecast::protocol {
 
 /// Largest multiple of n_slots of the form n_slots * 2^k that is not above 2^32.
-[[nodiscard]] std::uint64_t sequence_modulus(std::uint32_t n_slots);
+[[nodiscard]] inline std::uint64_t sequence_modulus(std::uint32_t n_slots) {
+  if (n_slots == 0) throw std::invalid_argument("sequence_modulus: a ring needs at least 1 slot, got 0");
+  constexpr std::uint64_t limit = std::uint64_t{1} << 32;
+  std::uint64_t modulus = n_slots;
+  while (modulus * 2 <= limit) modulus *= 2;
+  return modulus;
+}
 
 /// Sequence arithmetic of a ring. W may be given smaller for exhaustive tests.
 class sequence_space {

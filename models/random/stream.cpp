@@ -8,11 +8,7 @@
 #include <xxhash.h>
 
 namespace diecast::random {
-namespace {
-
 constexpr std::uint64_t draws_per_block = 4;
-
-}  // namespace
 
 stream::stream(std::uint64_t seed, std::string_view path, std::string_view purpose)
     : seed_(seed),

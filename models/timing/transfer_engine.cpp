@@ -5,11 +5,7 @@
 #include <cmath>
 
 namespace diecast::timing {
-namespace {
-
 constexpr double nothing = 1e-9;  ///< ns; less work than this is none
-
-}  // namespace
 
 transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener told)
     : events_(events), first_kind_(first_kind), told_(std::move(told)) {}

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "platforms/io/not_written.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::app {
 namespace {

@@ -2,7 +2,6 @@
 // --diagnose.
 #pragma once
 
-
 #include "platforms/app/options.hpp"
 
 namespace diecast::app {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/inform.hpp"
-
 #include <fmt/format.h>
 
 #include "models/config/text.hpp"
-#include "platforms/io/config_faults.hpp"
+#include "platforms/app/prepare_all.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/paths.hpp"
 #include "platforms/run/kernel.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "platforms/app/registries.hpp"
@@ -15,5 +16,15 @@ namespace diecast::app {
 [[nodiscard]] std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
     const platforms::machine_model& machine, const registries& tables,
     const std::vector<platforms::run_point>& points);
+
+/// --print-map: every range of addresses at which something answers, with what does and the router it is on.
+[[nodiscard]] std::string map_text(const platforms::machine_model& machine);
+
+// What a binary prints about itself and its machine, without running anything.
+
+/// --list algorithms | patterns | mappers | presets
+[[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
+/// --check-config: the balance table, warnings last.
+[[nodiscard]] std::string balance_text(const platforms::machine_model& machine);
 
 }  // namespace diecast::app

@@ -5,14 +5,10 @@
 #include "platforms/bench/bench.hpp"
 
 namespace diecast::bench {
-namespace {
-
 constexpr std::uint64_t methods = 1000;
 constexpr std::uint64_t longest_delay = 1000;  // in units of `methods` femtoseconds
 constexpr std::uint64_t warmup_activations = 200'000;
 constexpr std::uint64_t measured_activations = 2'000'000;
-
-}  // namespace
 
 class kernel_floor::sleeper : public sc_core::sc_module {
  public:

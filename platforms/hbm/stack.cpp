@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-
 namespace diecast::hbm {
 namespace {
 

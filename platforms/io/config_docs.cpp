@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/config_docs.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <vector>
@@ -9,7 +7,7 @@
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
 #include "platforms/io/ccl_json.hpp"
-#include "platforms/io/config_faults.hpp"
+#include "platforms/io/config_json.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -3,7 +3,6 @@
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
 #include "platforms/io/ccl_json.hpp"
-#include "platforms/io/config_faults.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/json_tree.hpp"
 

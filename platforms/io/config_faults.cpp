@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/config_faults.hpp"
-
 #include <cmath>
 #include <fmt/format.h>
 

@@ -8,11 +8,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "models/config/faults.hpp"
 #include "models/config/machine_config.hpp"
+#include "platforms/io/json_tree.hpp"
 
 namespace diecast::platforms {
 
@@ -47,5 +50,32 @@ struct preset_info {
 
 /// JSON Schema (2020-12) of a config file.
 [[nodiscard]] std::string config_schema();
+
+// Pages of the documentation that the tables write: docs/config.md and docs/registers.md.
+
+/// Every config key with unit, values, default, description and source, a table per block.
+[[nodiscard]] std::string config_markdown();
+
+/// The register map of a PE (models/abi/registers.hpp).
+[[nodiscard]] std::string registers_markdown();
+
+// The list `faults` of a config, and its schema and reference table.
+
+/// path within the file, what, value, expected
+using problem_reporter =
+    std::function<void(const std::string&, const std::string&, const std::string&, const std::string&)>;
+
+/// [{"kind": NAME, "where": GLOB, ...}, ...]. What is wrong is reported; the entry then holds defaults there.
+[[nodiscard]] std::vector<config::fault_setting> read_faults(const json_node& node,
+                                                             const problem_reporter& report);
+
+/// Only the keys its kind takes: reads back as the same list.
+[[nodiscard]] json_node faults_node(const std::vector<config::fault_setting>& faults);
+
+/// The section of docs/config.md.
+[[nodiscard]] std::string faults_markdown();
+
+/// The table of --list faults.
+[[nodiscard]] std::string faults_text();
 
 }  // namespace diecast::platforms

@@ -9,7 +9,7 @@
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/ccl_json.hpp"
-#include "platforms/io/config_faults.hpp"
+#include "platforms/io/config_json.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::platforms {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/critical_path_json.hpp"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/operation_note.hpp"
+#include "platforms/io/deadlock_json.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/explain_text.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "platforms/io/result_envelope.hpp"
+#include "platforms/io/result_json.hpp"
 #include "platforms/io/text_table.hpp"
 
 namespace diecast::platforms {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/flight_json.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -10,7 +8,7 @@
 
 #include "models/abi/operation_note.hpp"
 #include "models/events/events.hpp"
-#include "platforms/io/in_flight_json.hpp"
+#include "platforms/io/deadlock_json.hpp"
 
 namespace diecast::platforms {
 namespace {

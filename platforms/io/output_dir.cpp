@@ -17,13 +17,9 @@
 #include "platforms/io/whole_file.hpp"
 
 namespace diecast::platforms {
-namespace {
-
 namespace fs = std::filesystem;
 
 constexpr const char* config_name = "config.json";
-
-}  // namespace
 
 output_dir::output_dir(fs::path path, std::string config, const std::vector<fs::path>& named,
                        const std::function<void()>& claim)

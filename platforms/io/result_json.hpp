@@ -2,13 +2,35 @@
 // Results as JSON and CSV.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "platforms/io/unread_keys.hpp"
+#include "platforms/io/config_json.hpp"
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::platforms {
+
+/// Keys that somebody gave and no run reads, because the machine has no such part. One file may serve all
+/// binaries, so this is no error; but a key set in vain is better seen.
+struct unread_key {
+  std::string path;
+  /// Given on the command line; or a list that says how this very machine differs from others with its blocks
+  /// (overrides, faults), wherever it was given.
+  bool told{};
+};
+
+/// Given keys outside the blocks `read`, in alphabetical order.
+[[nodiscard]] std::vector<unread_key> unread_keys(const loaded_config& given,
+                                                  const std::set<std::string>& read);
+/// Given keys that a pod, SIP or cube does not read: of links and levels it has only one of. `built` is what
+/// the platform made of the config.
+[[nodiscard]] std::vector<unread_key> unread_keys(const loaded_config& given,
+                                                  const config::machine_config& built);
+
+/// A line for the table, naming those that should be told; empty when there are none.
+[[nodiscard]] std::string unread_text(const std::vector<unread_key>& keys);
 
 /// Everything about an invocation that result.json states beside its runs.
 struct result_context {
@@ -37,5 +59,21 @@ struct result_context {
 [[nodiscard]] std::string pack(const run_outcome& o);
 /// Throws std::runtime_error when the text is not what pack() wrote (the run died half-way).
 [[nodiscard]] run_outcome unpack(const std::string& text);
+
+// Ops and streams of a workload in results.
+
+/// Adds "ops" and "streams" to the object of a run of a workload; nothing to that of another run.
+void write_workload(const run_outcome& o, nlohmann::ordered_json& run);
+/// Inverse of write_workload.
+void read_workload(const nlohmann::ordered_json& run, run_outcome& o);
+
+/// The streams and the first ops as text, under the run's row; empty for a run that is no workload.
+[[nodiscard]] std::string workload_table(const run_outcome& o);
+
+// What --explain found, for the table and for result.json.
+
+/// A line for the bound, for each cause from the largest on, and for the rest. Precondition: o.why.
+[[nodiscard]] std::string explanation_text(const run_outcome& o);
+[[nodiscard]] nlohmann::ordered_json explanation_json(const explanation& e);
 
 }  // namespace diecast::platforms

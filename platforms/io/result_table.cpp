@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "platforms/io/explain_text.hpp"
-#include "platforms/io/workload_result.hpp"
+#include "platforms/io/result_json.hpp"
 
 namespace diecast::platforms {
 namespace {

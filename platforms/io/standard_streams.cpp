@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace diecast::platforms {
@@ -21,5 +23,21 @@ void hold_standard_streams() {
 void tell(const std::string& line) { tell(stderr, line + '\n'); }
 
 void tell(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
+
+namespace {
+
+std::string reason() {
+  return errno == 0 ? "" : fmt::format(" ({})", std::generic_category().message(errno));
+}
+
+}  // namespace
+
+output_error not_written(const std::string& what) {
+  return output_error(fmt::format("{}: cannot be written{}", what, reason()));
+}
+
+output_error not_finished(const std::string& what) {
+  return output_error(fmt::format("{}: writing failed{}; the file is incomplete", what, reason()));
+}
 
 }  // namespace diecast::platforms

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "models/types/error.hpp"
+
 namespace diecast::platforms {
 
 /// Opens /dev/null on each of the descriptors 0 to 2 that is closed, so that no file of the run gets its
@@ -17,5 +19,13 @@ void hold_standard_streams();
 void tell(const std::string& line);
 /// Writes `text` as it is; what cannot be written is lost.
 void tell(std::FILE* to, const std::string& text);
+
+// What is said of a file that could not be written.
+
+/// "WHAT: cannot be written (reason)". The reason is errno's, which the caller has set to 0 before it tried.
+[[nodiscard]] output_error not_written(const std::string& what);
+
+/// Of a file that was opened and could not be written to its end.
+[[nodiscard]] output_error not_finished(const std::string& what);
 
 }  // namespace diecast::platforms

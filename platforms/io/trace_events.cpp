@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
-#include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::platforms {
 namespace {

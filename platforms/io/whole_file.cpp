@@ -6,7 +6,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "platforms/io/not_written.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::platforms {
 

@@ -12,11 +12,7 @@
 #include "models/timing/link.hpp"
 
 namespace diecast::netlist {
-namespace {
-
 using fabric::terminal_kind;
-
-}  // namespace
 
 cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id sip, cube_id id,
            hw::packet_pool& pool)

@@ -10,8 +10,8 @@
 #include "models/abi/operation_note.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::observe {
 namespace {

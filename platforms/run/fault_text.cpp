@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "models/types/error.hpp"
-#include "platforms/io/in_flight_json.hpp"
+#include "platforms/io/deadlock_json.hpp"
 
 namespace diecast::platforms {
 

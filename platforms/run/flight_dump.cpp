@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/time.hpp"
-#include "platforms/io/flight_json.hpp"
+#include "platforms/io/deadlock_json.hpp"
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/io/whole_file.hpp"
 #include "platforms/run/child.hpp"

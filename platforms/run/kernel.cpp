@@ -61,13 +61,9 @@ double peak_rss_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
-namespace {
-
 constexpr std::uint64_t mappings_per_thread = 2;
 /// Libraries, the heap and its large blocks.
 constexpr std::uint64_t other_mappings = 1024;
-
-}  // namespace
 
 std::optional<std::uint64_t> permitted_mappings() {
   std::ifstream file("/proc/sys/vm/max_map_count");

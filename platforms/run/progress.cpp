@@ -9,13 +9,9 @@
 #include "platforms/io/standard_streams.hpp"
 
 namespace diecast::platforms {
-namespace {
-
 constexpr std::chrono::milliseconds quiet_for{2000};
 constexpr std::chrono::milliseconds between_draws{250};
 constexpr int bar_width = 24;
-
-}  // namespace
 
 double share_of_time(double elapsed_ns, double expected_ns) {
   constexpr double certain = 0.75;

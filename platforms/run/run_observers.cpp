@@ -10,7 +10,7 @@
 #include "hw/base/time.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/timing/link.hpp"
-#include "platforms/io/critical_path_json.hpp"
+#include "platforms/io/deadlock_json.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/wait_rows.hpp"
 

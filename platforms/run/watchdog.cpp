@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/watchdog.hpp"
 
-
 namespace diecast::platforms {
 namespace {
 

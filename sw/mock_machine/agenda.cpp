@@ -8,10 +8,8 @@ namespace diecast::sw {
 
 using kind = candidate::kind;
 
-namespace {
 /// Numbers of flows beyond those of queue pairs.
 constexpr std::uint32_t first_tree_flow = 0x10000;
-}  // namespace
 
 agenda::agenda(targets t)
     : targets_(std::move(t)),

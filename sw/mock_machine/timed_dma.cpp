@@ -9,14 +9,10 @@
 #include "models/timing/link.hpp"
 
 namespace diecast::sw {
-namespace {
-
 /// The TCM reads a packet when the one two before it begins to leave (hw/pe: packets_read_ahead).
 constexpr std::uint32_t packets_under_way = 3;
 /// Pieces that a window of the DMA is cut into.
 constexpr std::uint64_t window_pieces = 4;
-
-}  // namespace
 
 timed_dma::timed_dma(const setup& s, const std::vector<std::unique_ptr<timed_pe>>& pes)
     : topology_(s.topology),
