@@ -15,7 +15,6 @@ namespace {
 using json = platforms::result_node;
 using platforms::csv_text;
 using platforms::node_of;
-using platforms::read_field;
 
 using shares = std::vector<lost_share>;
 
@@ -71,18 +70,9 @@ std::string or_dash(const std::optional<double>& v, int decimals) {
 
 }  // namespace
 
-std::string pack(const study_outcome& o) {
-  json j = run_json(o);
-  platforms::each_carried(o, [&j](const std::string& name, const auto& value) { j[name] = node_of(value); });
-  return platforms::packed(j);
-}
+std::string pack(const study_outcome& o) { return platforms::packed(run_json(o), o); }
 
-study_outcome unpack(const std::string& text) {
-  const json j = json::parse(text);
-  auto o = platforms::row_from<study_outcome>(j);
-  platforms::each_carried(o, [&j](const std::string& name, auto& value) { read_field(j, name, value); });
-  return o;
-}
+study_outcome unpack(const std::string& text) { return platforms::unpacked<study_outcome>(text); }
 
 std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
                         const std::vector<study_outcome>& runs) {
@@ -98,17 +88,13 @@ std::string result_json(const platforms::result_context& context, const config::
 }
 
 std::string result_csv(const std::vector<study_outcome>& runs) {
-  std::string text;
-  const study_outcome none;
-  platforms::each_field(none,
-                        [&text](const std::string& name, const auto&) { text += fmt::format("{},", name); });
+  std::string text = platforms::csv_names<study_outcome>();
   for (const std::string& limit : lost_limits()) text += fmt::format("lost_{}_percent,", limit);
   const limit_names savings = saved_limits();
   for (const std::string& limit : savings) text += fmt::format("saved_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
-    platforms::each_field(
-        o, [&text](const std::string&, const auto& value) { text += csv_text(node_of(value)) + ","; });
+    text += platforms::csv_values(o);
     for (const std::string& limit : lost_limits())
       text += csv_text(node_of(percent_of(o.lost_time, limit))) + ",";
     for (const std::string& limit : savings) text += csv_text(node_of(percent_of(o.time_saved, limit))) + ",";

@@ -10,9 +10,6 @@ namespace diecast::noc {
 namespace {
 
 using json = platforms::result_node;
-using platforms::csv_text;
-using platforms::node_of;
-using platforms::read_field;
 
 json run_json(const study_outcome& o) {
   json j = platforms::object_of(o);
@@ -49,18 +46,9 @@ const char* topology_name(config::noc_topology t) {
 
 }  // namespace
 
-std::string pack(const study_outcome& o) {
-  json j = run_json(o);
-  platforms::each_carried(o, [&j](const std::string& name, const auto& value) { j[name] = node_of(value); });
-  return platforms::packed(j);
-}
+std::string pack(const study_outcome& o) { return platforms::packed(run_json(o), o); }
 
-study_outcome unpack(const std::string& text) {
-  const json j = json::parse(text);
-  auto o = platforms::row_from<study_outcome>(j);
-  platforms::each_carried(o, [&j](const std::string& name, auto& value) { read_field(j, name, value); });
-  return o;
-}
+study_outcome unpack(const std::string& text) { return platforms::unpacked<study_outcome>(text); }
 
 std::string result_json(const platforms::result_context& context, const network& net,
                         const std::vector<study_outcome>& runs) {
@@ -73,16 +61,10 @@ std::string result_json(const platforms::result_context& context, const network&
 }
 
 std::string result_csv(const std::vector<study_outcome>& runs) {
-  std::string text;
-  const study_outcome none;
-  platforms::each_field(none,
-                        [&text](const std::string& name, const auto&) { text += fmt::format("{},", name); });
+  std::string text = platforms::csv_names<study_outcome>();
   text += "status\n";
-  for (const auto& o : runs) {
-    platforms::each_field(
-        o, [&text](const std::string&, const auto& value) { text += csv_text(node_of(value)) + ","; });
-    text += std::string(platforms::to_string(o.status)) + "\n";
-  }
+  for (const auto& o : runs)
+    text += platforms::csv_values(o) + std::string(platforms::to_string(o.status)) + "\n";
   return text;
 }
 

@@ -58,8 +58,4 @@ detected_fault fault_from(const result_node& j) {
   return f;
 }
 
-std::string packed(const result_node& outcome) {
-  return outcome.dump(-1, ' ', false, result_node::error_handler_t::replace);
-}
-
 }  // namespace diecast::platforms

@@ -184,8 +184,40 @@ template <class Outcome, class WriteRun>
   return result_text(context, std::move(machine), std::move(list), std::move(costs), status);
 }
 
-/// The text that crosses the pipe between a run and its parent. Bytes that are no UTF-8 (names of files) do
-/// not end it.
-[[nodiscard]] std::string packed(const result_node& outcome);
+/// Names or values of a row's fields, a comma behind each.
+template <row_type Row>
+[[nodiscard]] std::string csv_names() {
+  std::string text;
+  const Row none{};
+  each_field(none, [&text](const std::string& name, const auto&) { text += name + ","; });
+  return text;
+}
+template <row_type Row>
+[[nodiscard]] std::string csv_values(const Row& r) {
+  std::string text;
+  each_field(r, [&text](const std::string&, const auto& v) { text += csv_text(node_of(v)) + ","; });
+  return text;
+}
+
+/// The text that crosses the pipe between a run and its parent: `run`, which is what result.json has of the
+/// outcome, and what the outcome carries beside. Bytes that are no UTF-8 (names of files, what a user wrote)
+/// do not end it.
+template <row_type Outcome>
+[[nodiscard]] std::string packed(result_node run, const Outcome& o) {
+  each_carried(o, [&run](const std::string& name, const auto& value) { run[name] = node_of(value); });
+  return run.dump(-1, ' ', false, result_node::error_handler_t::replace);
+}
+template <row_type Outcome>
+void take_carried(const result_node& packed, Outcome& o) {
+  each_carried(o, [&packed](const std::string& name, auto& value) { read_field(packed, name, value); });
+}
+/// Inverse of packed() where result.json has the fields alone.
+template <row_type Outcome>
+[[nodiscard]] Outcome unpacked(const std::string& text) {
+  const result_node j = result_node::parse(text);
+  auto o = row_from<Outcome>(j);
+  take_carried(j, o);
+  return o;
+}
 
 }  // namespace diecast::platforms

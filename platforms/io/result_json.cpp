@@ -103,18 +103,13 @@ void read_run(const json& j, run_outcome& o) {
 
 }  // namespace
 
-std::string pack(const run_outcome& o) {
-  json j = run_json(o);
-  each_carried(o, [&j](const std::string& name, const auto& value) { j[name] = node_of(value); });
-  // Messages may quote bytes a user wrote; anything that is not UTF-8 is replaced, not refused.
-  return packed(j);
-}
+std::string pack(const run_outcome& o) { return packed(run_json(o), o); }
 
 run_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
   run_outcome o;
   read_run(j, o);
-  each_carried(o, [&j](const std::string& name, auto& value) { read_field(j, name, value); });
+  take_carried(j, o);
   return o;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sstream>
 
+#include "models/config/text.hpp"
 #include "models/numeric/types.hpp"
 #include "platforms/io/result_envelope.hpp"
 #include "platforms/run/wait_rows.hpp"
@@ -29,40 +29,18 @@ std::string csv_field(const std::string& s) {
 }
 
 std::string result_csv(const std::vector<run_outcome>& runs) {
-  constexpr std::array columns{"collective",
-                               "algorithm",
-                               "dtype",
-                               "op",
-                               "bytes",
-                               "rank_set",
-                               "ranks",
-                               "time_ns",
-                               "time_min_ns",
-                               "time_max_ns",
-                               "launch_ns",
-                               "algbw_gbytes_s",
-                               "busbw_gbytes_s",
-                               "bound_ns",
-                               "bound_kind",
-                               "efficiency",
-                               "wrong_elements",
-                               "verified",
-                               "fingerprint",
-                               "status",
-                               "fidelity",
-                               "count",
-                               "algorithm_reason",
-                               "jitter_median_ns",
-                               "jitter_min_ns",
-                               "jitter_max_ns",
-                               "jitter_spread_percent",
-                               "jitter_spread_without_delay_percent"};
-  std::string text = fmt::format("{}\n", fmt::join(columns, ","));
+  const std::string columns =
+      "collective,algorithm,dtype,op,bytes,rank_set,ranks,time_ns,time_min_ns,time_max_ns,launch_ns,"
+      "algbw_gbytes_s,busbw_gbytes_s,bound_ns,bound_kind,efficiency,wrong_elements,verified,fingerprint,"
+      "status,fidelity,count,algorithm_reason,jitter_median_ns,jitter_min_ns,jitter_max_ns,"
+      "jitter_spread_percent,jitter_spread_without_delay_percent";
+  std::string text = columns + "\n";
   for (const run_outcome& o : runs) {
     result_node run = run_json(o);
     run["count"] = count_text(o);
     std::vector<std::string> cells;
-    for (const char* name : columns) cells.push_back(csv_value(run.value(name, result_node())));
+    for (const std::string& name : config::split(columns, ','))
+      cells.push_back(csv_value(run.value(name, result_node())));
     text += fmt::format("{}\n", fmt::join(cells, ","));
   }
   return text;

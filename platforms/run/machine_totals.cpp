@@ -10,46 +10,25 @@
 namespace diecast::platforms {
 namespace {
 
+template <class Visit, class... Numbers>
+void visit_all(Visit visit, Numbers&... numbers) {
+  (visit(numbers), ...);
+}
+
 template <class Visit>
 void sums_of(machine_totals& t, Visit visit) {
   cost::activity& a = t.activity;
-  for (std::uint64_t* const sum : {&t.packets,
-                                   &t.hops,
-                                   &t.wakeups,
-                                   &t.routed_hops,
-                                   &t.routed_bytes,
-                                   &t.messages,
-                                   &t.message_bytes,
-                                   &t.checked,
-                                   &t.mismatches,
-                                   &t.stall_fs,
-                                   &t.wait_fs,
-                                   &t.checksum_fs,
-                                   &t.tag_compared,
-                                   &t.tag_busy_fs,
-                                   &t.tree_packets,
-                                   &t.tree_copies,
-                                   &t.tree_credits_combined,
-                                   &t.tree_combinations,
-                                   &t.unwritten,
-                                   &t.fingerprint,
-                                   &a.pes,
-                                   &a.cubes,
-                                   &a.router_bytes,
-                                   &a.tcm_bytes,
-                                   &a.sram_bytes,
-                                   &a.hbm_bytes,
-                                   &a.hbm_activates,
-                                   &a.hbm_all_bank_refreshes,
-                                   &a.hbm_bank_refreshes}) {
-    visit(*sum);
-  }
+  visit_all(visit, t.packets, t.hops, t.wakeups, t.routed_hops, t.routed_bytes, t.messages, t.message_bytes,
+            t.checked, t.mismatches, t.stall_fs, t.wait_fs, t.checksum_fs, t.tag_compared, t.tag_busy_fs,
+            t.tree_packets, t.tree_copies, t.tree_credits_combined, t.tree_combinations, t.unwritten,
+            t.fingerprint, a.pes, a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes, a.hbm_bytes,
+            a.hbm_activates, a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
   for (std::uint64_t& elements : a.vector_elements) visit(elements);
 }
 
 template <class Visit>
 void maxima_of(machine_totals& t, Visit visit) {
-  for (std::uint64_t* const most : {&t.trees, &t.tree_most_bytes, &t.tag_most_slots}) visit(*most);
+  visit_all(visit, t.trees, t.tree_most_bytes, t.tag_most_slots);
 }
 
 /// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
