@@ -15,6 +15,7 @@
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/reruns.hpp"
+#include "platforms/run/workload_session.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
 
