@@ -214,8 +214,9 @@ std::vector<edge> ring_1d(const pattern_context& c) {
 std::vector<edge> ring_1d_unidir(const pattern_context& c) {
   const std::vector<pe_coord> stops = stops_of(c);
   std::vector<edge> edges;
-  for (std::size_t i = 0; stops.size() > 1 && i < stops.size(); ++i)
+  for (std::size_t i = 0; stops.size() > 1 && i < stops.size(); ++i) {
     edges.push_back({stops[i], east, stops[(i + 1) % stops.size()], false, west});
+  }
   return edges;
 }
 

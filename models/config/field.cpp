@@ -139,16 +139,18 @@ std::string text_words(const field& f) {
 /// A key of that very name in another block: the usual slip.
 std::string same_key_elsewhere(std::string_view key) {
   for (const block_table& b : tables()) {
-    for (const field& f : b.fields)
+    for (const field& f : b.fields) {
       if (f.key == key) return f.path();
+    }
   }
   return {};
 }
 
 std::vector<std::string> all_paths() {
   std::vector<std::string> paths;
-  for (const block_table& b : tables())
+  for (const block_table& b : tables()) {
     for (const field& f : b.fields) paths.push_back(f.path());
+  }
   return paths;
 }
 
@@ -203,8 +205,9 @@ std::string known_names(std::string_view path) {
 }  // namespace
 
 const block_table* find_block(std::string_view name) {
-  for (const block_table& b : tables())
+  for (const block_table& b : tables()) {
     if (b.name == name) return &b;
+  }
   return nullptr;
 }
 
@@ -213,8 +216,9 @@ const field* find_field(std::string_view path) {
   if (dot == std::string_view::npos) return nullptr;
   const block_table* block = find_block(path.substr(0, dot));
   if (block == nullptr) return nullptr;
-  for (const field& f : block->fields)
+  for (const field& f : block->fields) {
     if (f.key == path.substr(dot + 1)) return &f;
+  }
   return nullptr;
 }
 

@@ -2,11 +2,14 @@
 // Arbitrary bits: maxima and minima of any type, sums and products of i32.
 #include "models/random/data_scheme.hpp"
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
+#include "models/numeric/types.hpp"
 
 namespace diecast::random {
 namespace {
@@ -47,8 +50,9 @@ class extreme_scheme final : public test_data::scheme {
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
       std::array<Bits, data_block> lanes;
       draw_lanes<Bits>(source, first, std::span{lanes}.first(n));
-      for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t i = 0; i < n; ++i) {
         if ((lanes[i] & exponent) == exponent) lanes[i] = static_cast<Bits>(lanes[i] & ~top);
+      }
       std::memcpy(elements_of(out, request().type, first, n).data(), lanes.data(), n * sizeof(Bits));
     });
   }
@@ -131,16 +135,18 @@ class product_scheme final : public test_data::scheme {
     for_blocks(request.count, [&](std::uint64_t first, std::size_t n) {
       std::array<std::uint32_t, data_block> lanes;
       draw_lanes<std::uint32_t>(source, first, std::span{lanes}.first(n));
-      for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t i = 0; i < n; ++i) {
         offsets_[first + i] = static_cast<std::uint32_t>(std::uint64_t{lanes[i]} * request.ranks >> 32);
+      }
     });
   }
 
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
     for_factors(rank, [&](std::uint64_t first, std::span<const factor> factors) {
       std::array<float, data_block> values;
-      for (std::size_t i = 0; i < factors.size(); ++i)
+      for (std::size_t i = 0; i < factors.size(); ++i) {
         values[i] = std::ldexp(factors[i].negative ? -1.0f : 1.0f, factors[i].exponent);
+      }
       numeric::narrow(request().type, std::span<const float>{values}.first(factors.size()),
                       elements_of(out, request().type, first, factors.size()));
     });
@@ -157,8 +163,9 @@ class product_scheme final : public test_data::scheme {
       });
     }
     std::vector<double> values(products.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
+    for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = std::ldexp(products[i].negative ? -1.0 : 1.0, products[i].exponent);
+    }
     numeric::from_double(request().type, values, out);
   }
 
@@ -225,8 +232,9 @@ class sum_scheme final : public test_data::scheme {
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
     for_mantissas(rank, [&](std::uint64_t first, std::span<const std::int32_t> mantissas) {
       std::array<float, data_block> values;
-      for (std::size_t i = 0; i < mantissas.size(); ++i)
+      for (std::size_t i = 0; i < mantissas.size(); ++i) {
         values[i] = static_cast<float>(mantissas[i]) * scales_[first + i];
+      }
       numeric::narrow(request().type, std::span<const float>{values}.first(mantissas.size()),
                       elements_of(out, request().type, first, mantissas.size()));
     });

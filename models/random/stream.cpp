@@ -8,7 +8,11 @@
 #include <xxhash.h>
 
 namespace diecast::random {
+namespace {
+
 constexpr std::uint64_t draws_per_block = 4;
+
+}  // namespace
 
 stream::stream(std::uint64_t seed, std::string_view path, std::string_view purpose)
     : seed_(seed),
@@ -29,8 +33,9 @@ void stream::fill(std::uint64_t first, std::span<std::uint64_t> out) const {
   for (std::size_t done = 0; done < out.size();) {
     const std::uint64_t counter = first + done;
     const auto drawn = words(counter / draws_per_block, 0);
-    for (std::uint64_t w = counter % draws_per_block; w < draws_per_block && done < out.size(); ++w)
+    for (std::uint64_t w = counter % draws_per_block; w < draws_per_block && done < out.size(); ++w) {
       out[done++] = drawn[w];
+    }
   }
 }
 
@@ -41,8 +46,9 @@ std::uint64_t stream::below(std::uint64_t counter, std::uint64_t n) const {
   // Values from the last, incomplete run of n are rejected.
   const std::uint64_t rejected = (UINT64_MAX % n + 1) % n;
   for (std::uint64_t lane = 1;; ++lane) {
-    for (const std::uint64_t w : words(counter, lane))
+    for (const std::uint64_t w : words(counter, lane)) {
       if (w <= UINT64_MAX - rejected) return w % n;
+    }
   }
 }
 

@@ -15,7 +15,6 @@
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/events/events.hpp"
-#include "models/types/immovable.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
 #include "platforms/run/run_point.hpp"
@@ -24,8 +23,13 @@
 
 namespace diecast::platforms {
 
-class host_side : public abstract_interface {
+class host_side {
  public:
+  host_side() = default;
+  host_side(const host_side&) = delete;
+  host_side& operator=(const host_side&) = delete;
+  virtual ~host_side() = default;
+
   /// The host program of one SIP.
   virtual void host_program(abi::host_hal& host) = 0;
   /// What a PE does with a launch.

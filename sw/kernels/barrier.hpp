@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/abi/launch.hpp"
-#include "models/types/immovable.hpp"
 #include "sw/kernels/kernel_table.hpp"
 #include "sw/runtime/barriers.hpp"
 
@@ -39,11 +38,13 @@ void fill_barrier_arguments(const argument_context& launch, std::uint32_t index,
                             abi::kernel_arguments& arguments, std::uint32_t slot = 0);
 
 /// Everything firmware needs for barriers. Not movable: its parts refer to each other.
-struct barrier_runtime : private immovable {
+struct barrier_runtime {
   /// Reads the tables and the errata register. Pauses between looks.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments);
   /// For a PE with other work: `idle` runs between two polls.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments, signal_port::between_looks idle);
+  barrier_runtime(const barrier_runtime&) = delete;
+  barrier_runtime& operator=(const barrier_runtime&) = delete;
 
   signal_port signals;
   std::vector<sync_peer> peers;  ///< the cores, then the ranks

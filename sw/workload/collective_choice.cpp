@@ -28,15 +28,17 @@ bool runs_on(const kernel_entry& k, comm::rank_set set) {
 
 /// The collective's kernel of that name; null when there is none.
 const kernel_entry* kernel_named(const op_request& r, const std::string& name) {
-  for (const kernel_entry& k : r.kernels)
+  for (const kernel_entry& k : r.kernels) {
     if (k.collective == r.op.kind && k.name == name) return &k;
+  }
   return nullptr;
 }
 
 std::vector<const kernel_entry*> kernels_for(const op_request& r) {
   std::vector<const kernel_entry*> fitting;
-  for (const kernel_entry& k : r.kernels)
+  for (const kernel_entry& k : r.kernels) {
     if (k.collective == r.op.kind && runs_on(k, r.members.set)) fitting.push_back(&k);
+  }
   if (!fitting.empty()) return fitting;
   throw user_error(problem{r.op.where, fmt::format("no {} algorithm runs on this rank set", r.op.kind),
                            comm::to_string(r.members.set), "a group of other ranks"});
@@ -45,8 +47,9 @@ std::vector<const kernel_entry*> kernels_for(const op_request& r) {
 const kernel_entry& given(const op_request& r, const std::string& name) {
   if (const kernel_entry* const k = kernel_named(r, name)) return *k;
   std::vector<std::string> names{automatic};
-  for (const kernel_entry& k : r.kernels)
+  for (const kernel_entry& k : r.kernels) {
     if (k.collective == r.op.kind) names.push_back(k.name);
+  }
   throw user_error(problem{r.op.where + ".algorithm",
                            config::with_nearest(fmt::format("no such {} algorithm", r.op.kind), name, names),
                            name, config::join(names)});
@@ -133,8 +136,9 @@ kernel_choice choose_kernel(const op_request& r, const argument_context& launch)
 }
 
 const comm::pattern_entry& pattern_of(const op_request& r, const kernel_entry& kernel) {
-  for (const comm::pattern_entry& p : r.patterns)
+  for (const comm::pattern_entry& p : r.patterns) {
     if (p.name == kernel.pattern) return p;
+  }
   throw std::logic_error(
       fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
 }

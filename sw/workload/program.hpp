@@ -12,7 +12,6 @@
 #include "models/comm/install_plan.hpp"
 #include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
-#include "models/types/immovable.hpp"
 #include "sw/workload/op_kind.hpp"
 
 namespace diecast::sw {
@@ -39,8 +38,12 @@ struct pe_program {
 };
 
 /// Hears of the ops as members start and end them; times count from the launch's common start.
-class op_observer : public abstract_interface {
+class op_observer {
  public:
+  op_observer() = default;
+  op_observer(const op_observer&) = delete;
+  op_observer& operator=(const op_observer&) = delete;
+  virtual ~op_observer() = default;
   virtual void started(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
   virtual void ended(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
   /// What a PE's messages came to, when all its ops have ended.
@@ -55,12 +58,14 @@ struct workload_tables {
 };
 
 /// Not movable: ops refer to the groups.
-class workload_program : immovable {
+class workload_program {
  public:
   /// Plans every op, gives chains their memory and queue pairs, proves the install plan. Throws
   /// user_error with every problem found.
   workload_program(const comm::workload& w, const workload_tables& tables,
                    const config::machine_config& config);
+  workload_program(const workload_program&) = delete;
+  workload_program& operator=(const workload_program&) = delete;
 
   [[nodiscard]] const comm::resolved_workload& workload() const { return resolved_; }
   [[nodiscard]] planned_op& op(std::uint32_t index) const { return *ops_.at(index); }
