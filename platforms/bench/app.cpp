@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "models/types/error.hpp"
@@ -11,7 +12,6 @@
 #include "platforms/app/common_options.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/bench/bench.hpp"
-#include "platforms/io/bench_result.hpp"
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
@@ -37,6 +37,26 @@ struct options {
 };
 
 po::typed_value<std::string>* text(const char* name) { return po::value<std::string>()->value_name(name); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Schema diecast.bench/1: the median of each number over its runs, in the order given, and of ratios the
+/// single values behind it.
+std::string result_json(const std::string& version, std::uint64_t runs,
+                        const std::vector<std::pair<std::string, std::vector<double>>>& numbers) {
+  nlohmann::ordered_json j{{"schema", "diecast.bench/1"}, {"version", version}, {"runs", runs}};
+  nlohmann::ordered_json single = nlohmann::ordered_json::object();
+  for (const auto& [name, values] : numbers) {
+    j[name] = median(values);
+    single[name] = values;
+  }
+  j["values"] = std::move(single);
+  return j.dump(2) + "\n";
+}
 
 po::options_description measurement_options() {
   po::options_description d = app::flag_group("Measurement");
