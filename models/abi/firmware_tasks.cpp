@@ -2,6 +2,7 @@
 #include "models/abi/firmware_tasks.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "models/abi/operation_note.hpp"
 #include "models/abi/registers.hpp"

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "models/numeric/types.hpp"
 #include "models/random/stream.hpp"

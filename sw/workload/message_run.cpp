@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message ops on the machine: posting, waiting, and what has come against what was sent.
 #include <iterator>
+#include <list>
 #include <utility>
 
 #include "models/events/events.hpp"
