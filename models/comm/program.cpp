@@ -41,11 +41,13 @@ class validator {
   }
 
   void check_header() {
-    in_range(p_.line, "algo: ngpus is out of range", p_.ranks, 1, max_program_ranks);
-    if (!in_range(p_.line, "algo: nchunksperloop is out of range", p_.chunks_per_loop, 1, max_program_chunks))
-      return;
+    const bool plan = p_.is_plan();
+    const std::string ranks = plan ? "their number" : "algo: ngpus";
+    const std::string chunks = plan ? "the larger of input_chunks and output_chunks" : "algo: nchunksperloop";
+    in_range(p_.line, ranks + " is out of range", p_.ranks, 1, max_program_ranks);
+    if (!in_range(p_.line, chunks + " is out of range", p_.chunks_per_loop, 1, max_program_chunks)) return;
     if (p_.collective != collective::all_reduce && p_.ranks > 0 && p_.chunks_per_loop % p_.ranks != 0)
-      add(p_.line, fmt::format("algo: nchunksperloop is no multiple of ngpus {}", p_.ranks),
+      add(p_.line, fmt::format("{} is no multiple of {} {}", chunks, plan ? "gpus" : "ngpus", p_.ranks),
           std::to_string(p_.chunks_per_loop), "a multiple, so that every rank owns equally many chunks");
   }
 

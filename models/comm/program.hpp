@@ -92,9 +92,10 @@ struct program {
   std::optional<std::uint64_t> min_bytes, max_bytes;
   std::vector<program_rank> gpus;  ///< in order of id once validated
   std::uint32_t line{};
-  std::vector<std::string> places;  ///< in a file without lines: what the numbers in `line` stand for
+  std::vector<std::string> places;  ///< in a plan of MSCCL++: what the numbers in `line` stand for
+  [[nodiscard]] bool is_plan() const { return !places.empty(); }
 };
-/// "FILE:LINE", or the place.
+/// "FILE:LINE", or the place in the plan.
 [[nodiscard]] std::string place_of(const program& p, std::uint32_t line);
 
 inline constexpr std::int64_t max_program_ranks = 65'536;

@@ -142,13 +142,21 @@ class order_watch {
       const thread_block& b = *blocks_[which].second;
       return fmt::format("tb {} step {} ({})", b.id, step, to_string(b.steps[step].type));
     };
-    const std::uint32_t other_line = blocks_[other.block].second->steps[other.step].line;
+    const std::string there = place_of(p_, blocks_[other.block].second->steps[other.step].line);
     const std::uint32_t step = clocks_[block][block];
     const auto& [r, b] = blocks_[block];
-    races_.push_back({place_of(p_, b->steps[step].line),
+    const std::string here = place_of(p_, b->steps[step].line);
+    if (p_.is_plan()) {  // its thread blocks, steps and chunks are others than those here
+      races_.push_back(
+          {here,
+           fmt::format("{} chunks of {} that {} {}, and nothing orders them", does, chunk.first, there, did),
+           "", "a signal and the wait for it, a semaphore or a barrier between them"});
+      return;
+    }
+    races_.push_back({here,
                       fmt::format("gpu {} {} {} {}[{}], which {} {} ({}), and nothing orders them", r->id,
                                   text(block, step), does, chunk.first, chunk.second,
-                                  text(other.block, other.step), did, place_of(p_, other_line)),
+                                  text(other.block, other.step), did, there),
                       {},
                       "a dependency (depid, deps) or a message between them"});
   }

@@ -35,6 +35,7 @@ class resolver {
 
   group group_of(const workload_group& g);
   void name_groups();
+  void refuse_group(const std::string& where, const std::string& name, const char* otherwise);
   group members_of(const std::string& where, rank_set set, const std::vector<std::uint64_t>& list);
   void add_stream(const workload_stream& s);
   void add_op(const workload_op& o, const std::string& stream_group);
@@ -84,6 +85,13 @@ void resolver::name_groups() {
   for (const workload_group& g : workload_.groups) groups_.emplace(g.name, group_of(g));
 }
 
+void resolver::refuse_group(const std::string& where, const std::string& name, const char* otherwise) {
+  std::vector<std::string> known;
+  for (const auto& [group_name, members] : groups_) known.push_back(group_name);
+  report(where, config::with_nearest("no such group", name, known), name,
+         known.empty() ? otherwise : fmt::format("one of {}, or {}", config::join(known), otherwise));
+}
+
 void resolver::add_stream(const workload_stream& s) {
   resolved_stream r;
   r.stream = &s;
@@ -98,10 +106,7 @@ void resolver::add_stream(const workload_stream& s) {
   } else if (const auto found = groups_.find(s.on); found != groups_.end()) {
     r.members = found->second;
   } else {
-    std::vector<std::string> known;
-    for (const auto& [group_name, members] : groups_) known.push_back(group_name);
-    report(s.where + ".on", "no such group", s.on,
-           known.empty() ? "a list of ranks" : "one of " + config::join(known) + ", or a list of ranks");
+    refuse_group(s.where + ".on", s.on, "a list of ranks");
   }
   result_.streams.push_back(std::move(r));
   for (const workload_op& o : s.ops) add_op(o, name);
@@ -118,7 +123,7 @@ void resolver::add_op(const workload_op& o, const std::string& stream_group) {
     r.group_name = o.group;
     const auto found = groups_.find(o.group);
     if (found == groups_.end()) {
-      report(o.where + ".group", "no such group", o.group, "a name of groups");
+      refuse_group(o.where + ".group", o.group, "no field group");
     } else {
       r.members = found->second;
       const std::set<pe_coord> run(stream.members.members.begin(), stream.members.members.end());

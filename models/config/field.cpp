@@ -138,12 +138,13 @@ std::string text_words(const field& f) {
 
 /// A key of that very name in another block: the usual slip.
 std::string same_key_elsewhere(std::string_view key) {
+  std::string paths;
   for (const block_table& b : tables()) {
     for (const field& f : b.fields) {
-      if (f.key == key) return f.path();
+      if (f.key == key) paths += (paths.empty() ? "" : " or ") + f.path();
     }
   }
-  return {};
+  return paths;
 }
 
 std::vector<std::string> all_paths() {

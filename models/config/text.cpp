@@ -23,8 +23,7 @@ constexpr std::array suffixes{suffix{"KiB", 10}, suffix{"MiB", 20}, suffix{"GiB"
 
 [[noreturn]] void refuse(std::string_view flag, std::string_view text, std::string expected,
                          const std::string& near = {}) {
-  const std::string what = "not an accepted value";
-  throw user_error(problem{std::string(flag), near.empty() ? what : did_you_mean(what, near),
+  throw user_error(problem{std::string(flag), did_you_mean("not an accepted value", near),
                            fmt::format("'{}'", text), std::move(expected)});
 }
 

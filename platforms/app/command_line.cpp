@@ -45,25 +45,35 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
       problem{"command line", config::with_nearest("unknown flag", flag, names), flag, "a flag of --help"});
 }
 
+bool takes_value(const std::string& flag, const po::options_description& known) {
+  const auto* const option = flag.starts_with("--") ? known.find_nothrow(flag.substr(2), false) : nullptr;
+  return option != nullptr && option->semantic()->min_tokens() > 0;
+}
+
 /// A flag never takes the flag behind it for its value.
 void need_values(int argc, const char* const* argv, const po::options_description& known) {
   for (int i = 1; i + 1 < argc; ++i) {
     const std::string flag = argv[i];
-    if (!flag.starts_with("--") || !std::string(argv[i + 1]).starts_with("--")) continue;
-    const auto* option = known.find_nothrow(flag.substr(2), false);
-    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
+    if (!std::string(argv[i + 1]).starts_with("--") || !takes_value(flag, known)) continue;
     throw user_error(problem{flag, "has no value", argv[i + 1], "a value before the next flag"});
   }
 }
 
 [[noreturn]] void stray_argument(int argc, const char* const* argv, const po::options_description& known) {
-  std::string stray;
-  for (int i = argc - 1; i > 0 && stray.empty(); --i)
-    if (argv[i][0] != '-' && (i == 1 || argv[i - 1][0] != '-')) stray = argv[i];
-  for (int i = 1; i < argc && stray.empty(); ++i)
-    if (argv[i][0] == '-' && argv[i][1] != '-') unknown_flag(argv[i], known);
-  throw user_error(
-      problem{"command line", "stray argument", stray, "flags only; every value follows its flag"});
+  for (int i = 1; i < argc; ++i) {
+    const std::string text = argv[i], before = argv[i - 1];
+    if (takes_value(text, known)) {
+      ++i;
+    } else if (text.starts_with('-') && !text.starts_with("--")) {
+      unknown_flag(text, known);
+    } else if (!text.starts_with('-') && before.starts_with("--") && i > 1) {
+      throw user_error(problem{before, "takes no value", text, "flags only behind it"});
+    } else if (!text.starts_with('-')) {
+      throw user_error(
+          problem{"command line", "stray argument", text, "flags only; every value follows its flag"});
+    }
+  }
+  throw user_error(problem{"command line", "stray argument", "", "flags only; every value follows its flag"});
 }
 
 }  // namespace
@@ -123,8 +133,13 @@ void add_window(const std::string& flag, const std::string& value, std::vector<s
     throw user_error(
         problem{flag, "is not a time window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
   }
-  const double from = parts[0].empty() ? 0 : config::real_argument(flag, parts[0], 0, 1e12);
-  const double to = parts[1].empty() ? 1e12 : config::real_argument(flag, parts[1], 0, 1e12);
+  const auto end = [&](const std::string& part, double otherwise) {
+    const auto ns = part.empty() ? otherwise : config::parse_real(part);
+    if (!ns || *ns < 0 || *ns > 1e12)
+      throw user_error(problem{flag, "an end is no time", value, "FROM:TO in ns, numbers from 0 to 1e12"});
+    return *ns;
+  };
+  const double from = end(parts[0], 0), to = end(parts[1], 1e12);
   if (to < from) throw user_error(problem{flag, "the window ends before it begins", value, "FROM <= TO"});
   if (!parts[0].empty()) sets.push_back("trace.vcd_from_ns=" + parts[0]);
   if (!parts[1].empty()) sets.push_back("trace.vcd_to_ns=" + parts[1]);

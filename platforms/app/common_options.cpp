@@ -54,7 +54,7 @@ po::options_description output_flags(const output_help& help) {
   po::options_description d = flag_group("Output");
   d.add_options()("out", text("DIR"), help.out)("format", text("table|json|csv"),
                                                 "format of the results on stdout (default: table)")(
-      "quiet", "no results on stdout")(
+      "quiet", "no table on stdout")(
       "progress", text("auto|on|off"),
       "progress bar on stderr; auto: on a terminal, after 2 s (default: auto)")(
       "vcd", text("FILE"), help.vcd)("vcd-scope", text("GLOB"), help.vcd_scope)(
@@ -78,7 +78,7 @@ void read_config_flags(flag_reader& r, common_options& o) {
     const auto other = std::find_if(o.sets.begin(), o.sets.end(), is_seed);
     if (other != o.sets.end())
       r.add({flag, "sets the same key as --set", v + " and " + *other, "one of the two"});
-    o.sets.push_back("sim.seed=" + v);
+    o.sets.push_back(fmt::format("sim.seed={}", config::count_argument(flag, v)));
   });
 }
 

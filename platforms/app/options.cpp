@@ -278,9 +278,13 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   if (parts.size() == 3) {
     const std::string& s = parts[2];
     if (s.starts_with('x')) {
-      factor = config::count_argument("--bytes", s.substr(1), 2);
+      const auto f = config::parse_count(s.substr(1));
+      if (!f || *f < 2) refuse("the factor is no whole number from 2");
+      factor = *f;
     } else if (s.starts_with('+')) {
-      step = config::size_argument("--bytes", s.substr(1), 1);
+      const auto d = config::parse_size(s.substr(1));
+      if (!d || *d == 0) refuse("the step is no size from 1");
+      step = *d;
     } else {
       refuse("the step is neither xF nor +D");
     }

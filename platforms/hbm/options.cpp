@@ -76,7 +76,9 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
     known.emplace_back(traffic::to_string(p));
     if (name != known.back()) continue;
     o.pattern = p;
-    if (p == traffic::memory_pattern::stride) {
+    if (p == traffic::memory_pattern::stride && rest.empty()) {
+      throw user_error(problem{flag, "names no distance", v, "stride:BYTES, e.g. stride:4KiB"});
+    } else if (p == traffic::memory_pattern::stride) {
       o.stride_bytes = config::size_argument(flag, rest, 1);
     } else if (parts != std::string::npos) {
       throw user_error(problem{flag, "takes nothing behind its name", v, name});

@@ -10,6 +10,7 @@
 #include "models/config/text.hpp"
 #include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_json.hpp"
+#include "platforms/io/document_kind.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
@@ -69,6 +70,19 @@ std::optional<field_value> convert_node(const field& f, const json_node& node) {
 
 namespace {
 
+/// What is wrong with the text of a key's value, with what was probably meant.
+std::string rejection_of(const std::string& what, const field& f, std::string_view value) {
+  if (f.type == config::field_type::choice) return config::with_nearest(what, value, f.choices);
+  const bool size = f.type == config::field_type::count || f.type == config::field_type::count_or_auto;
+  if (!size || f.unit.empty()) return what;
+  const std::string near = config::parse_size(value) ? std::string(value) : config::nearest_size(value);
+  if (near.empty() || (f.unit == "B" && near == value)) return what;
+  if (f.unit == "B") return config::did_you_mean(what, near);
+  const auto unit = config::parse_size("1" + f.unit);
+  if (!unit || *config::parse_size(near) % *unit != 0 || !near.ends_with("iB")) return what;
+  return config::did_you_mean(what, std::to_string(*config::parse_size(near) / *unit));
+}
+
 class file_reader {
  public:
   file_reader(std::string file, reading& r) : file_(std::move(file)), r_(r) {}
@@ -91,7 +105,9 @@ class file_reader {
       r_.assignments.push_back({&f, *value, file_});
       return;
     }
-    report(f.path(), value ? "value out of range" : "wrong type", describe(node), config::expectation(f));
+    const char* const what = value ? "value out of range" : "wrong type";
+    report(f.path(), node.string() == nullptr ? what : rejection_of(what, f, *node.string()), describe(node),
+           config::expectation(f));
     r_.broken.insert(f.path());
   }
 
@@ -280,6 +296,10 @@ void read_chain(const fs::path& file, std::vector<const input_file*>& open, read
   for (std::size_t i = known; i < r.problems.size() && !open.empty(); ++i)
     r.problems[i].where = fmt::format("{}: extends: {}", open.back()->path.string(), r.problems[i].where);
   if (!tree) return;
+  if (auto other = of_other_kind(*tree, file.string(), "a config")) {
+    r.problems.push_back(std::move(*other));
+    return;
+  }
   file_reader reader(file.string(), r);
   const json_object* const members = tree->object();
   if (members == nullptr) return reader.report("", "wrong type", describe(*tree), "an object with blocks");
@@ -326,20 +346,6 @@ void read_config_file(const fs::path& file, reading& r) {
   read_chain(file, open, r);
 }
 
-/// What is wrong with the text of a key's value, with what was probably meant.
-std::string rejection_of(const field& f, std::string_view value) {
-  const std::string what = "not an accepted value";
-  if (f.type == config::field_type::choice) return config::with_nearest(what, value, f.choices);
-  const bool size = f.type == config::field_type::count || f.type == config::field_type::count_or_auto;
-  if (!size || f.unit.empty()) return what;
-  const std::string near = config::parse_size(value) ? std::string(value) : config::nearest_size(value);
-  if (near.empty()) return what;
-  if (f.unit == "B") return near == value ? what : config::did_you_mean(what, near);
-  const auto unit = config::parse_size("1" + f.unit);
-  if (!unit || *config::parse_size(near) % *unit != 0 || !near.ends_with("iB")) return what;
-  return config::did_you_mean(what, std::to_string(*config::parse_size(near) / *unit));
-}
-
 void read_set(std::string_view text, reading& r) {
   const std::string origin = fmt::format("--set {}", text);
   if (!is_json_text(std::string(text))) {
@@ -379,8 +385,8 @@ void read_set(std::string_view text, reading& r) {
     r.assignments.push_back({f, *parsed, origin});
     return;
   }
-  r.problems.push_back(
-      {"--set " + path, rejection_of(*f, value), fmt::format("'{}'", value), config::expectation(*f)});
+  r.problems.push_back({"--set " + path, rejection_of("not an accepted value", *f, value),
+                        fmt::format("'{}'", value), config::expectation(*f)});
   r.broken.insert(path);
 }
 

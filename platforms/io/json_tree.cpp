@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "platforms/io/document_kind.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
@@ -187,8 +188,9 @@ std::optional<json_node> read_json(std::string_view text, const std::string& fil
   constexpr bool comments = true;
   const bool ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder,
                                             nlohmann::json::input_format_t::json, whole_input, comments);
-  if (!ok) return std::nullopt;
-  return builder.take();
+  if (ok) return builder.take();
+  if (auto other = of_other_kind(text, file)) problems.back() = std::move(*other);
+  return std::nullopt;
 }
 
 std::optional<json_node> read_json_file(const std::filesystem::path& path, std::vector<problem>& problems) {

@@ -73,9 +73,10 @@ class plan_reader {
     p.ranks = std::ssize(gpus);
     look_over(root_);
     p.line = place("gpus");
-    for (std::size_t i = 0; i < gpus.size(); ++i) read_gpu(gpus[i], fmt::format("gpus[{}]", i));
+    for (std::size_t i = 0; i < gpus.size(); ++i) read_sizes(gpus[i], fmt::format("gpus[{}]", i));
     const comm::program_rank& first = p.gpus.front();
     p.chunks_per_loop = std::max(first.input_chunks, first.output_chunks);
+    for (std::size_t i = 0; i < gpus.size(); ++i) read_gpu(gpus[i], fmt::format("gpus[{}]", i));
     translate(plan_, p);
     if (auto wrong = comm::validate(p); !wrong.empty()) throw user_error(std::move(wrong));
     for (const auto& [key, times] : ignored_)
@@ -200,7 +201,7 @@ class plan_reader {
     return whole(o, key, path, 0, comm::max_program_chunks / parts_) * parts_;
   }
 
-  void read_gpu(const json_node& n, const std::string& path) {
+  void read_sizes(const json_node& n, const std::string& path) {
     comm::program& p = file_.program;
     comm::program_rank r;
     r.id = std::ssize(p.gpus);
@@ -210,11 +211,21 @@ class plan_reader {
     r.scratch_chunks = chunks(n, "scratch_chunks", path);
     r.line = place(path);
     p.gpus.push_back(r);
+  }
+
+  void demand_other_gpu(const std::string& path, std::int64_t peer) const {
+    if (peer == std::ssize(plan_.gpus))
+      refuse(path, "names the gpu itself", std::to_string(peer), "another gpu");
+  }
+
+  void read_gpu(const json_node& n, const std::string& path) {
     read_channels(n, path);
     remotes_.clear();
     for (const json_node& b : list(n, "remote_buffers", path)) {
       const std::string at = fmt::format("{}.remote_buffers[{}]", path, remotes_.size());
-      remotes_.push_back({whole(b, "rank", at, 0, p.ranks - 1), true, buffer(b, "type", at), 0, 0});
+      remotes_.push_back(
+          {whole(b, "rank", at, 0, file_.program.ranks - 1), true, buffer(b, "type", at), 0, 0});
+      demand_other_gpu(at + ".rank", remotes_.back().rank);
     }
     plan_gpu& gpu = plan_.gpus.emplace_back();
     for (const json_node& s : list(n, "semaphores", path))
@@ -232,8 +243,10 @@ class plan_reader {
       const std::string at = fmt::format("{}.channels[{}]", path, i);
       const std::string type = channel_type(all[i], "channel_type", at);
       for (const std::size_t peer :
-           numbers(all[i], "connected_to", at, static_cast<std::size_t>(file_.program.ranks)))
+           numbers(all[i], "connected_to", at, static_cast<std::size_t>(file_.program.ranks))) {
+        demand_other_gpu(at + ".connected_to", static_cast<std::int64_t>(peer));
         channels_[type].push_back({type, static_cast<std::int64_t>(peer), count[{type, peer}]++});
+      }
     }
   }
 
@@ -313,7 +326,7 @@ class plan_reader {
                std::to_string(most_buffers));
       for (std::size_t i = 0; i < all.size(); ++i) {
         const std::string at = fmt::format("{}.{}[{}]", path, key, i);
-        plan_chunks c{std::ssize(file_.program.gpus) - 1, false, {}, 0, 0};
+        plan_chunks c{std::ssize(plan_.gpus) - 1, false, {}, 0, 0};
         if (find(all[i], "buffer_id", at) != nullptr) {
           const auto& remotes = own_remotes_[type];
           if (remotes.empty())
@@ -326,6 +339,12 @@ class plan_reader {
           c.buffer = buffer(all[i], "type", at);
         }
         const std::int64_t first = chunks(all[i], "index", at), count = chunks(all[i], "size", at);
+        const comm::program& p = file_.program;
+        const auto& owner = p.gpus[static_cast<std::size_t>(c.rank)];
+        if (const std::int64_t has = extent_of(p, owner, c.buffer).chunks; first + count > has)
+          refuse(at, fmt::format("is beyond its buffer of gpu {}", c.rank),
+                 fmt::format("index {}, size {}", first / parts_, count / parts_),
+                 fmt::format("within its {} chunks", has / parts_));
         c.first = first + part * (count / of);
         c.count = count / of;
         places->push_back(c);

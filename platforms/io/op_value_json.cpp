@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::platforms {
@@ -93,6 +94,15 @@ bool accepts(const op_field& f, const op_value& value) {
   if (const auto* list = std::get_if<std::vector<std::uint64_t>>(&value))
     return std::all_of(list->begin(), list->end(), [&f](std::uint64_t n) { return in_range(f, n); });
   return true;
+}
+
+std::string rejection_of(const op_field& f, const json_node& node) {
+  const std::string* const s = node.string();
+  if (s != nullptr && !f.choices.empty()) return config::with_nearest("no such value", *s, f.choices);
+  const bool in_type = convert(f, node).has_value();
+  const bool size = s != nullptr && f.type == op_field_type::size && !in_type;
+  return config::did_you_mean(in_type ? "value out of range" : "wrong type",
+                              size ? config::nearest_size(*s) : "");
 }
 
 std::string expectation(const op_field& f) {

@@ -15,6 +15,8 @@ namespace diecast::platforms {
 [[nodiscard]] std::optional<comm::op_value> convert(const comm::op_field& f, const json_node& node);
 /// In range, one of the choices.
 [[nodiscard]] bool accepts(const comm::op_field& f, const comm::op_value& value);
+/// What is wrong with a node that is none, with what was probably meant.
+[[nodiscard]] std::string rejection_of(const comm::op_field& f, const json_node& node);
 /// What accepts() takes, in words.
 [[nodiscard]] std::string expectation(const comm::op_field& f);
 

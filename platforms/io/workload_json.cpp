@@ -8,6 +8,7 @@
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
+#include "platforms/io/document_kind.hpp"
 #include "platforms/io/input.hpp"
 #include "platforms/io/json_tree.hpp"
 #include "platforms/io/op_value_json.hpp"
@@ -138,6 +139,7 @@ void workload_reader::read_group(const std::string& name, const json_node& node,
   comm::workload_group g;
   g.where = at(path);
   g.name = name;
+  const std::vector<std::string> sets{"pe", "cube", "sip"};
   const json_object* const members = object(node, path);
   if (members == nullptr) return;
   for (const auto& [key, value] : *members) {
@@ -149,7 +151,7 @@ void workload_reader::read_group(const std::string& name, const json_node& node,
       if (set == "pe" || set == "cube" || set == "sip") {
         g.set = set == "pe" ? comm::rank_set::pe : set == "cube" ? comm::rank_set::cube : comm::rank_set::sip;
       } else if (!set.empty()) {
-        report(path + ".ranks", "no such rank set", set, "pe, cube or sip");
+        report(path + ".ranks", config::with_nearest("no such rank set", set, sets), set, "pe, cube or sip");
       }
     } else {
       unknown(path + "." + key, key, {"ranks", "list"});
@@ -284,9 +286,11 @@ void workload_reader::read_field(const std::string& path, const std::string& nam
     return unknown(path, name, known);
   }
   const auto value = convert(*f, node);
-  if (!value) return wrong_type(path, node, expectation(*f));
-  if (!accepts(*f, *value)) return report(path, "value out of range", describe(node), expectation(*f));
-  o.fields.emplace(name, *value);
+  if (value && accepts(*f, *value)) {
+    o.fields.emplace(name, *value);
+  } else {
+    report(path, rejection_of(*f, node), describe(node), expectation(*f));
+  }
 }
 
 }  // namespace
@@ -295,8 +299,10 @@ comm::workload parse_workload(std::string_view text, const std::string& name,
                               std::span<const op_schema> kinds) {
   std::vector<problem> problems;
   comm::workload w;
-  if (const auto root = read_json(text, name, problems))
+  if (const auto root = read_json(text, name, problems)) {
+    if (auto other = of_other_kind(*root, name, "a workload")) throw user_error(std::move(*other));
     w = workload_reader(name, kinds, problems).read(*root);
+  }
   if (!problems.empty()) throw user_error(std::move(problems));
   return w;
 }

@@ -134,6 +134,19 @@ void timeline::on(const events::step_entered& e) {
   t->step = {e.at, abi::step_text(e.name, e.index)};
 }
 
+void timeline::on_op(pe_coord pe, std::uint32_t chain, const std::string& stream, const std::string& name,
+                     sim_time from, sim_time to) {
+  const pe_track* const t = track_of(pe);
+  if (t == nullptr) return;
+  constexpr std::uint32_t first_row = 1'000'000;  // rows below are PEs
+  const auto [track, fresh] = op_tracks_.try_emplace({pe, chain});
+  if (fresh) {
+    track->second = {t->at.group, first_row + static_cast<std::uint32_t>(op_tracks_.size())};
+    file_.name_track(track->second, fmt::format("pe{} {}", pe.pe.value, stream), t->at.row);
+  }
+  file_.slice(track->second, name, "op", from, to);
+}
+
 void timeline::on(const events::core_waited& e) {
   const pe_track* const t = track_of(e.pe);
   if (t == nullptr) return;

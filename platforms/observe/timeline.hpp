@@ -51,6 +51,9 @@ class timeline final : public events::observer, public dram_listener {
   void on(const events::core_waited& e) override;
   void on(const events::core_worked& e) override;
   void on_dram(const dram_channel& channel, const timing::dram_event& e) override;
+  /// An op of a workload on a PE has ended. Chains run at one time: each has a track, named after its stream.
+  void on_op(pe_coord pe, std::uint32_t chain, const std::string& stream, const std::string& name,
+             sim_time from, sim_time to);
 
  private:
   struct open_slice {
@@ -94,6 +97,7 @@ class timeline final : public events::observer, public dram_listener {
   std::optional<sim_time> packets_end_;
   platforms::trace_events file_;
   std::map<pe_coord, pe_track> pes_;
+  std::map<std::pair<pe_coord, std::uint32_t>, platforms::track_id> op_tracks_;  ///< by PE and chain
   std::map<analysis::queue_end, std::deque<flow>> flows_;  ///< on their way, by receiver
   std::uint64_t next_flow_{1};
   std::set<std::uint32_t> groups_;  ///< groups of links and channels named so far

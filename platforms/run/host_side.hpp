@@ -23,6 +23,14 @@
 
 namespace diecast::platforms {
 
+/// An op of a workload on one PE. Ops of one chain follow each other.
+struct op_on_pe {
+  pe_coord pe;
+  std::uint32_t chain{};
+  std::string stream, name;  ///< the name with its iteration
+  sim_time from, to;
+};
+
 class host_side {
  public:
   host_side() = default;
@@ -62,6 +70,8 @@ class host_side {
   [[nodiscard]] virtual std::optional<double> ops_done() const { return {}; }
   /// Launches that all members have ended.
   [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
+  /// `hear` is called when a PE has ended an op of a workload.
+  virtual void hear_ops(const std::function<void(const op_on_pe&)>& /*hear*/) {}
 };
 
 /// `only`: of a workload, the one stream to run. `agreement`: of the hosts of the `sips` of this process.

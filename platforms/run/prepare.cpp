@@ -98,6 +98,15 @@ std::string ask_rules(const machine_model& machine, const app::registries& table
   return fmt::format("rule {}", rule->where);
 }
 
+/// The point; a size that is none is refused before a program is read and set up.
+run_point of_whole_elements(run_point point) {
+  const std::uint64_t element = numeric::size_of(point.type);
+  if (point.bytes % element == 0) return point;
+  throw user_error(problem{"--bytes",
+                           fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
+                           std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
+}
+
 /// What to change where routes can deadlock.
 const char* way_out_of_a_cycle(const config::machine_config& c) {
   const auto kind = c.noc.topology;
@@ -151,7 +160,7 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 }
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
-    : point(std::move(what)),
+    : point(of_whole_elements(std::move(what))),
       job(job_of(point.collective, point.workload)),
       setup(job == job_kind::program ? std::optional(set_up_program(m, point)) : std::nullopt),
       own_machine(setup ? std::move(setup->machine) : machine_for(m, point.algorithm)),
@@ -162,12 +171,6 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     return;
   }
   if (job != job_kind::barrier) refuse_defects_of_barriers(machine.config, point.tell_faults);
-  const std::uint64_t element = numeric::size_of(point.type);
-  if (point.bytes % element != 0) {
-    throw user_error(problem{"--bytes",
-                             fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
-                             std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
-  }
   if (job == job_kind::barrier) {
     choose_barrier(tables);
   } else if (job == job_kind::collective) {

@@ -118,6 +118,11 @@ void run_observers::next_launch() {
 }
 
 void run_observers::listen_to(host_side& hosts) {
+  if (timeline_) {
+    hosts.hear_ops([this](const op_on_pe& op) {
+      timeline_->on_op(op.pe, op.chain, op.stream, op.name, op.from, op.to);
+    });
+  }
   if (!steps_) return;
   hosts.hear_results([this](std::uint32_t rank, std::span<const std::byte> bytes) {
     steps_->result(rank, checksum::digest_of_part(0, bytes));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
@@ -12,7 +13,7 @@
 
 namespace diecast::platforms {
 
-class workload_session final : public host_side {
+class workload_session final : public host_side, private sw::op_observer {
  public:
   /// `only`: the stream to run, as if the file had no other. `on_start` is called before the launch.
   /// `sips`: of this process, whose hosts these are.
@@ -33,8 +34,12 @@ class workload_session final : public host_side {
   [[nodiscard]] std::optional<sim_time> launched() const override { return agreement_.latest(); }
   [[nodiscard]] std::optional<double> ops_done() const override;
   [[nodiscard]] std::uint64_t rounds_done() const override { return finished() ? 1 : 0; }
+  void hear_ops(const std::function<void(const op_on_pe&)>& hear) override { hear_op_ = hear; }
 
  private:
+  void started(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
+  void ended(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
+  void messages(const sw::message_counts& counts) override { log_.messages(counts); }
   [[nodiscard]] std::vector<abi::pe_launch> launches_of(sip_id sip, sim_time start) const;
   void report_ops(run_outcome& o) const;
   void report_streams(run_outcome& o) const;
@@ -45,8 +50,10 @@ class workload_session final : public host_side {
   std::function<void()> on_start_;
   std::map<sip_id, abi::host_hal*> hosts_;
   sw::workload_log log_;
+  std::function<void(const op_on_pe&)> hear_op_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim_time> begun_;  ///< by op and rank, where it is heard
   start_agreement& agreement_;
-  sim_time ready_;
+  sim_time ready_, began_;  ///< before the launch, when its firmware began
   double install_ns_{};
   double launch_ns_{};
   sim_time last_end_;  ///< from the common start

@@ -71,7 +71,7 @@ class Converter:
         self.traces = [chakra_file.load(path) for path in files]
         self.meetings = {}   # (group, n-th of it) -> Meeting
         self.counts = collections.Counter()  # (rank, group) -> collectives so far
-        self.host_ops = 0
+        self.host_ops = self.empty = 0
         self.ends = [{} for _ in files]  # by rank: node id -> id of the op that ends it
 
     def build(self):
@@ -91,6 +91,8 @@ class Converter:
         self.builder.match_pieces()
         if self.host_ops:
             self.builder.notes.append(f"{self.host_ops} ops of hosts (is_cpu_op) are delays, which leave the PEs free")
+        if self.empty:
+            self.builder.notes.append(f"{self.empty} collectives of comm_size 0 move nothing")
         for path, places in zip(self.paths, ranks):
             if not places:
                 self.builder.notes.append(f"{path}: no nodes; the rank is idle")
@@ -220,6 +222,7 @@ class Converter:
         if kind != "BARRIER":
             size = first.number("comm_size") * (len(meeting.ranks) if kind in GATHERS else 1)
             fields = {"bytes": size, "dtype": self.options.dtype}
+            self.empty += size == 0
         if kind in ROOTED:
             need(self.options.root is not None, first, f"{kind} has a root, which traces do not name; expected --root")
             need(self.options.root < len(meeting.ranks), first,

@@ -25,6 +25,7 @@ def config_changes(a, b):
 
 
 ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # keys of a run, in the order of the text
+MIXED = "mixed"  # dtype and op of a workload
 JOB = ("collective", "bytes", "dtype", "op", "team", "rank_set")  # what algorithms are chosen for
 
 
@@ -39,7 +40,7 @@ def key_of(row):
 def asked_text(run):
     """What both runs were asked to do, and where they differ what each was."""
     old, new = ({**side, "bytes": f"{side['bytes']:,} bytes"} for side in (run["what"], run["against"]))
-    words = [" and ".join(dict.fromkeys((str(old[k]), str(new[k])))) for k in ASKED]
+    words = [" and ".join(dict.fromkeys((str(old[k]), str(new[k])))) for k in ASKED if {old[k], new[k]} != {MIXED}]
     return f"{' '.join(words[:-1])}, {words[-1]}"
 
 
@@ -71,7 +72,8 @@ def alone(runs, paired):
 
 def alone_text(run):
     team = f" team {run['team']}" if "team" in run else ""
-    return f"{' '.join(str(run.get(k)) for k in ASKED[:-1])}{team} {run['bytes']:,} bytes, {run.get('ranks')} {run.get('rank_set')}"
+    words = [str(run.get(k)) for k in ASKED[:-1] if run.get(k) != MIXED]
+    return f"{' '.join(words)}{team} {run['bytes']:,} bytes, {run.get('ranks')} {run.get('rank_set')}"
 
 
 def percent(old, new):

@@ -163,6 +163,22 @@ def without_comments(text):
     return COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text)
 
 
+# What has a schema, or one of these keys, and what reads it.
+OTHERS = {"diecast.sweep/1": "a sweep; scripts/sweep runs it", "diecast.suite/1": "a suite; scripts/regress runs it",
+          "diecast.result/1": "a result; scripts/report and scripts/compare read its folder",
+          "streams": "a workload; --workload runs it", "gpus": "an MSCCL++ plan; --workload runs it",
+          "workload_graph": "a Chakra trace; scripts/chakra2workload reads it", "pod": "a config; --config reads it"}
+
+
+def need_schema(data, schema, where, refused=BadInput):
+    """Holds a document to its schema; of one of another kind it says what that is."""
+    need(isinstance(data, dict), where, f"{kind_of(data)}; expected an object", refused)
+    if data.get("schema") != schema:
+        is_other = next((f" (this is {text})" for key, text in OTHERS.items() if key == data.get("schema") or key in data), "")
+        value = one_line(repr(data["schema"])[:40]) if "schema" in data else "missing"
+        raise refused(f"{where}: schema: {value}; expected {schema!r}{is_other}")
+
+
 def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 

@@ -62,10 +62,11 @@ def question(results):
     machine, first = results.result["machine"], results.runs[0]
     what = " and ".join(sorted({name_of(row) for row in results.runs}))
     config = results.config
+    words = "" if first["collective"] == "workload" else f"{first['dtype']}, {first['op']}; "
     return (f"<p>How long does <b>{escape(what)}</b> take on {escape(machine['sips'])} SIPs of {config['sip']['columns']} x "
             f"{config['sip']['rows']} cubes with {config['cube']['pes']} PEs each, and where does the time go?</p>"
-            f"<p class=note><code>{escape(shlex.join(results.result['argv']))}</code><br>{escape(first['dtype'])}, "
-            f"{escape(first['op'])}; config {escape(results.result['config_sha256'][:12])}, seed "
+            f"<p class=note><code>{escape(shlex.join(results.result['argv']))}</code><br>"
+            f"{escape(words)}config {escape(results.result['config_sha256'][:12])}, seed "
             f"{escape(results.result['seed'])}, {escape(results.platform)} {escape(results.result['version'])}</p>")
 
 

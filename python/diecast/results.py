@@ -3,7 +3,7 @@
 import pathlib
 
 from diecast import whole_file
-from diecast.inputs import BadInput, check, json_of, kind_of, need, number_of, parsed, table_of, text_of
+from diecast.inputs import BadInput, check, json_of, kind_of, need, need_schema, number_of, parsed, table_of, text_of
 
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
@@ -69,10 +69,11 @@ class Results:
         self.folder, self._tables, self._paths, self._noted, self._texts = pathlib.Path(folder), {}, {}, noted, None
         if noted:
             whole_file.reads_folder(self.folder)
-        self.result = self._json("result.json")
         where = self.folder / "result.json"
-        need(isinstance(self.result, dict), where, f"{kind_of(self.result)}; expected an object", BadResults)
-        need(self.result.get("schema") == SCHEMA, where, f"schema is {self.result.get('schema')!r}; expected {SCHEMA!r}", BadResults)
+        need(where.exists(), folder, "no folder with a result.json; expected that of a run, which --out names" +
+             ("; those of a sweep are in points/" if (self.folder / "points").exists() else ""), BadResults)
+        self.result = self._json("result.json")
+        need_schema(self.result, SCHEMA, where, BadResults)
         check(self.result, RESULT, f"{where}: result", BadResults)
         self.config = self._json("config.json")
         need(isinstance(self.config, dict), self.folder / "config.json", f"{kind_of(self.config)}; expected an object", BadResults)

@@ -8,7 +8,7 @@ import time
 import xml.etree.ElementTree as xml
 
 from diecast import inputs
-from diecast.inputs import BadInput, check, is_number, json_of, near
+from diecast.inputs import BadInput, check, is_number, json_of, near, need_schema
 from diecast.machine import find_binary
 from diecast.points import digest, dump
 from diecast.processes import finished, no_room, scratch
@@ -194,9 +194,9 @@ class Suite:
     def __init__(self, path):
         self.path, folder = pathlib.Path(path), inputs.folder_of(path)
         self.data = json_of(path, BadSuite)
+        need_schema(self.data, SCHEMA, path, BadSuite)
         try:
             known_keys(self.data, SUITE_KEYS, "suite")
-            need(self.data.get("schema") == SCHEMA, "schema", f"{self.data.get('schema')!r}; expected {SCHEMA!r}")
             cases = self.data.get("cases")
             need(isinstance(cases, list) and cases, "cases", "expected an array of cases")
             self.cases = [Case(folder, c, f"cases[{n}]") for n, c in enumerate(cases)]

@@ -12,7 +12,7 @@ import re
 import subprocess
 
 from diecast import axes, inputs
-from diecast.inputs import BadInput, check, data_of, json_of, near, parsed
+from diecast.inputs import BadInput, check, data_of, json_of, near, need_schema, parsed
 from diecast.machine import find_binary, text_of, words_of
 from diecast.points import FILES, Points, digest, dump, file_name
 from diecast.processes import finished
@@ -26,6 +26,7 @@ RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks"
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.
+OWN_FLAGS = ("out", "quiet", "progress", "set")
 JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "jitter", "data",
              "no-data", "team", "diagnose", "hide-faults", "inspect", "double-run", "record", "verify", "workload", "isolate",
              "explain", "estimate",
@@ -70,6 +71,7 @@ class Spec:
     def __init__(self, path):
         self.path, self.folder = pathlib.Path(path), inputs.folder_of(path)
         data = json_of(path, BadSpec, comments=True)
+        need_schema(data, SCHEMA, path, BadSpec)
         try:
             self._read(data)
         except BadSpec as error:
@@ -79,7 +81,6 @@ class Spec:
         check(data, {"title?": "text", "flags?": {"*": "any"}, "grid?": {"*": ["any"]}, "plots?": [{"*": "text"}]}, "spec", BadSpec)
         for key in data:
             need(key in KEYS, key, f"unknown key{near(key, KEYS)}; known are {', '.join(sorted(KEYS))}")
-        need(data.get("schema") == SCHEMA, "schema", f"{data.get('schema')!r}; expected {SCHEMA!r}")
         self.title = data.get("title", self.path.stem)
         self.platform = data.get("platform", "diecast-pod")
         need(self.platform in RESULTS_OF, "platform", f"{self.platform!r}; expected {' or '.join(RESULTS_OF)}")
@@ -89,6 +90,8 @@ class Spec:
         self.flags = data.get("flags", {})
         for flag in self.flags:
             need(not flag.startswith("-"), f"flags.{flag}", f"expected {flag.lstrip('-')!r}: flags are named without --")
+        for key in (*(f"flags.{flag}" for flag in self.flags), *(f"grid.{key}" for key in data.get("grid", {}))):
+            need(key.split(".", 1)[1].lstrip("-") not in OWN_FLAGS, key, "the sweep itself sets this flag of each point; expected others")
         self.flags = {flag: self.resolved(flag, value, "flags.") for flag, value in self.flags.items()}
         self.grid = data.get("grid", {})
         need(math.prod(map(len, self.grid.values())) <= MOST_POINTS, "grid", f"more than {MOST_POINTS} points; expected fewer values")

@@ -2,6 +2,7 @@
 #include "sw/host/hbm_tensors.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <set>
 #include <span>
@@ -9,6 +10,7 @@
 #include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
 #include "models/comm/sync_layout.hpp"
+#include "models/config/field.hpp"
 #include "models/cost/staging.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
@@ -255,10 +257,15 @@ chunk_plan plan_without_chunks(const kernel_entry& kernel, const argument_contex
   return p;
 }
 
-/// Room of the PE's tensors in each of its ports: what barriers and rings leave, among those that share it.
+constexpr std::uint64_t mib = 1024 * 1024;
+
+/// What barriers and rings take of a port.
+std::uint64_t taken_of_port(const config::machine_config& c, const comm::home_ports& home) {
+  return comm::sync_port_bytes(home.slices) + home.slices * comm::ring_bytes_in_hbm(c);
+}
+/// Room of the PE's tensors in each of its ports: the rest, among those that share it.
 std::uint64_t port_room(const config::machine_config& c, const comm::home_ports& home) {
-  const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
-  const std::uint64_t taken = comm::sync_port_bytes(home.slices) + home.slices * comm::ring_bytes_in_hbm(c);
+  const std::uint64_t port = c.hbm.port_mib * mib, taken = taken_of_port(c, home);
   return port > taken ? (port - taken) / home.slices : 0;
 }
 
@@ -270,9 +277,10 @@ std::optional<shortage> check_ports(const kernel_entry& kernel, const argument_c
     const comm::home_ports home = ports_of(launch, pe);
     if (!seen.insert(home.count).second) continue;
     const std::uint64_t room = port_room(launch.config, home);
-    // A count that is larger than the memory is compared before laying out, so that no product can wrap.
+    // A count that is larger than any memory is compared before laying out, so that no product can wrap.
+    constexpr std::uint64_t countable = std::uint64_t{1} << 40;
     const std::uint64_t needed =
-        launch.count > room * home.count ? launch.count / home.count : all_port_bytes(kernel, launch, home);
+        launch.count > countable ? launch.count / home.count : all_port_bytes(kernel, launch, home);
     if (needed <= room) continue;
     problems.push_back(
         {"bytes",
@@ -280,7 +288,11 @@ std::optional<shortage> check_ports(const kernel_entry& kernel, const argument_c
          fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
          fmt::format("input and output within {} bytes on each of the {} ports of {}", room, home.count,
                      pe_path(launch.shape, pe))});
-    return shortage{"HBM port", needed, room, {}};
+    const std::uint64_t bytes = taken_of_port(launch.config, home) + needed * home.slices;
+    const std::uint64_t port = std::bit_ceil((bytes + mib - 1) / mib);
+    const bool can_be = config::accepts(*config::find_field("hbm.port_mib"), port);
+    return shortage{
+        "HBM port", needed, room, {}, can_be ? fmt::format("hbm.port_mib at least {}", port) : ""};
   }
   return std::nullopt;
 }

@@ -138,7 +138,7 @@ std::vector<std::string> notes_of(const comm::program& p, const argument_context
   std::vector<std::string> notes;
   const std::uint64_t bytes = c.count * numeric::size_of(c.type);
   if ((p.min_bytes && bytes < *p.min_bytes) || (p.max_bytes && *p.max_bytes > 0 && bytes > *p.max_bytes))
-    notes.push_back(fmt::format("{} bytes are outside the program's minBytes {} to maxBytes {}", bytes,
+    notes.push_back(fmt::format("{} bytes are outside the sizes that the program is for, {} to {}", bytes,
                                 p.min_bytes.value_or(0), p.max_bytes ? std::to_string(*p.max_bytes) : "-"));
   // A message then has one slot, and firmware needs less than a program may assume.
   if (!fifo_messages && comm::check_program(p, {n_slots_of(c), 0, false, true}).deadlock)

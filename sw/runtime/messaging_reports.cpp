@@ -127,7 +127,8 @@ std::string messaging::not_received() const {
     const pe_coord peer = abi::unpack_short_peer(key);
     const std::uint64_t n = installed_.peer_credits - credits;
     const sent_messages& sent = sent_.at(key);
-    std::string text = fmt::format("{} of {} messages to {} not received", n, sent.count, owner_name(peer));
+    std::string text =
+        fmt::format("{} of {} messages to {} not received yet", n, sent.count, owner_name(peer));
     if (sent.one_tag) {
       const auto tag = static_cast<std::uint32_t>(sent.first_tag & tag_bits);
       text += ", " + abi::tag_text(tag, sent.first_tag >> context_shift);

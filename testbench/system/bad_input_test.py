@@ -35,6 +35,11 @@ FLAGS = [
     (["--nonsense"], ["unknown flag", "--nonsense"]),
     (["-c", "x"], ["unknown flag", "-c"]),
     (["stray"], ["stray argument", "stray"]),
+    (["--quiet", "yes"], ["--quiet: takes no value (value yes"]),
+    (["--seed", "abc"], ["--seed: not an accepted value (value 'abc'"]),
+    (["--bytes", "1KiB:1MiB:x1"], ["--bytes: the factor is no whole number from 2 (value 1KiB:1MiB:x1"]),
+    (["--vcd", "w", "--vcd-window", "5us:9us"], ["--vcd-window: an end is no time (value 5us:9us; expected FROM:TO in ns"]),
+    (["--set", "cube.rows=4"], ["cube.rows: unknown key; did you mean sip.rows or noc.rows?"]),
     (["--bytes", "3"], ["--bytes", "3", "multiple of 2"]),
     (["--bytes", "6", "--dtype", "f32"], ["--bytes", "6", "multiple of 4"]),
     (["--bytes", "-4"], ["--bytes", "'-4'", "whole number"]),
@@ -50,6 +55,7 @@ FLAGS = [
     (["--set", "ipcq.match=adress"], ["ipcq.match: not an accepted value; did you mean address?"]),
     (["--dtype", "fp16"], ["--dtype: no such value; did you mean f16?"]),
     (["--op", "add"], ["--op: no such value; did you mean sum?"]),
+    (["--op", "SUM"], ["--op: no such value; did you mean sum?"]),
     (["--pattern", "rand"], ["command line: a flag of diecast-hbm (value --pattern"]),
     (["--traffic", "uniform"], ["command line: a flag of diecast-noc (value --traffic"]),
     (["--rate", "0.5"], ["command line: a flag of diecast-noc and diecast-hbm (value --rate"]),
@@ -239,6 +245,35 @@ class BadInput(harness.Case):
         self.file("input", WORKLOAD)
         self.bash(f"{harness.shlex.join(self.command(*SMALL, '--diagnose', '--out', 'd', '--workload'))} <(cat input)", expect=0)
         self.assertIn("four rounds", (self.folder / "d" / "diagnosis.txt").read_text())
+
+    def test_files_of_another_kind_are_named(self):
+        config, goal = '{"pod": {"sips": 2}}', "// one\nnum_ranks 2\n"
+        chakra = '{"version": "0.0.4"}\n{"id": "1", "type": "COMP_NODE"}\n'
+        for text, words in ((WORKLOAD, "is a workload (expected a config; --workload runs it)"),
+                            ('{"schema": "diecast.sweep/1", "grid": {}}', "is a sweep (expected a config; scripts/sweep runs it)"),
+                            ('{"schema": "diecast.result/1"}', "is a result (expected a config; config.json beside it"),
+                            ("<algo/>", "is an MSCCL program (expected JSON; --workload runs it)")):
+            self.refused("--config", self.file("input", text), holds=[f"input: {words}"])
+        for text, words in ((config, "is a config (expected a workload; --config reads it)"),
+                            (goal, "is a GOAL schedule (expected JSON; scripts/goal2workload"),
+                            (chakra, "is a Chakra trace (expected JSON; scripts/chakra2workload"),
+                            ('{"schema": "diecast.suite/1", "cases": []}', "is a suite (expected a workload; scripts/regress")):
+            self.refused(*SMALL, "--workload", self.file("input", text), holds=[f"input: {words}"])
+
+    def test_words_in_files_are_suggested_as_in_flags(self):
+        def op(**fields):
+            return harness.json.dumps({"groups": {"tp": {"ranks": "pe"}}, "streams": [{"on": fields.pop("on", [0, 1]), "ops": [
+                {"op": "all_reduce", "bytes": 64, **fields}]}]})
+        for text, words in ((op(bytes="64KB"), "bytes: wrong type; did you mean 64KiB?"),
+                            (op(dtype="fp16"), "dtype: no such value; did you mean f16?"),
+                            (op(redop="mean"), "redop: no such value; did you mean avg?"),
+                            (op(on="tpp"), "on: no such group; did you mean tp?"),
+                            (op(group="tpp"), "group: no such group; did you mean tp?"),
+                            (op().replace('"pe"', '"die"'), "groups.tp.ranks: no such rank set; did you mean cube?")):
+            self.refused(*SMALL, "--workload", self.file("w.json", text), holds=[words])
+        for text, words in (('{"pod": {"topology": "torus"}}', "pod.topology: value out of range; did you mean torus_2d?"),
+                            ('{"ipcq": {"slot_bytes": "8KB"}}', "ipcq.slot_bytes: wrong type; did you mean 8KiB?")):
+            self.refused("--config", self.file("c.json", text), holds=[words])
 
     def test_inputs_that_cannot_be_read_say_why(self):
         (self.folder / "loop").symlink_to("loop")

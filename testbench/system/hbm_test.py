@@ -30,6 +30,7 @@ FLAGS = [
     (["--pattern", "stride:-8"], ["--pattern", "'-8'"]),
     (["--pattern", "seq:4"], ["--pattern", "seq:4"]),
     (["--pattern", "replay:"], ["--pattern", "names no file"]),
+    (["--pattern", "stride"], ["--pattern: names no distance (value stride; expected stride:BYTES"]),
     (["--pattern", "replay:nowhere.txt"], ["--pattern replay: cannot be read: No such file", "nowhere.txt"]),
     (["--pattern", "replay:."], ["cannot be read: a folder"]),
     (["--pattern", "replay:/proc/self/mem"], ["cannot be read: read error"]),

@@ -301,6 +301,11 @@ class Chakra(Import):
             bad = self.file("b.0.json", json.dumps({"workload_graph": [entry]}))
             self.assertIn(expected, self.script(bad, expect=2).stderr)
 
+    def test_collectives_of_nothing_are_counted(self):
+        """As of traces whose sizes a converter has lost."""
+        rank = [self.coll(1, 0, 0), self.coll(2, 0, 64, [1]), self.coll(3, 2, 0, [2])]
+        self.assertIn("2 collectives of comm_size 0 move nothing", self.script(*self.traces(rank, rank)).stderr)
+
     def test_ranks_without_nodes_are_named(self):
         done = self.script(*self.traces([self.node(1, "COMP_NODE", duration=1)], []))
         self.assertIn("t.1.json: no nodes; the rank is idle", done.stderr)

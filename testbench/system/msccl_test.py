@@ -162,7 +162,10 @@ class Plans(harness.Case):
             (("gpus", 0, "channels", 0, "connected_to", 0), 9, "gpus[0].channels[0].connected_to[0]: is no whole number in range"),
             ((*ops, 0, "name"), "glres", "gpus[1].threadblocks[0].ops[0].name: is no operation that programs perform (value glres"),
             ((*ops, 0, "channel_ids", 0), 7, "ops[0].channel_ids[0]: is no whole number in range (value 7; expected 0 to 2)"),
-            ((*ops, 2, "dst_buff", 0, "index"), 40, "ops[2] (put)"),
+            ((*ops, 2, "dst_buff", 0, "index"), 40, "plan.json: gpus[1].threadblocks[0].ops[2].dst_buff[0]: is beyond its buffer of "
+             "gpu 0 (value index 40, size 1; expected within its 4 chunks)"),
+            (("gpus", 0, "channels", 0, "connected_to", 0), 0, "gpus[0].channels[0].connected_to: names the gpu itself (value 0"),
+            (("gpus", 0, "output_chunks"), 5, "gpus: the larger of input_chunks and output_chunks is no multiple of gpus 4 (value 5"),
             ((*ops, 2, "dst_buff", 0, "size"), 2, "ops[2]: has buffers of different size"),
             ((*ops, 2, "dst_buff"), [], "ops[2]: put has other buffers, local or remote (l, r), than it must have (value l>; expected l+>r+)"),
             ((*ops, 6), {"name": "nop"}, "and the plan never ends (value wait"),
@@ -187,8 +190,8 @@ class Plans(harness.Case):
         plan["gpus"][2]["threadblocks"][0]["ops"] = [op for op in plan["gpus"][2]["threadblocks"][0]["ops"]
                                                      if (op["name"], op.get("channel_type")) != ("wait", "port")]
         done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
-        self.assertRegex(done.stderr, r"plan.json: gpus\[2\].threadblocks\[0\].ops\[\d+\] \(re\): gpu 2 tb 0 step \d+ \(re\) reads "
-                                      r"s\[\d+\], which tb \d+ step 0 \(r\) writes \(.*\(put\)\), and nothing orders them")
+        self.assertRegex(done.stderr, r"plan.json: gpus\[2\].threadblocks\[0\].ops\[\d+\] \(re\): reads chunks of s that "
+                                      r"\S*plan.json: gpus\[\d\]\S* \(put\) writes, and nothing orders them \(expected a signal and the wait")
 
 
 class OwnPrograms(harness.Case):
@@ -228,6 +231,15 @@ class OwnPrograms(harness.Case):
                             expect=2)
         self.assertIn("all_gather cannot cut the vector into 4 equal chunks (value 3 elements; expected a "
                       "multiple of 4)", done.stderr)
+        done = self.run_pod(*harness.SMALL, "--workload", harness.PROGRAMS / "all_gather_4.xml", "--bytes", "7", expect=2)
+        self.assertEqual(done.stderr, "--bytes: not a whole number of f16 elements (value 7; expected a multiple of 2)\n")
+
+    def test_a_memory_that_is_too_small_is_named_with_its_key(self):
+        job = (*harness.SMALL, "--workload", harness.PROGRAMS / "all_gather_4.xml", "--bytes", "16MiB", "--no-data")
+        done = self.run_pod(*job, *harness.sets("hbm.port_mib=1"), expect=2)
+        least = re.search(r"does not fit the HBM port with the program of --workload: .*expected hbm.port_mib at least (\d+)\)", done.stderr)[1]
+        self.run_pod(*job, *harness.sets(f"hbm.port_mib={int(least) // 2}"), expect=2)
+        self.run_pod(*job, *harness.sets(f"hbm.port_mib={least}"))
 
     def test_sum_of_a_program(self):
         row = self.one(*harness.SMALL, "--workload", harness.PROGRAMS / "chain_4.xml", "--data",

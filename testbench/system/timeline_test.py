@@ -52,6 +52,26 @@ class Timeline(harness.Case):
         for link in self.rows(out / "links.csv"):
             self.assertEqual(flits[link["link"]] * FLIT_BYTES, int(link["bytes"]), link["link"])
 
+    def test_ops_of_a_workload_last_as_long_as_the_results_say(self):
+        """Of streams that share PEs, and of messages that others pass over."""
+        send = {"op": "isend", "id": "s", "only": [0], "peer": 1, "bytes": 64}
+        take = {"op": "irecv", "id": "r", "only": [1], "peer": 0, "bytes": 64}
+        sums = {"name": "sums", "on": [0, 1, 5], "repeat": 2, "ops": [{"op": "all_reduce", "bytes": 4096}, {"op": "compute", "ns": 100}]}
+        late = {"name": "late", "on": [0, 1], "ops": [{"op": "delay", "ns": 900, "id": "d"}, send, take, {"op": "waitall", "id": "w"}]}
+        job = ("--workload", self.file("w.json", json.dumps({"streams": [sums, late]})))
+        result = self.one(*harness.SMALL, *job)
+        trace = self.timeline(*job)
+        start, = {s["ts"] for s in trace.slices if s["name"] == "kernel"}
+        ops = collections.defaultdict(list)
+        for s in trace.slices:
+            if s["cat"] == "op":
+                ops[s["name"]].append((s["ts"] - start, s["ts"] + s["dur"] - start))
+                stream = "late" if s["name"].split()[0] in "dsrw" else "sums"
+                self.assertRegex(trace.tracks[s["pid"], s["tid"]], rf"^pe[01] {stream}$")
+        told = {f"{o['id']} {o['iteration']}": (o["start_ns"], o["end_ns"]) for o in result["ops"]}
+        self.assertEqual({name: (float(min(a for a, _ in all_) * 1000), float(max(b for _, b in all_) * 1000))
+                          for name, all_ in ops.items()}, told)
+
     def test_packets_beyond_a_number_are_left_out_with_a_note(self):
         """All else stays."""
         whole = self.timeline("--bytes", "16KiB")

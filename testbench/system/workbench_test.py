@@ -340,9 +340,12 @@ class Sweep(ScriptCase):
                               ({"plots": [{"x": "a"}]}, "plots[0]"), ({"grid": {"a": [1, None]}}, "grid.a: null"),
                               ({"plots": [{"x": "a", "y": "b", "xscale": "logg"}]}, "plots[0].xscale: 'logg'"),
                               ({"plots": [{"x": "a", "y": 3}]}, "plots[0].y: a number, 3; expected a text"),
-                              ({"flags": {"--bytes": "1KiB"}}, "flags.--bytes: expected 'bytes'")):
+                              ({"flags": {"--bytes": "1KiB"}}, "flags.--bytes: expected 'bytes'"),
+                              ({"flags": {"out": "x"}}, "flags.out: the sweep itself sets this flag")):
             self.assertIn(word, self.script("sweep", self.spec(**changes), expect=2).stderr)
         self.script("sweep", self.file("no.json", "{"), expect=2)
+        self.assertIn("schema: missing; expected 'diecast.sweep/1' (this is a config; --config reads it)",
+                      self.script("sweep", harness.CONFIGS / "small_pod.json", expect=2).stderr)
         twice = self.file("twice.json", '{"schema": "diecast.sweep/1", "grid": {}, "grid": {}}')
         self.assertIn("grid: the key is there twice", self.script("sweep", twice, expect=2).stderr)
         self.assertIn("--jobs", self.script("sweep", self.spec(), "--jobs", "0", expect=2).stderr)
@@ -627,7 +630,7 @@ class Energy(ScriptCase):
         def changed(**row):
             return {**good, "runs": [{k: v for k, v in {**good["runs"][0], **row}.items() if v is not None}]}
 
-        for content, expected in (([], "a list; expected an object"), ({**good, "schema": "x"}, "schema is 'x'"),
+        for content, expected in (([], "a list; expected an object"), ({**good, "schema": "x"}, "schema: 'x'; expected"),
                                   ({k: v for k, v in good.items() if k != "runs"}, "runs: missing; expected a list"),
                                   ({**good, "runs": {}}, "runs: an object; expected a list"),
                                   ({**good, "platform": 5}, "platform: a number, 5; expected a text"),
@@ -642,6 +645,9 @@ class Energy(ScriptCase):
                 self.assertIn(f"{out / 'result.json'}: ", done.stderr)
                 self.assertIn(expected, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
+        for place, words in ((out / "result.json", "no folder with a result.json; expected that of a run, which --out names"),
+                             (self.folder, "no folder with a result.json")):
+            self.assertIn(f"{place}: {words}", self.script("report", place, expect=2).stderr)
         (out / "result.json").write_bytes(b"\xff{}")
         self.assertIn("result.json: byte 0 is no UTF-8", self.script("energy", out, expect=2).stderr)
 

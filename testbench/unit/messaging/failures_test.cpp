@@ -142,11 +142,11 @@ TEST_CASE("messaging: a message that nobody receives is named by its sender") {
     return outcome.deadlock;
   };
   const std::string one =
-      "end of messaging: 1 of 1 messages to sip0.cube0.pe1 not received, tag 1 of communicator 0";
+      "end of messaging: 1 of 1 messages to sip0.cube0.pe1 not received yet, tag 1 of communicator 0";
   CHECK_THAT(deadlock_of({1}, false), Catch::Contains(one));
   CHECK_THAT(deadlock_of({1}, true), Catch::Contains(one));
   CHECK_THAT(deadlock_of({1, 2}, false),
-             Catch::Contains("end of messaging: 2 of 2 messages to sip0.cube0.pe1 not received") &&
+             Catch::Contains("end of messaging: 2 of 2 messages to sip0.cube0.pe1 not received yet") &&
                  !Catch::Contains("tag 1 of"));
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("messaging: what the sender names is what is missing then, not when it
   const auto outcome = bench.run();
   CHECK_FALSE(outcome.finished);
   CHECK_THAT(outcome.deadlock,
-             Catch::Contains("end of messaging: 1 of 2 messages to sip0.cube0.pe1 not received") &&
+             Catch::Contains("end of messaging: 1 of 2 messages to sip0.cube0.pe1 not received yet") &&
                  Catch::Contains("receive from rank 0 of communicator 0, tag 1"));
 }
 
