@@ -11,6 +11,7 @@
 #include "models/comm/level_rings.hpp"
 #include "models/comm/member_levels.hpp"
 #include "models/comm/neighbors.hpp"
+#include "models/comm/nested_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/trees.hpp"
 #include "models/config/population.hpp"
@@ -115,8 +116,9 @@ std::vector<edge> grid(const pattern_context& c, bool closed) {
   return edges;
 }
 
-/// Throws user_error unless the members are all PEs that their SIPs have.
+/// Throws user_error unless the members are all PEs that their SIPs have, or stand for SIPs.
 void check_all_pes(const pattern_context& c, const member_levels& levels) {
+  if (c.members.set == rank_set::sip) return;
   const config::population machine(c.config);
   std::vector<pe_coord> wanted;
   for (const pe_coord pe : machine.pes()) {
@@ -129,7 +131,7 @@ void check_all_pes(const pattern_context& c, const member_levels& levels) {
   if (members == wanted) return;
   throw user_error({"hierarchical_3level", "the members are not all PEs of their SIPs",
                     fmt::format("{} members in {} SIPs", members.size(), levels.sips.size()),
-                    fmt::format("{} members (rank set pe)", wanted.size())});
+                    fmt::format("{} members (rank set pe), or rank set sip", wanted.size())});
 }
 
 std::vector<std::string> partner_names() {
@@ -279,6 +281,8 @@ std::vector<pattern_entry> builtin_patterns() {
       {"hierarchical_3level",
        "rings over the PEs of a cube (E, W), the first PEs of the cubes (N, S), and the SIPs",
        hierarchical_3level},
+      {nested_trees_name, "the trees of ccl.levels, one within the other (up, down0, down1, ...)",
+       nested_tree_edges, nested_tree_names(), true},
       {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
       {"double_binary_tree",
        "two binary trees; no rank is an inner node of both",

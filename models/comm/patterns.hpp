@@ -94,7 +94,8 @@ inline constexpr direction second_tree = first_custom;
 [[nodiscard]] std::vector<edge> binomial_tree(const pattern_context& c);
 
 /// Rings at three levels: E/W over the PEs of each cube, N/S over pe0 of the cubes of each SIP (in
-/// ring_order), global_E/global_W over pe0 of cube 0 of the SIPs. The members must be all PEs of their SIPs.
+/// ring_order), global_E/global_W over pe0 of cube 0 of the SIPs. The members must be all PEs of their SIPs,
+/// or rank set sip, which has the last level only.
 [[nodiscard]] std::vector<edge> hierarchical_3level(const pattern_context& c);
 
 /// Partners by step, so that an algorithm with log2(n) partners has as many queue pairs: folded ranks meet

@@ -260,6 +260,15 @@ block_table ccl_table() {
           "Chunks that pipelined and tree algorithms cut the vector into, so that levels overlap; auto: "
           "from vector, depth and the cost of one message.",
           assumption)
+      .list(
+          &b::levels, "levels",
+          "(cube|row|sip|pod|[2-9]|[1-9][0-9]{1,3}):(ring|tree|direct)(:[1-9][0-9]{0,4})?",
+          "Levels of the all-reduce hierarchical, innermost first: GROUP:TREE[:CHUNKS], separated by commas. "
+          "GROUP joins the ranks of a cube, of a row of cubes, of a SIP, of the pod, or so many in the order "
+          "of "
+          "the ring; TREE leads to their first rank, which is the group's in the next level: ring (from both "
+          "sides), tree (binary) or direct. CHUNKS: otherwise those of ccl.chunks.",
+          assumption)
       .choice(&b::accumulate, "accumulation", {"elem", "f32_acc", "f32_wire"},
               "Where f16 and bf16 are rounded: at every reduction; when a sum is sent or stored; at the end, "
               "with "

@@ -49,6 +49,20 @@ std::vector<std::string> neighbors_of(const std::string& cube) {
   return all;
 }
 
+/// Tries a job beside the one given; where it goes wrong it is examined.
+void look_into_job(trials& t, const collective_job& job, const std::string& name, const cost& c,
+                   const std::function<void(trials&)>& examine) {
+  const observation* o = t.attempt(name, t.flags_of(job), signs::count, c);
+  if (o == nullptr || right(*o)) return;
+  t.look_into(job, *o);
+  t.call("in " + name + ": ");
+  examine(t);
+  t.conclude();
+  t.call("");
+  t.look_into_all_again();
+  t.stand({});
+}
+
 }  // namespace
 
 void look_into_a_cheap_part(trials& t) {
@@ -110,16 +124,16 @@ void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& 
   });
   if (bad == all.end()) return;
   job->algorithm = (*bad)->text("algorithm");
-  const std::string name = "the collective with " + job->algorithm;
-  const observation* o = t.attempt(name, t.flags_of(*job));
-  if (o == nullptr || right(*o)) return;
-  t.look_into(*job, *o);
-  t.call("in " + name + ": ");
-  examine(t);
-  t.conclude();
-  t.call("");
-  t.look_into_all_again();
-  t.stand({});
+  look_into_job(t, *job, "the collective with " + job->algorithm, {}, examine);
+}
+
+void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine) {
+  constexpr std::uint64_t enough = 65536;
+  std::optional<collective_job> job = t.job();
+  if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= enough) return;
+  const double times = static_cast<double>(enough) / static_cast<double>(job->bytes);
+  job->bytes = enough;
+  look_into_job(t, *job, fmt::format("the collective with {} bytes", enough), {times, 10}, examine);
 }
 
 void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) {

@@ -26,6 +26,9 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine);
 /// that one is looked into, by `examine`. Does nothing otherwise.
 void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& examine);
 
+/// The same of 64 KiB, where fewer are right: messages of several packets, one after the other, may not be.
+void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine);
+
 /// What is left without `place`: all ranks but one, those outside its cube, those outside its SIP. Of a link
 /// of a cube: the ranks outside the cube, those outside each cube next to it, and those in the cube; of a
 /// link between SIPs: the ranks of each SIP. `pes` names the PE of each rank. Empty where the place says

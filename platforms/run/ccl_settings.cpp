@@ -126,7 +126,8 @@ comm::group members_for(const app::registries& tables, const config::machine_con
                              fmt::format("{} does not run on this rank set", kernel.name),
                              by_flag ? comm::to_string(members.set) : mapper, sets_text(kernel)});
   }
-  if (!sharded_layout(config, point, members.set)) check_layout(tables, config, kernel.name, s, members);
+  if (!sharded_layout(config, point, kernel, members.set))
+    check_layout(tables, config, kernel.name, s, members);
   return members;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "models/comm/nested_trees.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
@@ -56,12 +57,14 @@ run_point point_for(const config::machine_config& config, run_point point, const
   return point;
 }
 
+const sw::kernel_entry& kernel_of(const app::registries& tables, const run_point& point) {
+  return *std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
+    return k.collective == point.collective && k.name == point.algorithm;
+  });
+}
+
 comm::group members_of(const machine_model& machine, const app::registries& tables, const run_point& point) {
-  const auto kernel =
-      std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
-        return k.collective == point.collective && k.name == point.algorithm;
-      });
-  return members_for(tables, machine.config, *kernel, point);
+  return members_for(tables, machine.config, kernel_of(tables, point), point);
 }
 
 /// The first rule for the point on the ranks that its algorithm has.
@@ -157,8 +160,10 @@ class contest {
     for (const std::string& name : names) {
       try {
         const run_point own = point_for(machine_.config, asked_, name, shared_);
-        const comm::group members = members_of(machine_, tables_, own);
-        if (sharded_layout(machine_.config, own, members.set)) continue;
+        const sw::kernel_entry& kernel = kernel_of(tables_, own);
+        if (kernel.pattern == comm::nested_trees_name) continue;
+        const comm::group members = members_for(tables_, machine_.config, kernel, own);
+        if (sharded_layout(machine_.config, own, kernel, members.set)) continue;
         if (members.set != shared_ || members.members.size() != common_.members.size()) continue;
         const cost::bound_request r{what_, members, asked_.bytes, root};
         candidates.push_back({name, cost::bound_of(machine_.topology, machine_.config, r, any, name),

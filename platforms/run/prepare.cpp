@@ -175,7 +175,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     choose_barrier(tables);
   } else if (job == job_kind::collective) {
     choose_kernel(tables);
-    if (const auto layout = sharded_layout(machine.config, point, members.set)) {
+    if (const auto layout = sharded_layout(machine.config, point, kernel, members.set)) {
       load_shards(tables, *layout);
       complete();
       return;

@@ -27,12 +27,18 @@ void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_p
 }  // namespace
 
 std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
-                                                  const run_point& point, comm::rank_set set) {
+                                                  const run_point& point, const sw::kernel_entry& kernel,
+                                                  comm::rank_set set) {
   const config::algorithm_settings s = settings_of(config, point.algorithm);
-  if (set != comm::rank_set::sip || s.validator || (!s.cube_layout && !s.pe_layout)) return std::nullopt;
-  const comm::tensor_layout own = comm::layout_of(set);
+  const bool given = s.cube_layout || s.pe_layout;
+  const bool every_pe = kernel.pattern == "hierarchical_3level";
+  const bool demanded = every_pe && s.validator == "multi_pe_sip_local";
+  if (set != comm::rank_set::sip || (s.validator && !demanded) || (!given && !every_pe)) return std::nullopt;
+  const comm::tensor_layout own = given ? comm::layout_of(set) : comm::tensor_layout{};
   const comm::tensor_layout layout{s.cube_layout.value_or(own.cube), s.pe_layout.value_or(own.pe)};
-  if (comm::shards_per_sip(config.shape(), layout) == 1) return std::nullopt;
+  const machine_shape shape = config.shape();
+  const std::uint64_t shards = comm::shards_per_sip(shape, layout);
+  if (shards == 1 || (demanded && shards != shape.cubes_per_sip() * shape.pes_per_cube)) return std::nullopt;
   refuse_what_streams_cannot(s, point);
   return layout;
 }

@@ -14,11 +14,14 @@ namespace diecast::platforms {
 
 struct prepared_run;
 
-/// The layout that makes a run of point.algorithm over SIPs shard-wise: one given in ccl.algorithms.NAME, of
-/// more than one shard per SIP, and no validator that says otherwise. Throws user_error for what a shard-wise
-/// run cannot do (--iters, --warmup, --data, a pattern of the config).
+/// The layout that makes a run of point.algorithm over SIPs shard-wise: one given in ccl.algorithms.NAME or,
+/// of kernels with levels within a SIP, a shard for every PE, if it has more than one per SIP and no
+/// validator says otherwise. Throws user_error for what a shard-wise run cannot do (--iters, --warmup,
+/// --data, a pattern of the config).
 [[nodiscard]] std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
-                                                                const run_point& point, comm::rank_set set);
+                                                                const run_point& point,
+                                                                const sw::kernel_entry& kernel,
+                                                                comm::rank_set set);
 
 /// A stream per shard with the one collective.
 [[nodiscard]] comm::workload streams_of(const std::vector<comm::shard_group>& shards,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/tree_all_reduce.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <numeric>
 #include <utility>
 
 #include "models/comm/member_levels.hpp"
+#include "models/comm/nested_trees.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/trees.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -258,6 +261,96 @@ void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_a
 
 }  // namespace hierarchical_kernel
 
+// All-reduce on trees within trees (ccl.levels), every level in chunks of its own: a PE adds up what comes
+// from its children of one level while it passes on what the levels below have summed.
+
+namespace nested_kernel {
+
+/// A level at which this PE has children.
+struct stage {
+  std::uint32_t children{}, chunks{};
+};
+struct parameters {
+  std::uint32_t has_parent{}, chunks{};  ///< chunks of the edge to the parent; of the root, of its last stage
+  std::array<stage, comm::nested_trees::most_levels> stages{};  ///< innermost first; the last ones are empty
+};
+
+using part_action = std::function<void(const elements&)>;
+
+/// A task that does something with one part of the vector after the other, as soon as `ready` elements from
+/// the start on cover it; `done` counts those that it has done.
+std::function<void()> part_by_part(pe_context& pe, const char* step, std::uint64_t chunks,
+                                   const std::uint64_t& ready, std::uint64_t& done, part_action action) {
+  return [&pe, step, chunks, &ready, &done, action = std::move(action)] {
+    const elements all = whole(pe);
+    for (std::uint64_t c = 0; c < chunks; ++c) {
+      const elements e = part(all, c, chunks);
+      const std::uint64_t end = e.begin + e.count - all.begin;
+      pe.wait_until([&ready, end] { return ready >= end; });
+      pe.step(step, index(c));
+      action(e);
+      done = end;
+    }
+  };
+}
+
+void run_nested(pe_context& pe) {
+  const auto own = pe.args().own.get<parameters>();
+  start_in_output(pe);
+  const std::uint64_t all = whole(pe).count;
+  std::array<std::uint64_t, comm::nested_trees::most_levels + 1> summed{all};
+  std::uint64_t sent = 0, result = 0, passed_on = 0;
+  std::vector<std::function<void()>> up, down;
+  comm::direction next = 1;
+  for (const stage& s : own.stages) {
+    if (s.children == 0) break;
+    std::vector<comm::direction> children(s.children);
+    std::iota(children.begin(), children.end(), next);
+    next = static_cast<comm::direction>(next + s.children);
+    const std::size_t at = up.size();
+    up.push_back(part_by_part(pe, "reduce", s.chunks, summed.at(at), summed.at(at + 1),
+                              [&pe, children](const elements& e) { reduce_all(pe, children, e); }));
+    down.push_back(part_by_part(pe, "broadcast", s.chunks, result, passed_on,
+                                [&pe, children](const elements& e) { send_all(pe, children, e); }));
+  }
+  const std::uint64_t& own_sum = summed.at(up.size());
+  if (own.has_parent != 0) {
+    up.push_back(part_by_part(pe, "reduce", own.chunks, own_sum, sent,
+                              [&pe](const elements& e) { send_all(pe, {0}, e); }));
+    up.push_back(part_by_part(pe, "broadcast", own.chunks, sent, result,
+                              [&pe](const elements& e) { receive_all(pe, 0, e); }));
+  } else {
+    up.push_back(part_by_part(pe, "reduce", own.chunks, own_sum, result,
+                              [&pe](const elements& e) { finish_average(pe, e); }));
+  }
+  up.insert(up.end(), down.rbegin(), down.rend());  // the last level first: it has the deepest subtrees
+  pe.run_tasks(up);
+}
+
+void fill_nested(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const auto& trees =
+      c.memo.get<comm::nested_trees>([&c] { return comm::nested_trees(pattern_context_of(c)); });
+  const std::uint64_t most = std::max<std::uint64_t>(1, vector_bytes(c) / numeric::size_of(c.type));
+  const auto chunks_of = [&](std::uint32_t level) {
+    const std::uint64_t given = trees.levels[level].chunks;
+    return static_cast<std::uint32_t>(given > 0 ? std::min(given, most)
+                                                : chunks_for(c, vector_bytes(c), trees.depth));
+  };
+  parameters own{trees.nodes[rank].parent ? 1U : 0U, 1};
+  std::size_t stages = 0;
+  std::uint32_t last = comm::nobody;
+  for (const std::uint32_t child : trees.nodes[rank].children) {
+    const std::uint32_t level = trees.level_above[child];
+    if (level != last) own.stages.at(stages++) = {0, own.chunks = chunks_of(level)};
+    ++own.stages.at(stages - 1).children;
+    last = level;
+  }
+  if (trees.nodes[rank].parent) own.chunks = chunks_of(trees.level_above[rank]);
+  a.own.set(own);
+}
+
+}  // namespace nested_kernel
+
 kernel_table tree_kernels() {
   using namespace tree_binary_kernel;
   kernel_table all{
@@ -271,7 +364,7 @@ kernel_table tree_kernels() {
        "all_reduce",
        "PEs of a cube, cubes of a SIP, SIPs; and back",
        "hierarchical_3level",
-       {comm::rank_set::pe},
+       {comm::rank_set::pe, comm::rank_set::sip},
        hierarchical_kernel::run_hierarchical,
        without_scratch,
        hierarchical_kernel::fill_places},
@@ -279,10 +372,13 @@ kernel_table tree_kernels() {
        "all_reduce",
        "hierarchical_3level in chunks, the levels overlapping",
        "hierarchical_3level",
-       {comm::rank_set::pe},
+       {comm::rank_set::pe, comm::rank_set::sip},
        hierarchical_kernel::run_hierarchical,
        without_scratch,
-       hierarchical_kernel::fill_pipelined}};
+       hierarchical_kernel::fill_pipelined},
+      {"hierarchical", "all_reduce", "the levels of ccl.levels, each with a tree and chunks of its own",
+       comm::nested_trees_name, any_ranks, nested_kernel::run_nested, without_scratch,
+       nested_kernel::fill_nested}};
   all[2].sums = numeric::summation::pairwise;
   return all;
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """All-reduce algorithms on the SystemC machine (a subset of the mock machine's matrix), and the ccl block."""
+import collections
+import csv
 import json
 import re
 
@@ -10,7 +12,7 @@ TREES = ("tree_binary", "double_binary_tree", "p2p_tree")
 PARTNERS = ("recursive_doubling", "rabenseifner", "swing")
 DIRECT = ("direct_one_shot", "direct_two_shot")
 GRIDS = ("mesh_2d", "torus_2d")
-LEVELS = ("hierarchical_3level", "hierarchical_pipelined")
+LEVELS = ("hierarchical_3level", "hierarchical_pipelined", "hierarchical")
 RINGS = ("two_level",)
 ALL = (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS, *RINGS, "intercube_pipelined")
 WIDE = harness.sets("ipcq.queue_pairs=32")
@@ -45,6 +47,38 @@ class Matrix(harness.Case):
         for dtype, op in (("f16", "max"), ("bf16", "avg"), ("f32", "prod"), ("i32", "min"), ("i32", "avg")):
             for row in self.algorithms("--bytes", "3000", "--dtype", dtype, "--op", op).values():
                 self.assertIs(row["ranks_bitwise_equal"], True, row["algorithm"])
+
+    def sends(self, *arguments):
+        """The row of a run, and the messages that each PE sent."""
+        row = self.one(*harness.SMALL, *arguments, "--out", "out")
+        with open(self.folder / "out" / "ipcq.csv", encoding="utf-8", newline="") as file:
+            sent = collections.Counter()
+            for queue_pair in csv.DictReader(file):
+                sent[queue_pair["pe"]] += int(queue_pair["sends"])
+        return row, sent
+
+    def test_any_levels(self):
+        """A level's messages carry its chunks, up to the parent and down to each child, whatever the other levels have."""
+        def of_levels(text, *more, **options):
+            return self.sends(*shape(2, 2, 2, 4), "--algorithm", "hierarchical", "--bytes", "8KiB", "--set", f"ccl.levels={text}", *more)
+        _, sent = of_levels("cube:direct:2,sip:ring:3,pod:direct:4")
+        self.assertEqual([sent["pod.sip0.cube_0_0.pe0"], sent["pod.sip1.cube_0_0.pe0"], sent["pod.sip0.cube_1_0.pe0"],
+                          sent["pod.sip0.cube_0_0.pe3"]], [3 * 2 + 2 * 3 + 4, 3 * 2 + 2 * 3 + 4, 3 * 2 + 3 + 3, 2])
+        _, sent = of_levels("2:tree,cube:ring:5,row:tree:2,sip:direct,pod:ring:3", *harness.sets("ccl.chunks=1"))
+        self.assertEqual([sent["pod.sip0.cube_0_0.pe0"], sent["pod.sip0.cube_0_0.pe2"], sent["pod.sip0.cube_0_1.pe0"]],
+                         [1 + 5 + 2 + 1 + 3, 1 + 5, 1 + 5 + 2 + 1])
+        for text in ("32:direct", "pod:tree:7", "3:ring,5:direct:2,pod:tree"):  # of every type, and averages
+            of_levels(text, "--dtype", "f32", "--op", "avg", *harness.sets("ipcq.queue_pairs=32", "ipcq.slot_bytes=1024"))
+        refused = self.run_pod(*harness.SMALL, "--algorithm", "hierarchical", *harness.sets("ccl.levels=cube:ring,3:tree"), expect=2)
+        self.assertIn("ccl.levels: the last level leaves 2 leaders", refused.stderr)
+        self.run_pod(*harness.SMALL, *harness.sets("ccl.levels=cube:star"), expect=2)
+
+    def test_a_rank_may_be_a_sip_whose_pes_have_shards(self):
+        for name in LEVELS[:2]:
+            row, sent = self.sends(*shape(4, 2, 1, 4), "--ranks", "sip", "--algorithm", name, "--bytes", "16KiB")
+            self.assertEqual((row["ranks"], row["rank_set"], row["bytes"], len(sent)), (4, "sip", 16384, 32))
+            self.assertTrue(all(sent.values()), sent)
+            self.assertAlmostEqual(row["busbw_gbytes_s"], 1.5 * row["algbw_gbytes_s"])
 
     def test_steps_of_the_deterministic_tree_name_round_and_partner(self):
         """A PE that stops leaves every other one in a step of its own, which says whom it waits for."""

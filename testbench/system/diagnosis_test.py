@@ -280,7 +280,7 @@ class Diagnosis(harness.Case):
 
     @harness.exhaustive
     def test_a_fault_that_ends_the_run_hides_no_other_one(self):
-        """One of each kind of pair; scripts/diagnose_faults --pairs has them all."""
+        """One of each kind of pair; scripts/diagnose_faults --campaign draws more."""
         for pair in (("drop", "token_before_data"), ("reorder", "premature_barrier"), ("lost_credit", "sendrecv_alias"),
                      ("link_down", "late_credit"), ("dead_pe", "premature_barrier"), ("reorder", "lost_credit"),
                      ("drop", "link_down")):
@@ -291,6 +291,13 @@ class Diagnosis(harness.Case):
 
     def fault_of(self, name):
         return json.loads(self.run_pod("--config", FAULTS / f"{name}.json", "--dump-config").stdout)["faults"][0]
+
+    def test_losses_of_larger_messages_are_found(self):
+        """Messages of 4 KiB have time to come through; those of another queue pair follow at once, one at a time or not."""
+        where = "pod.sip1.cube_1_0.ucie_west"
+        found = self.check_place("premature_barrier", {"where": where, "delay_ns": 2000, "count": 0}, where, "--algorithm",
+                                 "double_binary_tree", "--bytes", "4KiB")
+        self.assertIn("the collective with 65536 bytes", found["findings"][0]["only_in"])
 
     @harness.exhaustive
     def test_early_reads_are_told_apart_in_every_algorithm(self):

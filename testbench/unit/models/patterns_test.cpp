@@ -256,6 +256,7 @@ TEST_CASE("patterns: the table holds every pattern once") {
                                        "mesh_2d_no_wrap",
                                        "multicast_tree",
                                        "neighbors",
+                                       "nested_trees",
                                        "none",
                                        "packed_trees",
                                        "packed_trees_up",

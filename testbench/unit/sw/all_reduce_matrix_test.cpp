@@ -229,6 +229,7 @@ TEST_CASE("hierarchical_3level reduces right everywhere") { hierarchical_matrix(
 TEST_CASE("hierarchical_pipelined reduces right everywhere") {
   hierarchical_matrix("hierarchical_pipelined");
 }
+TEST_CASE("hierarchical reduces right everywhere") { hierarchical_matrix("hierarchical"); }
 
 // Many orders of events on few shapes: races between a register read and a queued event show here.
 TEST_CASE("every kernel stands any order of events") {
