@@ -123,7 +123,7 @@ class cube_noc : public sc_core::sc_module,
   void note_places();
   void build_sockets();
 
-  // Walls.
+  // Interfaces to the terminals.
   void on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
   void take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase);
@@ -132,7 +132,8 @@ class cube_noc : public sc_core::sc_module,
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox(sim_time t);
-  /// Those announced ahead that have entered by now, though the routers have not been served since.
+  /// Calls `use` for packets announced ahead that have entered by now, though the routers have not been
+  /// served since.
   template <class Use>
   void for_each_entered(Use use) const {
     if (has_credits_in()) return;  // counted when they are announced
@@ -147,7 +148,7 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
   [[nodiscard]] std::uint16_t exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
-  /// Of ways_.
+  /// Output port (index in ways_) of a router towards a side.
   [[nodiscard]] std::uint32_t side_port(std::size_t router, unsigned side) const {
     return ways_[router * fabric::sides + side];
   }
@@ -207,7 +208,7 @@ class cube_noc : public sc_core::sc_module,
   const bool study_;
   const bool transactions_;  ///< a study of requests and responses, with credits at the terminals
   const bool one_leg_;       ///< packets for this cube cannot be on a wrong one
-  /// Of a router: input buffer to grant (head), grant to the next router's input buffer.
+  /// Cycles of a router from input buffer to grant (head), and from grant to the next router's input buffer.
   const std::uint32_t head_delay_, latency_;
   const std::uint64_t way_out_;  ///< grant to the arrival at the wall, cycles
   template <class T>

@@ -13,7 +13,7 @@ namespace {
 
 bool overlaps(const timing::noc_timing& t) { return t.front_cycles() == 0; }
 
-/// Of this die: overrides may slow its hop. Its buffers stay those that the machine's hop asks for.
+/// Timing of this die: overrides may slow its hop. Its buffers keep the sizes that the machine's hop needs.
 timing::noc_timing timing_of_die(const fabric::topology& t, const config::machine_config& c, sip_id sip,
                                  cube_id cube) {
   timing::noc_timing timing = timing::noc_timing_of(c);

@@ -60,7 +60,7 @@ inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
   return outs_[o].first_in_vc + static_cast<std::uint32_t>(std::countr_zero(asking));
 }
 
-/// Of several requesters, most of the time one is ready and the others are still being routed.
+/// Chooses among several requesters. Most of the time one is ready and the others are still being routed.
 template <bool Plain>
 inline void switch_core::choose_among(std::uint32_t o) {
   std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are

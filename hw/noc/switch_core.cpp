@@ -40,7 +40,7 @@ void check_neighbors(const std::vector<switch_core::port>& ports) {
   }
 }
 
-/// Of the router with most ports.
+/// Number of ports of the router with most ports.
 std::uint32_t most_ports(const switch_core::parameters& p) {
   std::uint32_t most = 0, ports = 0;
   for (std::size_t n = 0; n < p.ports.size(); ++n) {

@@ -168,7 +168,7 @@ class switch_core : private switch_records {
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
-  /// Those it had at the start.
+  /// Credits that the output had at the start.
   [[nodiscard]] std::uint32_t initial_credits(std::uint32_t output, std::uint8_t vc) const {
     return initial_credits_[vc_index(output, vc)];
   }
@@ -319,7 +319,7 @@ class switch_core : private switch_records {
   };
   template <bool Plain>
   [[nodiscard]] request_bit request_of(std::uint32_t o, std::uint32_t iv);
-  /// Of [input][VC] and [output][VC].
+  /// Index in tables by [input][VC] and [output][VC].
   [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
   [[nodiscard]] std::uint32_t index_of(const in_vc& queue) const { return vc_index(queue.port, queue.vc); }
   [[nodiscard]] std::uint32_t take_slot();
@@ -346,7 +346,7 @@ class switch_core : private switch_records {
   std::vector<std::uint64_t> more_requests_;    ///< [output][word], bit per input VC beyond 64 of its router
   std::vector<entry_delay> entry_delays_;       ///< [input]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
-  // Of several classes; one class has none of them.
+  // Used with several classes only: empty with one class.
   std::vector<transfer> on_in_;   ///< [input][class]
   std::vector<transfer> on_out_;  ///< [output][class]
   std::vector<course> courses_;   ///< [input][class] of the transfers on it

@@ -77,7 +77,7 @@ void switch_core::take_listed(out_vc& ov) {
   ov.next_back = ov.first == none ? never : returning_[ov.first].cycle;
 }
 
-/// Of a transfer that begins now.
+/// Announces the credits of a transfer that begins now.
 void switch_core::announce_along(const in_vc& queue, std::uint32_t flits) {
   return_along(queue, flits, true);
   if (!credits_observed_) return;
@@ -179,7 +179,7 @@ void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) ov.last = n;
 }
 
-/// Of those on their way, flit by flit.
+/// Arrival cycles of the credits on their way, flit by flit.
 std::vector<std::uint64_t> switch_core::credit_times(const out_vc& ov) const {
   std::vector<std::uint64_t> times;
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) {

@@ -83,8 +83,8 @@ struct switch_records {
     std::uint64_t next_back{never};  ///< none of the credits on their way is back before
     std::uint32_t credits{};
     std::uint32_t first{none};  ///< list of credits on their way, in order of time
-    /// Of the list. Without one, but with a `next_back`: the number of credits on their way, which are all
-    /// back then (only_batch); one member for both, for the record is half a cache line.
+    /// End of the list. Without a list but with a `next_back`: the number of credits on their way, which are
+    /// all back then (only_batch). One member serves both, because the record is half a cache line.
     std::uint32_t last{none};
     std::uint32_t grant_from{};  ///< round robin over input VCs
   };
@@ -143,7 +143,7 @@ struct switch_records {
     std::array<point, max_classes> points{};
     std::uint32_t count{};
   };
-  /// Of a router where VCs interleave.
+  /// Packets at a router where VCs interleave.
   struct company {
     std::uint32_t worms{};   ///< here or on their way to here
     std::uint32_t notice{};  ///< cycles from hearing of another one to its first chance

@@ -18,7 +18,7 @@ inline std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) 
   return Plain || classes_ == 1 ? next : std::max(next, on_out_[o * classes_ + queue.own_class].end);
 }
 
-/// The same of its input.
+/// The first cycle in which the input of this VC may start a packet of its class.
 template <bool Plain>
 inline std::uint64_t switch_core::in_free(const in_vc& queue) const {
   if (!Plain && port_per_vc_) return queue.end;
@@ -39,8 +39,8 @@ inline void switch_core::take_credits(out_vc& ov) {
   ov.next_back = never;
 }
 
-/// Of one class a VC has one batch of credits on its way most of the time, which needs no list. Those of
-/// several classes may be put off. A batch of none would be one on its way: flits > 0.
+/// With one class a VC has mostly one batch of credits on its way, which needs no list. With several classes
+/// credits may be delayed. Precondition: flits > 0, for an empty batch would count as one on its way.
 template <bool Plain>
 inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
                                     std::uint64_t first, std::uint64_t last) {

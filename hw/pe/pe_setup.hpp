@@ -29,7 +29,7 @@ struct pe_setup {
 /// the TCM's latency.
 inline constexpr std::uint32_t packets_read_ahead = 2;
 
-/// Those that send packets.
+/// Setup of the blocks that send packets.
 struct packet_setup {
   const fabric::topology& topology;
   packet_pool& pool;

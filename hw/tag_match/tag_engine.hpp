@@ -91,7 +91,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     payload_write,  ///< write of the payload of a received packet
     local_read,     ///< read within this PE
     remote_read,    ///< on its way
-    read_write      ///< of bytes that a read has brought
+    read_write      ///< write of bytes that a read has brought
   };
   struct access {
     stage what{};

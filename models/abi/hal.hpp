@@ -167,14 +167,14 @@ class hal {
   /// Straight-line firmware work.
   virtual void compute(std::uint64_t cycles) = 0;
 
-  /// The same time, spent between two looks at something somebody else changes: no work, so that a run in
-  /// which everybody only looks is found to be a deadlock.
+  /// Pauses between two polls of a value that another block changes. Unlike compute() this is no progress, so
+  /// that a run in which all PEs only poll is found to be a deadlock.
   virtual void pause(std::uint64_t cycles) = 0;
 
   /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
   virtual void wait_for_event() = 0;
 
-  /// The same, but returns when now() has reached `when` even without an event (the PE's timer).
+  /// wait_for_event() that returns when now() has reached `when` even without an event (the PE's timer).
   virtual void wait_for_event_until(sim_time when) = 0;
 
   /// Loads the word every period until the comparison holds.

@@ -41,7 +41,7 @@ enum class step_type : std::uint8_t {
   wait
 };
 [[nodiscard]] const char* to_string(step_type t);  ///< the XML spelling, "rrcs"
-/// Of a step in XML.
+/// The type of a step by its name in XML.
 [[nodiscard]] std::optional<step_type> parse_step_type(std::string_view name);
 [[nodiscard]] bool sends(step_type t);
 [[nodiscard]] bool receives(step_type t);

@@ -77,7 +77,7 @@ inline constexpr std::uint32_t most_ordered = 16;
 enum class step_load : std::uint8_t {
   blocks,  ///< nothing
   chunks,  ///< copies between HBM and chunks in TCM
-  tensors  ///< the same blocks on their way out of HBM and into it
+  tensors  ///< the blocks a second time, on their way out of HBM and into it
 };
 
 /// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or

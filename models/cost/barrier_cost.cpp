@@ -40,7 +40,7 @@ class machine {
     largest_rank_.assign(first, first + cores.count(largest));
   }
 
-  /// Of the rank that has fewest: the slowest at what cores share.
+  /// Number of cores of the rank with fewest, which is the slowest at work that cores share.
   [[nodiscard]] std::uint32_t cores() const { return fewest_; }
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(firsts_.size()); }
   /// Cores of a rank that share its flags in a pull.

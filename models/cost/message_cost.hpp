@@ -31,7 +31,7 @@ struct endpoint_costs {
 };
 [[nodiscard]] endpoint_costs endpoint_costs_of(const config::machine_config& c);
 
-/// Of the longest type, bytes: parts of n ranks differ by less than this.
+/// Bytes of an element of the longest type: parts of n ranks differ by less than this.
 inline constexpr std::uint64_t longest_element = numeric::size_of(numeric::dtype::f32);
 
 /// What messages cost beside the bytes they carry, however many they are: nothing leaves before the first

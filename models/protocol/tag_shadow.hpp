@@ -102,7 +102,7 @@ class tag_shadow {
     }
     return d;
   }
-  /// The same, taken off the list: no receive gets it any more.
+  /// probe() that removes the message from the list: no receive gets it any more.
   decision extract(const tag_pattern& wanted) {
     const decision d = probe(wanted);
     if (d.what == decision::kind::hit) {

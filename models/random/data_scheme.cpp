@@ -179,8 +179,7 @@ class product_scheme final : public test_data::scheme {
     int exponent{};
   };
 
-  /// Of each element, `budget_` ranks at most have an exponent other than 0; an offset per element
-  /// decides which.
+  /// At most `budget_` ranks have an exponent other than 0 at an element; an offset per element selects them.
   template <class Use>
   void for_factors(std::uint32_t rank, Use use) const {
     const stream source = rank_stream(rank);

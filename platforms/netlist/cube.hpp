@@ -70,7 +70,7 @@ class cube : public sc_core::sc_module {
        hw::packet_pool& pool);
 
   [[nodiscard]] hw::cube_noc& noc() { return *noc_; }
-  /// Those that the cube has, by number; overrides may leave some out.
+  /// PEs that the cube has, in order of their numbers; overrides may leave some out.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::processing_element>>& pes() const { return pes_; }
   /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_id id) { return *pes_[place_of(id)]; }

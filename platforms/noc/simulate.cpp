@@ -44,7 +44,7 @@ class study_run {
   [[nodiscard]] const hw::packet_traffic::results& results() const { return machine_.traffic->statistics(); }
   [[nodiscard]] std::uint64_t cycle() const { return hw::now().fs / period_.fs; }
 
-  /// Of the cycles to measure, and of the packets of a trace; draining has no known end.
+  /// Share of the cycles to measure, or of the packets of a trace; draining has no known end.
   [[nodiscard]] platforms::run_progress how_far() const {
     if (point_.replay) {
       const std::size_t packets = std::max<std::size_t>(1, point_.replay->packets.size());

@@ -103,7 +103,7 @@ class stepwise_exchange {
     if (n_ < 2 || times_[packet_fs] == 0) return false;
     return longest_block() >= pe_.slot_bytes(first_direction());
   }
-  /// Of the longest part that goes in a round.
+  /// Time of the longest part that a round sends.
   [[nodiscard]] sim_time time_of(std::uint32_t round) const {
     const std::uint64_t bytes = part({0, longest_block()}, round).bytes;
     const std::uint64_t packets = (bytes + times_[packet_bytes] - 1) / times_[packet_bytes];
@@ -138,7 +138,7 @@ class stepwise_exchange {
     const std::uint64_t begin = std::min(block.bytes, round / n_ * part_bytes_);
     return {block.at + begin, std::min(block.bytes - begin, part_bytes_)};
   }
-  /// Of the output, what comes from a rank.
+  /// Range of the output that comes from a rank.
   [[nodiscard]] tcm_range from(std::uint32_t rank) const { return {rank * own_bytes_, own_bytes_}; }
 
   [[nodiscard]] std::uint32_t target(std::uint32_t round) const { return partners_[round % n_].to; }
@@ -186,7 +186,7 @@ class stepwise_exchange {
       }
     }
   }
-  /// Of whole elements.
+  /// Bytes of a slot in whole elements.
   [[nodiscard]] std::uint64_t slot_bytes() const {
     return pe_.message_elements(first_direction()) * numeric::size_of(pe_.args().type);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce over pe0 of every cube: rows reduce into the root's column, the column into the root,
-// the roots of the SIPs exchange, then column and rows broadcast. A whole tile moves per hop.
+// All-reduce over pe0 of every cube: rows reduce into the root's column, the column into the root, the roots
+// of the SIPs exchange, then column and rows broadcast. The whole vector (the tile) moves per hop.
 //
-//   row reduce     west of the root's column tiles flow east, east of it west
-//   column reduce  on the root's column, likewise from south and north
+//   row reduce     tiles flow towards the root's column
+//   column reduce  on the root's column, tiles flow towards the root
 //   between SIPs   the root PEs: reduce-scatter and all-gather on a ring, or on a torus of SIPs rows,
 //                  then columns, then rows; half of the vector each way round; on a mesh of SIPs the same
 //                  on open lines. Every element is reduced along one path and then copied, so all SIPs end
@@ -109,7 +109,7 @@ void run_intercube(pe_context& pe) {
   broadcast_from_root(pe, row, tile, bytes);
 }
 
-/// The same flows as a tree: rows below the root's column, the column below the root.
+/// The flows of run_intercube as a tree: rows below the root's column, the column below the root.
 tree_place tree_of(const line_place& row, const line_place& column) {
   tree_place t;
   t.divides = false;

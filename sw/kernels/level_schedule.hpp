@@ -34,7 +34,7 @@ struct own_ring {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;
   }
-  /// Of way `w`. Precondition: lanes() > 0.
+  /// Number of the lane for direction `w`. Precondition: lanes() > 0.
   [[nodiscard]] std::size_t lane(std::size_t w) const { return first_lane + (lanes() == 2 ? w % 2 : 0); }
   [[nodiscard]] std::uint32_t most_hops() const { return one_way ? size() - 1 : size() / 2; }
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
@@ -57,7 +57,7 @@ class level_schedule {
  public:
   explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
 
-  /// Of a gather: sent, or received, on a lane, `blocks` blocks from number `first` on.
+  /// Adds a step of a gather: `blocks` blocks from number `first` on are sent, or received, on a lane.
   void send(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
     sent_.push_back({lane, due, first, blocks});
   }

@@ -27,7 +27,7 @@ using cut = packed_routes::cut;
 struct parameters {
   std::uint32_t neighbors{}, parts{};
   std::uint32_t in_steps{};                      ///< cut::steps
-  std::uint32_t second_table{}, second_parts{};  ///< of a second table: its first word, and its parts
+  std::uint32_t second_table{}, second_parts{};  ///< first word and parts of a second table
 };
 
 /// The table: for every neighbor its counts, then the pieces sent and received, neighbor after neighbor.
@@ -171,7 +171,7 @@ std::uint64_t table_words(const argument_context& c, std::uint32_t rank) {
   }
 }
 
-/// Of the longest table.
+/// Words of the longest table of any rank.
 template <collective What, cut Cut>
 std::uint64_t image_words(const argument_context& c) {
   std::uint64_t most = 0;

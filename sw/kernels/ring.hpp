@@ -18,7 +18,7 @@ struct ring_place {
   comm::direction forth{comm::east};
   comm::direction back{comm::west};
 
-  /// The same ring walked the other way round.
+  /// This ring with its directions exchanged.
   [[nodiscard]] ring_place reversed() const { return {size - 1 - position, size, back, forth}; }
   /// Index of the part that is complete here after reduce_scatter.
   [[nodiscard]] std::uint32_t own() const { return (position + 1) % size; }

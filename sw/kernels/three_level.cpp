@@ -162,8 +162,8 @@ class level_blocks {
     }
     return passes;
   }
-  /// The same when its blocks have been joined with those of its neighbors, the last of which has its own
-  /// last.
+  /// after_sips() once the blocks of a PE have been joined with those of its neighbors, the last of which
+  /// gets its own last.
   [[nodiscard]] std::vector<pass> joined(std::uint32_t cube, std::uint32_t pe) const {
     const std::uint32_t last = joins_cube() ? grid_.pes - 1 : joins_pair() ? pe | 1 : pe;
     std::vector<pass> passes = after_sips(cube, last);
@@ -301,7 +301,8 @@ class level_blocks {
   bundle own_;
   own_ring sips_, cubes_, pair_, pes_;
   lanes lanes_;
-  /// Of the schedule: hops, a way between SIPs, a place's turn at them, and all turns.
+  /// Times of the schedule: a hop between PEs and between cubes, a crossing between SIPs, one PE's turn at
+  /// it, and all turns.
   std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, pass_of_sips_{};
 };
 

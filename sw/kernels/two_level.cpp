@@ -31,7 +31,7 @@ using row_passes = both_ways<std::vector<ring_pass>>;
 
 struct parameters {
   comm::sip_rows grid;
-  std::uint32_t beside_copies{};  ///< of tensors in HBM
+  std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
 };
 
 /// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
@@ -120,8 +120,8 @@ class ring_blocks {
   [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
     return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
-  /// Of the last block, which is the longest (comm::part_of): all members must get the same. 0 where a row is
-  /// one member, which has no passes.
+  /// Slots of the last block, which is the longest (comm::part_of), so that all members get one number. 0
+  /// where a row has one member and so no passes.
   [[nodiscard]] std::uint64_t slots_of_block() const {
     if (row_ring_.slot == 0) return 0;
     return (v_.block(v_.blocks() - 1).bytes + row_ring_.slot - 1) / row_ring_.slot;

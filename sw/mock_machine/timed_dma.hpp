@@ -76,7 +76,7 @@ class timed_dma final : public timed_board {
   };
 
  public:
-  /// Of events, from 0 on.
+  /// Kinds of events, numbered from 0.
   static constexpr std::uint32_t kinds = engine_kinds + timing::transfer_engine::kinds;
 
  private:

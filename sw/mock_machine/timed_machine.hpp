@@ -76,7 +76,7 @@ class timed_machine {
   std::vector<std::unique_ptr<timed_pe>> pes_;
   timed_dma dma_;
   std::function<firmware(pe_coord)> firmware_of_;
-  std::map<abi::node_address, sim_time> busy_until_;  ///< of IO and control CPUs
+  std::map<abi::node_address, sim_time> busy_until_;  ///< when IO and control CPUs are free
   std::vector<std::unique_ptr<timed_host>> hosts_;
   timed_host* active_{};  ///< whose program runs
   sim_time moved_;

@@ -73,7 +73,7 @@ class timed_pe final : public abi::hal {
   [[nodiscard]] sim_time ended() const { return ended_; }
   /// Computations and waits for a start that were begun last until then.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
-  /// Of the tokens and credits that came, with their times.
+  /// Fingerprint of the tokens and credits that came, with their times.
   [[nodiscard]] const events::instance_fingerprint& fingerprint() const { return fingerprint_; }
   void debug_write(abi::register_offset reg, std::uint64_t value) { core_.debug_write(reg, value); }
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;

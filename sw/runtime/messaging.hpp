@@ -123,7 +123,7 @@ class messaging {
   [[nodiscard]] std::optional<message_status> iprobe(const communicator& c, std::uint32_t from,
                                                      std::uint64_t tag);
   message_status probe(const communicator& c, std::uint32_t from, std::uint64_t tag);
-  /// The same, taking it: only imrecv gets it now.
+  /// iprobe() that reserves the message: only imrecv gets it.
   [[nodiscard]] std::optional<matched_message> improbe(const communicator& c, std::uint32_t from,
                                                        std::uint64_t tag);
   [[nodiscard]] matched_message mprobe(const communicator& c, std::uint32_t from, std::uint64_t tag);

@@ -261,7 +261,7 @@ std::uint32_t messaging::check_of(const message_buffer& b) {
   return sum.value();
 }
 
-/// Of a receive whose bytes are in its caller's buffer.
+/// Checks a receive whose bytes are in its caller's buffer against the sender's checksum.
 void messaging::compare_check(const operation& o) {
   if (o.what == kind::send || o.check == 0 || o.status.truncated || o.status.cancelled) return;
   message_buffer received = o.buffer;

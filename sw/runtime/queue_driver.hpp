@@ -61,7 +61,7 @@ class queue_driver {
 
   /// The queue pair's copy; the first use reads its registers. Traps if it is not installed.
   queue_state& queue(comm::direction dir);
-  /// The same, trapping when the half is missing: without it a wait would never end.
+  /// queue() that traps when the half is missing: a wait for it would never end.
   queue_state& tx(comm::direction dir);
   queue_state& rx(comm::direction dir);
 
@@ -107,7 +107,7 @@ class queue_driver {
   // --- copies by the DMA's compute port ---
   /// Returns when every byte is written.
   void dma_copy(abi::address from, abi::address to, std::uint64_t bytes);
-  /// The same in two steps, so that copies may overlap. They are done in the order they were started.
+  /// dma_copy() in two steps, so that copies may overlap. They end in the order of their starts.
   [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
   void wait_copy(std::uint32_t job);
   /// Asks for the event of a job, or of an earlier one that somebody else waits for.

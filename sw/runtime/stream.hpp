@@ -37,7 +37,7 @@ class held_slots {
 
   /// Slots of a queue pair that are held.
   [[nodiscard]] std::uint32_t count(const queue_state& q) const;
-  /// Of these, the slots from the oldest one on whose copy is not known to be there.
+  /// Held slots from the oldest one on whose copy is not known to be complete.
   [[nodiscard]] std::uint32_t uncopied(const queue_state& q) const;
   /// Where the oldest message that is not held lies.
   [[nodiscard]] abi::address next_slot(const queue_state& q) const;
@@ -152,7 +152,7 @@ class slot_cursor {
   [[nodiscard]] std::uint32_t piece() const {
     return static_cast<std::uint32_t>(std::min(payload_, range().bytes - done_));
   }
-  /// Of the current range: slots before this one, slots in all.
+  /// Number of the slot within the current range, and all slots of the range.
   [[nodiscard]] std::uint64_t slot() const { return done_ / payload_; }
   [[nodiscard]] std::uint64_t slots() const { return (range().bytes + payload_ - 1) / payload_; }
   [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
@@ -195,7 +195,7 @@ struct stream_end {
 using stream_out = stream_end<send_cursor>;
 using stream_in = stream_end<stage_cursor>;
 
-/// Of a lane that overlaps: slots before `next` are held or behind stream_end::at.
+/// State of a lane that overlaps: slots before `next` are held or behind stream_end::at.
 struct begun_slots {
   stage_cursor next;
   std::uint32_t open{};  ///< between the two

@@ -33,7 +33,7 @@ class task_scheduler {
   /// Lets the other tasks that can run have their turn; the caller goes on after them. No effect
   /// outside run.
   void yield();
-  /// The same for a task that has looked in vain at something no event tells of, and will look again.
+  /// yield() of a task that polls something without an event, has found no change, and will poll again.
   void yield_looking();
   /// A task other than the caller has something to do but look again.
   [[nodiscard]] bool others_can_run() const;

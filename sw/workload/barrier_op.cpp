@@ -348,7 +348,7 @@ std::vector<comm::op_field> fields() {
            .otherwise = std::string("auto")},
           {.name = "ranks",
            .type = op_field_type::word,
-           .description = "what arrives as one rank: each PE, or all PEs of a cube or SIP together",
+           .description = "what a rank is: one PE, or all PEs of a cube or SIP together",
            .choices = {"pe", "cube", "sip"},
            .otherwise = std::string("pe")},
           {.name = "times",

@@ -146,7 +146,8 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
       {.name = "bytes",
        .type = op_field_type::size,
        .description = comm::size_meaning_of(what) == comm::size_meaning::per_rank
-                          ? "bytes of the vector each rank contributes"
+                          ? "bytes of a contributed vector (one rank contributes to broadcast and send_recv, "
+                            "else every rank)"
                           : "bytes of the whole vector, of which each rank has a part",
        .required = true,
        .most = 1e12},
