@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that looks, grants and credits of switch_core have in common, inline in each of them.
+// Steps that evaluations, grants and credits of switch_core have in common, inline in each of them.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) cons
   return std::max(out_free<Plain>(o, queue), in_free<Plain>(queue)) <= cycle_;
 }
 
-/// Makes the credits usable that are back by now.
+/// Makes the credits usable that have returned by now.
 inline void switch_core::take_credits(out_vc& ov) {
   if (ov.next_back > cycle_) return;
   if (ov.first != none) return take_listed(ov);
@@ -74,7 +74,7 @@ inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t 
   return end;
 }
 
-/// Enters the output for its earliest chance, if any. Later ones are found when it is looked at.
+/// Enters the output for its earliest chance, if any. Later chances are found in its evaluation.
 inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
   out_port& out = outs_[o];
   if (cycle >= out.scheduled) return;

@@ -48,7 +48,7 @@ std::uint16_t tree_units::exit_into(fabric::router_index router, fabric::tree_po
   return static_cast<std::uint16_t>(first_exit + index_of(router, port));
 }
 
-tree_units::way tree_units::way_of(fabric::router_index router, std::uint16_t exit) const {
+tree_units::exit_port tree_units::exit_port_of(fabric::router_index router, std::uint16_t exit) const {
   const unit_port& to = ports_.at(exit - first_exit);
   if (to.router == router) return {true, to.number, {}};
   return {false, 0, fabric::opposite(static_cast<fabric::side>(to.at.number))};
@@ -168,8 +168,9 @@ void tree_units::copy_down(std::uint32_t unit, const switch_core::departure& d, 
 }
 
 void tree_units::left(std::uint32_t port, std::uint8_t vc, std::uint32_t, std::uint64_t cycle) {
-  if (vc != topology_.tree_vc(abi::tree_flow::down)) return;  // what goes up has a place in the buffers there
-  const role& r = children_[unit_of_[port]];
+  if (vc != topology_.tree_vc(abi::tree_flow::down))
+    return;  // contributions and credits have room in the buffers
+  upstream const role& r = children_[unit_of_[port]];
   node& n = nodes_[r.node];
   child& c = n.children[r.child];
   held& h = n.held_packets[c.out.front() - n.first_held];
@@ -223,7 +224,7 @@ void tree_units::contribute(std::uint32_t unit, const switch_core::departure& d,
   combine(n);
 }
 
-/// As soon as every child has sent its part of the next packet.
+/// Combines as soon as every child has sent its part of the next packet.
 void tree_units::combine(node& n) {
   const auto missing = [](const child& c) { return c.contributes && c.parts.empty(); };
   if (std::any_of(n.children.begin(), n.children.end(), missing)) return;

@@ -46,10 +46,10 @@ class core_memory {
       return *this;
     }
   };
-  /// What the core lends: `owe` charges cycles to be waited for later, `settle` waits for them.
+  /// What the core lends: `owe` charges cycles to be waited for later, `wait_owed` waits for them.
   struct core_hooks {
     std::function<void(std::uint64_t)> owe;
-    std::function<void()> settle;
+    std::function<void()> wait_owed;
   };
 
   core_memory(const pe_setup& setup, sc_core::sc_port<dma_if>& dma, core_hooks hooks);

@@ -130,7 +130,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   SC_HAS_PROCESS(pe_core);
   void run();
   void run_one(const abi::launch_block& block);
-  void settle();
+  void wait_owed();
   /// Before every write to a register or to global memory: a dead core makes it no more.
   void count_write();
   void die_if_due();

@@ -46,7 +46,7 @@ struct sip_rows {
 /// Steps of a row's ring (a hop of one block of so many slots, each way) from the begin of one round to the
 /// begin of the next. Between two rounds a block goes along the column, too, which takes as many steps as it
 /// has slots, or twice as many; beside copies of tensors in HBM steps are longer (measured, docs/adr/0050).
-[[nodiscard]] constexpr std::uint32_t turns_between_laps(std::uint64_t slots, bool beside_copies) {
+[[nodiscard]] constexpr std::uint32_t steps_between_passes(std::uint64_t slots, bool beside_copies) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(1 + (beside_copies ? 1 : 2) * slots, 1u << 20));
 }
 

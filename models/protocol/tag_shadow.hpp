@@ -159,9 +159,9 @@ class tag_shadow {
     }
   }
 
-  /// Gives the unit a NOP when it has not been told of unexpected messages that firmware has dealt with and
-  /// holds entries that wait for it. To be called when there is nothing else to do.
-  void settle() {
+  /// Gives the unit a NOP when firmware has handled unexpected messages that the unit does not know to be
+  /// handled, and entries of the unit wait for that. Called when there is nothing else to do.
+  void report_unexpected() {
     if (told_ == seen_ || offloaded() == 0) return;
     command({tag_command::kind::nop, seen_, 0, {}, 0, 0});
   }

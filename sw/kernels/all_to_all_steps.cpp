@@ -9,7 +9,7 @@
 // writes received slots to their place.
 //
 // Receiving some steps late hides the latency. Ranks that are alone on their cubes begin long steps by the
-// clock (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of
+// clock (comm::step_schedule): all start a launch at one instant, and flows then hardly wait for those of
 // another step. Without a schedule, and with blocks of less than a slot, the receives keep ranks in step.
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "models/comm/peer_patterns.hpp"
-#include "models/comm/step_timetable.hpp"
+#include "models/comm/step_schedule.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/chunked.hpp"
@@ -208,10 +208,10 @@ comm::step_load load_of(const argument_context& c) {
   return c.is_chunk ? comm::step_load::chunks : comm::step_load::tensors;
 }
 
-const comm::step_timetable& timetable_of(const argument_context& c) {
+const comm::step_schedule& schedule_of(const argument_context& c) {
   const comm::step_load load = load_of(c);
-  return c.memo.get<comm::step_timetable>(
-      [&c, load] { return comm::step_timetable(pattern_context_of(c), load); },
+  return c.memo.get<comm::step_schedule>(
+      [&c, load] { return comm::step_schedule(pattern_context_of(c), load); },
       static_cast<std::uint32_t>(load));
 }
 
@@ -221,7 +221,7 @@ std::uint64_t image_bytes(const argument_context& c) {
 }
 
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
-  const comm::step_timetable& t = timetable_of(c);
+  const comm::step_schedule& t = schedule_of(c);
   std::vector<std::uint64_t> words(partners_at);
   if (t.times) {
     words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->way.fs};

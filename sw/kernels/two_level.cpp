@@ -44,8 +44,8 @@ class ring_blocks {
         columns_(ring_from_image(pe, place_.grid.columns)),
         row_ring_{position_in(columns_), place_.grid.columns, slot_of(pe, place_.grid)},
         column_ring_{place_.row, place_.grid.rows, 0},
-        apart_(
-            comm::turns_between_laps(slots_of_block(), pe.args().own.get<parameters>().beside_copies != 0)) {
+        apart_(comm::steps_between_passes(slots_of_block(),
+                                          pe.args().own.get<parameters>().beside_copies != 0)) {
     for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
     for (const std::int64_t way : ways) {
       pe_context::lane lane;

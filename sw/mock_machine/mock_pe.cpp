@@ -250,8 +250,8 @@ void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
   ++board_.changes;
 }
 
-/// Tasks that look at several words do so in turn; the switch from one to the next is a pause, too.
-bool mock_pe::looked_in_vain() const {
+/// Tasks that poll several words do so in turn; the switch from one to the next is a pause, too.
+bool mock_pe::polled_unchanged() const {
   const std::size_t enough = words_.size() > 1 ? 4 * words_.size() : 2;
   return watched_ && looks_ >= enough && seen_changes_ == board_.changes;
 }

@@ -64,8 +64,8 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
   /// What its firmware waits for in global memory, if it does.
   [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
-  /// It has looked at that word in vain since the last change.
-  [[nodiscard]] bool looked_in_vain() const;
+  /// It has polled that word without success since the last change.
+  [[nodiscard]] bool polled_unchanged() const;
   [[nodiscard]] const protocol::data_cache& cache() const { return cache_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];

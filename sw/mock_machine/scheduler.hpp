@@ -22,7 +22,7 @@ struct candidate {
   kind what{};
   std::uint32_t pe{};   ///< index of the PE that runs, sent, copies, or returned the credit
   std::uint32_t qp{};   ///< its queue pair; write_back: which of its lines; message: a step of message_work
-  bool polling{};       ///< run: the PE has looked for an event in vain and will only look again
+  bool polling{};       ///< run: the PE found no event and will only poll again
   std::uint64_t age{};  ///< count of the moment it became possible
 };
 

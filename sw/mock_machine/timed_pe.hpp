@@ -110,7 +110,7 @@ class timed_pe final : public abi::hal {
   void note(const abi::operation_note&) override {}
 
  private:
-  void settle();
+  void wait_owed();
   void wait_until(sim_time t);
   void give_way() { scheduler_ = std::move(scheduler_).resume(); }
   void access(std::uint64_t bytes, bool write);

@@ -19,7 +19,7 @@
 namespace diecast::sw {
 class signal_port {
  public:
-  /// What the PE does between two reads of a flag in vain; gets what the look was for.
+  /// What the PE does between two reads of a flag that is not set; gets what the read was for.
   using between_looks = std::function<void(const abi::signal_watch&)>;
 
   signal_port(abi::hal& hal, abi::errata_word errata, between_looks idle)

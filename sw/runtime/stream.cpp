@@ -47,7 +47,7 @@ const held_slots::passed_on* held_slots::unread(const slot& s) {
   return at == s.sends.end() ? nullptr : &*at;
 }
 
-bool held_slots::settle() {
+bool held_slots::return_due() {
   bool moved = false;
   for (auto at = lines_.begin(); at != lines_.end();) {
     line& l = at->second;
@@ -96,7 +96,7 @@ bool held_slots::stirred() const {
 
 void held_slots::finish() {
   while (!lines_.empty()) {
-    if (settle()) continue;
+    if (return_due()) continue;
     ask();
     tasks_.block([this] { return stirred(); });
   }
@@ -151,7 +151,7 @@ class lane_runner {
   void run() {
     while (std::any_of(lanes_.begin(), lanes_.end(), [](const stream_lane& l) { return l.more(); })) {
       const std::uint64_t seen = departures();
-      bool moved = settle();
+      bool moved = return_due();
       for (stream_lane& lane : lanes_) moved |= turn(lane);
       if (c_.own != nullptr) leave();
       if (!moved) {
@@ -252,8 +252,8 @@ class lane_runner {
   }
 
   /// Returns credits; what has been copied has arrived.
-  bool settle() {
-    const bool moved = c_.held.settle();
+  bool return_due() {
+    const bool moved = c_.held.return_due();
     for (stream_lane& lane : lanes_) {
       if (!lane.begun) continue;
       stream_in& in = lane.ins.front();
@@ -315,7 +315,7 @@ class lane_runner {
     c_.held.hold(*in.queue, copy, std::move(sends));
     begun.next.advance();
     ++begun.open;
-    settle();
+    return_due();
     return true;
   }
 

@@ -4,7 +4,7 @@
 // Received slots that the core has left to others: the DMA copies them to their place, messages leave from
 // where they lie. Their credits go back when nobody reads them any more. Each call of stream
 // has its own, or a row of calls that leave copies to the next: tasks that stream side by side must not
-// settle, and so hide, what another waits for.
+// return, and so hide, what another waits for.
 #pragma once
 
 #include <algorithm>
@@ -52,9 +52,9 @@ class held_slots {
   /// By the DMA; finish() waits for it.
   void copy(abi::address from, abi::address to, std::uint64_t bytes);
 
-  /// Returns the credits that are due, in order; true when something went on.
-  bool settle();
-  /// Asks for the events that settle() needs. Whoever sleeps then wakes when stirred() holds.
+  /// Returns the credits that are due, in order; true when something changed.
+  bool return_due();
+  /// Asks for the events that return_due() needs. Whoever sleeps then wakes when stirred() holds.
   void ask();
   [[nodiscard]] bool stirred() const;
   /// Waits until nothing is held: all is copied then, and all that was sent on has been read.

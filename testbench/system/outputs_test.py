@@ -304,7 +304,7 @@ class Formats(harness.Case):
 
 
 class UnreadKeys(harness.Case):
-    def test_keys_given_in_vain_are_listed(self):
+    def test_unread_keys_are_listed(self):
         row = self.result(*SMALL, *harness.sets("pod.sips=1", "sip_link.latency_ns=7", "ucie.modules=2"))
         self.assertIn("sip_link.latency_ns", row["unread_keys"])
         self.assertNotIn("pod.sips", row["unread_keys"])

@@ -301,7 +301,7 @@ TEST_CASE("install: a random pattern of pairs is planned, proven and carries mes
     test::engines m(plan, 16);
     for (const auto& q : plan.queue_pairs)
       m.write(m.index_of(q.owner), diecast::abi::qp_register(q.dir, diecast::abi::qp_tx_doorbell), 1);
-    m.settle();
+    m.deliver_all();
     for (const auto& q : plan.queue_pairs) RC_ASSERT(m.qp(m.index_of(q.owner), q.dir).available() == 1u);
   }));
 }

@@ -46,7 +46,7 @@ TEST_CASE("a packet longer than the NoC's buffer is refused where it is sent") {
 }
 
 TEST_CASE("routers whose ports are apart are refused: their requests would lie in those of others") {
-  struct nothing : hw::switch_core::surroundings {
+  struct nothing : hw::switch_core::environment {
     hw::switch_core::hop route(std::uint16_t, std::uint16_t, std::uint8_t) const override { return {}; }
     void eject(const hw::switch_core::departure&, hw::packet_ptr&&) override {}
     void delay(std::uint32_t, std::uint8_t, std::uint64_t) override {}

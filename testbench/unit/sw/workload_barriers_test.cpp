@@ -130,7 +130,7 @@ TEST_CASE("workload barriers: a team in a slot that was not cleared hangs, and t
           std::string::npos);
 }
 
-TEST_CASE("workload barriers: PEs whose every chain looks in vain are found to be stuck") {
+TEST_CASE("workload barriers: PEs whose chains all poll without success are found to be stuck") {
   const auto w =
       workload_of({stream_on("a", {0, 1, 2}, {barrier("x", "dissemination")}),
                    stream_on("b", {2, 1, 0}, {barrier("y", "centralized_pull")}),

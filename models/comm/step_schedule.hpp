@@ -89,7 +89,7 @@ struct step_times {
   sim_time way;     ///< idle latency of a packet between the farthest ranks
 };
 
-/// Fewest steps worth a timetable: in its own step a rank waits.
+/// Fewest steps worth a schedule: in its own step a rank waits.
 inline constexpr std::uint32_t fewest_timed_steps = 8;
 /// Fewest timed ranks where a link between cubes is slower than the network interface. Fewer keep their links
 /// as busy without waiting (measured, docs/adr/0058).
@@ -97,11 +97,11 @@ inline constexpr std::uint32_t fewest_timed_on_slow_links = 16;
 
 /// Steps of a group, in their order. There are times for ranks that are the only ones of their cubes, in one
 /// SIP, where steps fill a link (grid_steps::fill_a_link); elsewhere links have room for flows that meet.
-struct step_timetable {
+struct step_schedule {
   /// Throws user_error when the members do not fill a rectangle.
-  step_timetable(const pattern_context& c, step_load load);
-  step_timetable(const step_timetable&) = delete;
-  step_timetable& operator=(const step_timetable&) = delete;
+  step_schedule(const pattern_context& c, step_load load);
+  step_schedule(const step_schedule&) = delete;
+  step_schedule& operator=(const step_schedule&) = delete;
 
   rank_grid grid;
   grid_steps steps;

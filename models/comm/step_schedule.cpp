@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/step_timetable.hpp"
+#include "models/comm/step_schedule.hpp"
 
 #include <algorithm>
 #include <compare>
@@ -361,7 +361,7 @@ class times_of {
 
 }  // namespace
 
-step_timetable::step_timetable(const pattern_context& c, step_load load) : grid(c), steps(grid) {
+step_schedule::step_schedule(const pattern_context& c, step_load load) : grid(c), steps(grid) {
   const auto crossings = steps.crossings_to_wait();
   if (crossings && steps.fill_a_link() && may_have_times(c.members))
     times = times_of(c, grid, load)(*crossings);
@@ -370,7 +370,7 @@ step_timetable::step_timetable(const pattern_context& c, step_load load) : grid(
 std::optional<step_times> step_times_of(const pattern_context& c, step_load load) {
   if (!may_have_times(c.members)) return std::nullopt;
   try {
-    return step_timetable(c, load).times;
+    return step_schedule(c, load).times;
   } catch (const user_error&) {
     return std::nullopt;  // no rectangle
   }
