@@ -74,7 +74,7 @@ void cube_noc::check(const config::machine_config& config) const {
   positive("noc.ni_in_cycles", config.noc.ni_in_cycles);
   positive("noc.ni_out_cycles", config.noc.ni_out_cycles);
   if (config.noc.hop_cycles <= config.noc.link_cycles) {
-    problems.push_back({"noc.hop_cycles", "a hop holds a router and its link",
+    problems.push_back({"noc.hop_cycles", "is too short for a router and its link",
                         std::to_string(config.noc.hop_cycles), "more than noc.link_cycles"});
   }
   const bool wormhole = config.noc.flow == config::noc_flow::wormhole;

@@ -112,10 +112,10 @@ tree_units::child tree_units::make_child(const fabric::tree_node& n, const fabri
 tree_units::node& tree_units::node_of(std::uint32_t unit, bool as_parent, const packet& p) {
   const role& r = as_parent ? parents_[unit] : children_[unit];
   if (r.node == none) {
-    throw protocol_error(fmt::format(
-        "{}: a packet of {} for a tree at router {}, {} {}; expected one from where its tree leads", name_,
-        abi::to_string(p.header.kind), ports_[unit].router, ports_[unit].at.terminal ? "terminal" : "side",
-        ports_[unit].at.number));
+    throw protocol_error(
+        fmt::format("{}: a packet of {} for a tree at router {}, {} {}; expected a port of its tree", name_,
+                    abi::to_string(p.header.kind), ports_[unit].router,
+                    ports_[unit].at.terminal ? "terminal" : "side", ports_[unit].at.number));
   }
   return nodes_[r.node];
 }

@@ -206,8 +206,8 @@ void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
     return serve_register(p, vc, where->offset);
   }
   if (!is_local(h.target)) {
-    throw protocol_error(fmt::format("{}: {} for {}, which is not here", name(), abi::to_string(h.kind),
-                                     abi::describe(h.target)));
+    throw protocol_error(fmt::format("{}: {} for {}, which this PE does not have", name(),
+                                     abi::to_string(h.kind), abi::describe(h.target)));
   }
   const bool write = h.kind == abi::packet_kind::write_request;
   pending access;

@@ -185,7 +185,7 @@ class bound_finder {
     const sim_time way = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) + ends_.arrival +
                          consume_ + end_ + staging_latency_;
     keep(out ? "injection" : "ejection", way.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
-         fmt::format("network interface of the root, {}, and the way {} {}", out ? "out" : "in",
+         fmt::format("network interface of the root, {}, and the path {} {}", out ? "out" : "in",
                      out ? "to" : "from", pe_path(t_.shape(), out ? far.to : far.from)));
   }
 
@@ -202,7 +202,7 @@ class bound_finder {
     const link_work work = link_work_of(t_, c_, r_);
     wire("links", work.between_cubes, rates.between_cubes, "all links between cubes together");
     wire("links", work.between_sips, rates.between_sips,
-         is_staged(c_) ? "all SIPs' ways to host memory together" : "all links between SIPs together");
+         is_staged(c_) ? "all SIPs' paths to host memory together" : "all links between SIPs together");
   }
 
   void memory_terms() {

@@ -133,7 +133,7 @@ def text_of(workload, source):
 def parser(text):
     """The command line that the importers share."""
     made = parser_of(text, epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
-    made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="what rank i is the i-th of (pe)")
+    made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="rank i is the i-th PE, cube or SIP (pe)")
     made.add_argument("--out", type=output("--out"), metavar="FILE", help="the workload; default: standard output")
     return made
 

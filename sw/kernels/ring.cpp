@@ -140,7 +140,7 @@ kernel_table ring_kernels() {
            "ring_1d", any_ranks, run_ring_1d, without_scratch, fill},
           {"ring_1d_unidir", "all_reduce", "ring reduce-scatter and all-gather, one direction",
            "ring_1d_unidir", any_ranks, run_ring_1d_unidir, without_scratch, fill},
-          {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received tile", "ring_1d",
+          {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received vector", "ring_1d",
            any_ranks, run_ring_full_tile, two_tiles, nullptr}};
 }
 

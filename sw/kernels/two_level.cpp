@@ -265,9 +265,11 @@ kernel_table two_level_kernels() {
   return {
       {"two_level", "all_reduce", "reduce-scatter and all-gather on rings within the SIPs and between them",
        "two_level_rings", any_ranks, run_all_reduce, gather_scratch, fill, image},
-      {"two_level", "all_gather", "rings within the SIPs, and between them for every place within a SIP",
+      {"two_level", "all_gather", "rings within the SIPs, and between them for every position within a SIP",
        "two_level_rings", any_ranks, run_all_gather, gather_scratch, fill, image},
-      {"two_level", "reduce_scatter", "rings within the SIPs, and between them for every place within a SIP",
+      {"two_level", "reduce_scatter",
+       "rings within the SIPs, and between them for every position within a "
+       "SIP",
        "two_level_rings", any_ranks, run_reduce_scatter, reduce_scratch, fill, image}};
 }
 

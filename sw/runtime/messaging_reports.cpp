@@ -137,7 +137,7 @@ std::string messaging::not_received() const {
   }
   const std::size_t more = of_peer.size() - std::min(of_peer.size(), most_peers);
   of_peer.resize(of_peer.size() - more);
-  if (more > 0) of_peer.push_back(fmt::format("the same of {} other PEs", more));
+  if (more > 0) of_peer.push_back(fmt::format("similar messages to {} other PEs", more));
   return of_peer.empty() ? std::string{} : fmt::format(": {}", fmt::join(of_peer, "; "));
 }
 

@@ -217,7 +217,7 @@ void message_op::check_completed(const op_neighbors& all, std::vector<problem>& 
       if (!op->takes_part(rank)) continue;
       if (std::any_of(by.begin(), by.end(), [pe](const message_op* c) { return c->runs_on(pe); })) continue;
       problems.push_back({op->where_, fmt::format("is never waited for by rank {}", rank), ops[i].op->id,
-                          "a wait or waitall that it comes before"});
+                          "a later wait or waitall"});
       break;
     }
   }

@@ -491,9 +491,9 @@ class Diagnosis(harness.Case):
         for wrong, says in ((("--algorithm", "all"), "all algorithms"), (("--bytes", "4KiB:16KiB"), "3 sizes"),
                             (("--algorithm", "ring_1d,intercube"), "2 algorithms")):
             done = self.run_pod(*SMALL, "--diagnose", *wrong, expect=2)
-            self.assertIn(f"--diagnose: looks into one run (value {says}", done.stderr)
+            self.assertIn(f"--diagnose: examines one run (value {says}", done.stderr)
         done = self.run_pod(*SMALL, "--diagnose", "--format", "csv", expect=2)
-        self.assertIn("--format: a diagnosis has no rows (value csv; expected table, which is text, or json)", done.stderr)
+        self.assertIn("--format: is not available for a diagnosis (value csv; expected table, which is text, or json)", done.stderr)
         self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
         self.assertEqual([p.name for p in self.folder.iterdir()], ["diagnosis"])
         found = json.loads((self.folder / "diagnosis" / "diagnosis.json").read_text())

@@ -344,7 +344,7 @@ class Sweep(ScriptCase):
             self.assertIn(word, self.script("sweep", self.spec(**changes), expect=2).stderr)
         self.script("sweep", self.file("no.json", "{"), expect=2)
         twice = self.file("twice.json", '{"schema": "diecast.sweep/1", "grid": {}, "grid": {}}')
-        self.assertIn("grid: the key is there twice", self.script("sweep", twice, expect=2).stderr)
+        self.assertIn("grid: the key is given twice", self.script("sweep", twice, expect=2).stderr)
         self.assertIn("--jobs", self.script("sweep", self.spec(), "--jobs", "0", expect=2).stderr)
         self.script("sweep", self.spec(), "--task", "3/3", expect=2)
         self.assertIn("no sweep has run there", self.script("sweep", self.spec(), "--collect", "--out", "x", expect=2).stderr)
@@ -788,14 +788,14 @@ class Studies(ScriptCase):
         for name in ("degrade", "sensitivity"):
             for flag in ("--help", "--dump-config", "--diagnose", "--check-config", "--version", "--list=presets"):
                 done = self.script(name, "-", "--", flag, expect=2)
-                self.assertIn(f"{flag.split('=')[0]} behind --: runs nothing that could be timed", done.stderr)
+                self.assertIn(f"{flag.split('=')[0]} after --: runs nothing that could be timed", done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
 
     def test_files_that_all_runs_would_write_are_refused(self):
         for name in ("degrade", "sensitivity"):
             for flag in ("vcd", "timeline", "record"):
                 done = self.script(name, "-", "--", f"--{flag}", "x", expect=2)
-                self.assertIn(f"--{flag} behind --: every run of the study would write that file", done.stderr)
+                self.assertIn(f"--{flag} after --: every run of the study would write that file", done.stderr)
 
     def test_a_factor_beyond_reason_is_refused(self):
         for factor in ("inf", "nan", "1e300", "1", "-2", "x"):

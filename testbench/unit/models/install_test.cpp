@@ -348,7 +348,7 @@ TEST_CASE("install: options come from the config") {
   CHECK(o.queue_pairs == c.ipcq.queue_pairs);
 }
 
-TEST_CASE("install: a PE has no more slots for messages than the unit can name") {
+TEST_CASE("install: a PE has no more message slots than the tag-matching unit can number") {
   config::machine_config c;
   c.tag_match.ring_messages = 256;
   const machine_shape shape = c.shape();
