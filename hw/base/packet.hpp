@@ -59,7 +59,7 @@ class packet_pool {
   packet_pool& operator=(const packet_pool&) = delete;
   ~packet_pool();
   [[nodiscard]] packet_ptr make() {
-    if (free_.empty()) add_packet();
+    if (free_.empty()) more();
     packet* const p = free_.back();
     free_.pop_back();
     p->header = {};
@@ -81,7 +81,7 @@ class packet_pool {
 
  private:
   friend class packet_ptr;
-  void add_packet();
+  void more();
   std::vector<std::unique_ptr<packet>> all_;
   std::vector<packet*> free_;
 };

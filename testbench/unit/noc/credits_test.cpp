@@ -117,7 +117,7 @@ struct joined_late {
   }
 };
 
-TEST_CASE("credits: those that are back stay so when the packet behind them is put off, looked at or not") {
+TEST_CASE("credits: those that are back stay so when the packet behind them is delayed, evaluated or not") {
   joined_late late;
   two_routers& r = late.routers;
   constexpr std::uint64_t asks = joined_late::joined + 2;

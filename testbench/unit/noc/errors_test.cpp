@@ -21,7 +21,7 @@ std::vector<std::string> problems_of(const config::machine_config& c) {
   return where;
 }
 
-TEST_CASE("a NoC without walls or buffers is refused with all problems") {
+TEST_CASE("a NoC without interface latency or buffers is refused with all problems") {
   config::machine_config c = small_machine(1, 1, 1);
   c.noc.link_cycles = 0;
   c.noc.ni_out_cycles = 0;
