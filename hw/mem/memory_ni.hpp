@@ -102,7 +102,7 @@ class memory_ni : public sc_core::sc_module,
   terminal_port terminal_;
   std::deque<incoming> inbox_;
   bool requesting_{};    ///< BEGIN_REQ sent, END_REQ not yet here
-  transaction* last_{};  ///< whose request is under way
+  transaction* last_{};  ///< transaction whose request is in flight
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
   std::vector<transaction*> in_flight_;

@@ -46,7 +46,7 @@ class cube_noc : public sc_core::sc_module,
   struct counters {
     std::uint64_t packets{};      ///< entered this cube
     std::uint64_t packet_hops{};  ///< router-to-router links crossed by packets
-    std::uint64_t flit_hops{};    ///< and by their flits
+    std::uint64_t flit_hops{};    ///< router-to-router links crossed by flits
     std::uint64_t wakeups{};      ///< evaluations of an output port
     std::uint64_t activations{};  ///< activations of the module by the kernel
   };

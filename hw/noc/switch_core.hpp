@@ -118,7 +118,7 @@ class switch_core : private switch_records {
 
   struct counters {
     std::uint64_t packet_hops{};  ///< router-to-router links crossed by packets
-    std::uint64_t flit_hops{};    ///< and by their flits
+    std::uint64_t flit_hops{};    ///< router-to-router links crossed by flits
     std::uint64_t evaluations{};  ///< evaluations of an output port
   };
 
@@ -368,7 +368,7 @@ class switch_core : private switch_records {
   std::uint64_t evaluations_{};
   std::vector<std::uint32_t>
       due_;  ///< scratch of fetch_ahead(): outputs due in the cycle, in the order of their evaluations
-  std::size_t fetches_{};  ///< its calls in the cycle
+  std::size_t fetches_{};  ///< calls of fetch_ahead() in this cycle
 };
 
 }  // namespace diecast::hw

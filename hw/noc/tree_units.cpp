@@ -168,9 +168,8 @@ void tree_units::copy_down(std::uint32_t unit, const switch_core::departure& d, 
 }
 
 void tree_units::left(std::uint32_t port, std::uint8_t vc, std::uint32_t, std::uint64_t cycle) {
-  if (vc != topology_.tree_vc(abi::tree_flow::down))
-    return;  // contributions and credits have room in the buffers
-  upstream const role& r = children_[unit_of_[port]];
+  if (vc != topology_.tree_vc(abi::tree_flow::down)) return;  // other flows have room upstream
+  const role& r = children_[unit_of_[port]];
   node& n = nodes_[r.node];
   child& c = n.children[r.child];
   held& h = n.held_packets[c.out.front() - n.first_held];

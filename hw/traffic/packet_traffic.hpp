@@ -86,7 +86,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint32_t next;
   };
   struct source {
-    std::uint32_t first{none}, last{none};  ///< its queue
+    std::uint32_t first{none}, last{none};  ///< queue of packets that wait
     std::uint64_t free_from{};              ///< cycle in which the next packet may start
     std::uint64_t sequence{};
     std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for

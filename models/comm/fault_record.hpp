@@ -62,7 +62,7 @@ struct fault_record {
   } ring{};  ///< the slot ring that a token was matched with
   std::uint64_t offset{}, bytes{}, message_bytes{}, tag{};
   bool tag_matched{};                ///< what arrived is of a tag-matched message
-  std::vector<std::string> links{};  ///< that the packet came over
+  std::vector<std::string> links{};  ///< links that the packet crossed
   std::string text{};                ///< what only the finder can say; queue pairs are marks
   std::string dump{};                ///< registers, a queue pair a line, with marks
 };

@@ -21,9 +21,9 @@ using comm::collective;
 
 /// What every rank moves on average, and what the busiest one must, in bytes of payload.
 struct rank_load {
-  double sent{}, received{};          ///< by some rank at least
-  double all_sent{}, all_received{};  ///< by all together
-  double reduced{};                   ///< by all together
+  double sent{}, received{};          ///< least bytes of the busiest rank
+  double all_sent{}, all_received{};  ///< bytes of all ranks together
+  double reduced{};                   ///< bytes that all ranks reduce together
 };
 
 /// What routers do. A copy they make was sent once; a sum they make was received once and computed by no

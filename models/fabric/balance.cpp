@@ -31,7 +31,7 @@ abi::node_address next_pe(const topology& t, const config::machine_config& c) {
 template <class Block>
 struct changed_links {
   Block settings;
-  std::string first;  ///< its name
+  std::string first;  ///< name of the first link
   std::size_t count{1};
 
   [[nodiscard]] std::string name() const {

@@ -63,7 +63,7 @@ struct tag_completion {
     remove,        ///< ok: taken out; otherwise it had been consumed
     consumed,      ///< the entry has been taken by a message, whose bytes are still on their way
     expected,      ///< the bytes of a consumed entry are in its buffer
-    consumed_msg,  ///< both at once
+    consumed_msg,  ///< consumed and landed at once
     unexpected,    ///< a message that no entry accepted lies in a slot
     no_tag         ///< a message outside matching lies in a slot
   };

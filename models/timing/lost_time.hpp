@@ -92,7 +92,7 @@ class lost_time {
   /// Until when each payer held a command up; 0: it did not.
   using limits = std::array<dram_tick, payers>;
   struct bank_account {
-    limits until{};                                ///< what delayed its last activation
+    limits until{};                                ///< limits that delayed the last activation
     std::uint32_t closed_row{dram_state::no_row};  ///< the row that a refresh closed
     dram_tick ready{};                             ///< could have been opened without its last refresh
     dram_tick refreshed{};

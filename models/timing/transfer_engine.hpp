@@ -91,7 +91,7 @@ class transfer_engine {
     std::uint32_t transfer{};
     std::uint32_t stage{};
     std::uint64_t queue{};
-    double head{};    ///< its first flit comes
+    double head{};    ///< arrival of the first flit
     double work{};    ///< ns
     double rest{};    ///< work left at `asof`, ns
     double asof{};    ///< rest drains from here to `end`

@@ -120,9 +120,10 @@ class cube : public sc_core::sc_module {
   hw::packet_pool& pool_;
   std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< in front of PEs; usually none
   std::unique_ptr<hw::cube_noc> noc_;
-  std::vector<pe_coord> coords_;                                               ///< coordinates of pes_
-  std::vector<std::unique_ptr<const config::machine_config>> own_pe_configs_;  ///< as pes_; usually null
-  std::vector<std::unique_ptr<hw::missing_block>> absent_;                     ///< by terminal; usually null
+  std::vector<pe_coord> coords_;  ///< coordinates of pes_
+  std::vector<std::unique_ptr<const config::machine_config>>
+      own_pe_configs_;                                      ///< by index in pes_; usually null
+  std::vector<std::unique_ptr<hw::missing_block>> absent_;  ///< by terminal; usually null
   std::vector<std::unique_ptr<hw::processing_element>> pes_;
   std::vector<std::unique_ptr<memory>> memories_;
   std::unique_ptr<hw::control_cpu> control_;

@@ -149,7 +149,7 @@ class mock_pe final : public abi::hal {
   protocol::data_cache cache_;
   std::optional<abi::signal_watch> watched_;
   std::uint64_t seen_changes_{};
-  std::size_t looks_{};             ///< at watched words since seen_changes_
+  std::size_t looks_{};             ///< polls of watched words since seen_changes_
   std::set<abi::address> words_{};  ///< which they were
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
 

@@ -121,7 +121,7 @@ class timed_dma final : public timed_board {
   };
   struct pe_state {
     config::pe_block block;
-    timing::transfer_route tcm;  ///< its banks as one server
+    timing::transfer_route tcm;  ///< the TCM's banks as one server
     port_state of[ports];
     std::deque<std::uint32_t> copies;  ///< in the order they were started, which they end in
   };

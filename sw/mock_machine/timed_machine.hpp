@@ -78,7 +78,7 @@ class timed_machine {
   std::function<firmware(pe_coord)> firmware_of_;
   std::map<abi::node_address, sim_time> busy_until_;  ///< when IO and control CPUs are free
   std::vector<std::unique_ptr<timed_host>> hosts_;
-  timed_host* active_{};  ///< whose program runs
+  timed_host* active_{};  ///< host whose program runs
   sim_time moved_;
 };
 

@@ -190,7 +190,7 @@ template <class Cursor>
 struct stream_end {
   queue_state* queue{};
   Cursor at;    ///< before it all has been sent, or has arrived
-  bool left{};  ///< to the next kernel
+  bool left{};  ///< left to the next kernel
 };
 using stream_out = stream_end<send_cursor>;
 using stream_in = stream_end<stage_cursor>;
@@ -203,7 +203,7 @@ struct begun_slots {
 
 /// One lane as it runs.
 struct stream_lane {
-  std::int32_t own{};  ///< its number
+  std::int32_t own{};  ///< number of the lane
   std::vector<stream_out> outs;
   std::vector<stream_in> ins;
   std::optional<begun_slots> begun;  ///< it overlaps: ins is one, and its slots are held

@@ -54,7 +54,7 @@ class task_scheduler {
     const std::function<bool()>* ready{};  ///< null: runnable
     sim_time alarm{sim_time::never()};     ///< it wants to look again then
     std::exception_ptr error;
-    bool looking{};  ///< in yield_looking
+    bool looking{};  ///< the task is in yield_looking()
     bool done{};
   };
 

@@ -73,7 +73,7 @@ class message_op final : public planned_op {
     std::uint64_t sent{}, received{}, cancellable{};
     std::string where;                   ///< place in the file of its last receive, or of the first send
     std::map<envelope, tally> sends;     ///< by sender and tag
-    std::map<envelope, tally> receives;  ///< by what they ask for
+    std::map<envelope, tally> receives;  ///< by requested sender and tag
     [[nodiscard]] bool balanced() const { return sent <= received && sent + cancellable >= received; }
   };
   using traffic_of_ranks = std::map<std::pair<std::string, std::uint32_t>, traffic>;
