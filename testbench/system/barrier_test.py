@@ -375,7 +375,7 @@ class InWorkloads(harness.Case):
         turns = WORKLOADS / "barriers_and_all_reduces.json"
         said_of = {"stale_cache_line": rf"stale line: {where} waits .* missing operation: dcci_line\(0x\w+\) on {where} ",
                    "signal_without_flush": rf"unflushed signal: .* the data cache of {where} holds \d+ \(dirty\)",
-                   "infinite_poll": rf"overlooked signal: {where} waits .* is one count ahead; {where} must accept"}
+                   "infinite_poll": rf"overlooked signal: {where} waits .* is one count ahead; {where} must also accept"}
         for kind, words in said_of.items():
             fault = json.dumps([{"kind": kind, "where": where}])
             workload = turns

@@ -180,7 +180,7 @@ class Goal(Import):
                                ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is given twice"), ("num_ranks 0", "expected from 1 to 65536"),
                                ("num_ranks 99999999999", "s.goal:1: num_ranks 99999999999; expected from 1 to 65536"),
                                (f"num_ranks {'9' * 5000}", "num_ranks of 5000 digits"),
-                               ("num_ranks 1\nnum_ranks 1", "there twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
+                               ("num_ranks 1\nnum_ranks 1", "given twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
                                ("num_ranks 1\ncalc 1", "expected num_ranks N or rank N")):
             self.assertIn(expected, self.script(self.file("s.goal", text), expect=2).stderr)
         self.script("absent.goal", expect=2)

@@ -254,7 +254,7 @@ class Sweep(ScriptCase):
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
         _, stderr = sweep.communicate(timeout=harness.limit_s(60))
         self.assertEqual(sweep.returncode, expect, stderr)
-        self.assertIn("interrupted; the same command goes on", stderr)
+        self.assertIn("interrupted; the same command continues", stderr)
         self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")
         self.assertEqual(sorted(r.name[:4] for r in (self.folder / "s/records").glob("*.json")), ["0000", "0001"])
         done = self.script("sweep", spec, "--out", "s", "--collect", expect=1)
