@@ -12,6 +12,7 @@ described by Hoefler, Siebert and Lumsdaine, "Group Operation Assembly Language"
     }
     rank 1 { ... recv 64b from 0 tag 7 ... }
 """
+import collections
 import re
 
 from diecast import inputs
@@ -37,11 +38,7 @@ def whole_number(text, where, what):
     return inputs.whole_number(text, where, what, BadTrace)
 
 
-class Line:
-    """An op as written: where, label, the match, and what it waits for (label, of its end or its start)."""
-
-    def __init__(self, where, label, match):
-        self.where, self.label, self.match, self.waits = where, label, match, []
+Line = collections.namedtuple("Line", "where label match waits")  # an op as written; waits: [(label, for its end or its start)]
 
 
 class Rank:
@@ -62,7 +59,7 @@ class Rank:
              f"{text!r}; expected send .. to or recv .. from")
         label = match[1] or f"line.{where.rpartition(':')[2]}"  # as no label can be
         need(label not in self.lines, where, f"label {label} is given twice")
-        self.lines[label] = Line(where, label, match)
+        self.lines[label] = Line(where, label, match, [])
 
     def resolve(self):
         for where, label, kind, on in self.pending:

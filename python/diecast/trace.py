@@ -24,11 +24,7 @@ def need(condition, where, message):
     inputs.need(condition, where, message, BadTrace)
 
 
-class Op:
-    """What a schedule depends on: ids of the ops at its start and its end, and what it waits for itself."""
-
-    def __init__(self, start, end, after):
-        self.start, self.end, self.after = start, end, after
+Op = collections.namedtuple("Op", "start end after")  # ids of the ops at the start and the end of a step; what it waits for itself
 
 
 class Builder:
