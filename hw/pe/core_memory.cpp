@@ -99,7 +99,7 @@ void core_memory::make_present(abi::address at) {
   hooks_.owe(setup_.config.pe.cache_hit_cycles);
   if (cache_.find(at) != nullptr) {
     ++counters_.hits;
-    hooks_.wait_owed();  // firmware that looks at a stale line for ever must let time pass
+    hooks_.wait_owed();  // firmware that polls a stale line forever must let time pass
     return;
   }
   const abi::address line = line_of(at);
@@ -137,7 +137,7 @@ void core_memory::dcci_line(abi::address at) {
 }
 
 void core_memory::dcci_all() {
-  // Every set is looked at.
+  // Every set is read.
   hooks_.owe(setup_.config.pe.cache_dcci_cycles * setup_.config.pe.cache_sets);
   for (const auto& dirty : cache_.clean_and_invalidate_all()) write_back(dirty);
 }

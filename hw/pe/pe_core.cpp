@@ -96,7 +96,7 @@ void pe_core::die_if_due() {
   for (;;) sc_core::wait(never_);
 }
 
-// --- what observers hear -------------------------------------------------------------------------
+// --- events for observers ------------------------------------------------------------------------
 
 void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
   if (to > from && setup_.events.wants(events::work)) {
@@ -240,7 +240,7 @@ void pe_core::wait_for_event_until(sim_time when) {
     set_state(events::core_state::running);
   }
   if (interrupt->pending_since() != sim_time::never()) return end_wait(from);
-  // Nothing came: firmware slept from one look to the next.
+  // No event came: firmware slept from one poll to the next.
   tell(events::core_work::pause, from, hw::now());
 }
 
@@ -264,7 +264,7 @@ void pe_core::access_done(std::uint32_t tag, std::span<const std::byte> data) {
 
 void pe_core::load_global(abi::address at, std::span<std::byte> out) {
   memory_.load(at, out);
-  if (!watched_) ++moves_;  // looking at a word again is no movement
+  if (!watched_) ++moves_;  // polling a word again is no progress
 }
 
 void pe_core::store_global(abi::address at, std::span<const std::byte> in) {

@@ -47,7 +47,7 @@ struct packet_setup {
   return where && where->kind == abi::region::tcm && is_of(pe, *where);
 }
 
-/// A packet for whoever answers at `target`.
+/// A packet to the block that answers at `target`.
 [[nodiscard]] inline packet_ptr make_packet(const packet_setup& setup, abi::packet_kind kind,
                                             abi::address target) {
   packet_ptr p = setup.pool.make();

@@ -76,8 +76,8 @@ enum class compare : std::uint8_t { eq, ne, lt, le, gt, ge };
 }
 [[nodiscard]] const char* to_string(compare how);
 
-/// Polling of a 64-bit word in local TCM that somebody else writes. `expected_writer` has no effect but
-/// that a report of a hang can say who is waited for.
+/// Polling of a 64-bit word in local TCM that another block writes. `expected_writer` is only for reports of
+/// hangs, which name it.
 struct poll_request {
   std::uint64_t tcm_offset{};
   compare how{compare::eq};
@@ -87,7 +87,7 @@ struct poll_request {
 };
 
 /// What firmware waits for in global memory: a 64-bit word that `expected_writer` is to set. A note for
-/// reports of hangs; the looking is done by the firmware's own loads. Words are compared modulo 2^32.
+/// reports of hangs: the firmware polls by its own loads. Words are compared modulo 2^32.
 struct signal_watch {
   address at{};
   compare how{compare::eq};
@@ -195,7 +195,7 @@ class hal {
   /// Adds to the 64-bit word at `at` (a multiple of 8) in one piece, at the memory and around the data
   /// cache. Returns what it held before.
   virtual std::uint64_t add_at_memory(address at, std::uint64_t value) = 0;
-  /// From here to watch({}) the firmware only looks, at this word or those it names meanwhile; costs no time.
+  /// From here to watch({}) the firmware only polls this word, or words it names meanwhile; costs no time.
   virtual void watch(const std::optional<signal_watch>& wanted) = 0;
   /// Costs no time.
   virtual void count(firmware_count what, std::uint64_t n) = 0;

@@ -19,7 +19,7 @@
 #include "models/types/ids.hpp"
 
 namespace diecast::analysis {
-/// Hears the steps that firmware marks around its barriers: "enter barrier" and "left barrier". Where a
+/// Receives the steps that firmware marks around its barriers: "enter barrier" and "left barrier". Where a
 /// launch has several barriers, a blank and the barrier's name follow. Wants events::steps.
 class barrier_checker : public events::observer {
  public:
@@ -114,7 +114,7 @@ struct watched_word {
 };
 
 enum class word_finding : std::uint8_t {
-  stale_line,         ///< memory satisfies the wait, the PE looks at its old copy
+  stale_line,         ///< memory satisfies the wait, the PE reads its old copy
   unflushed_signal,   ///< the value is in the writer's data cache only
   lost_signal,        ///< it was in memory and somebody wrote the line back over it
   overlooked_signal,  ///< memory holds the count after the wanted one: the peer has gone on, the wait missed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events of a run for the critical path, and the ends of queue pairs they meet at.
 //
-// Which receive half hears which transmit half, from an install plan.
+// The transmit half that feeds each receive half, from an install plan.
 #pragma once
 
 #include <algorithm>

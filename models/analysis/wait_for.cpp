@@ -140,8 +140,8 @@ class wait_graph {
     return mailbox && mailbox->kind == abi::region::tree;
   }
 
-  /// The other end of a ring. Of a tree in the network, whoever has done least for this wait: routers combine
-  /// what comes from many, so the last of them is what is waited for.
+  /// The other end of a ring. For a tree in the network it is the member that has sent least: routers combine
+  /// contributions of many, so the wait is for the last of them.
   template <class Missing>
   [[nodiscard]] std::optional<place> other_end(place here, wait_kind kind,
                                                const std::map<abi::address, place>& ends, abi::address ring,

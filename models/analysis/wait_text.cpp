@@ -148,7 +148,7 @@ class writer {
     }
   }
 
-  /// What to look at first.
+  /// The first thing to check.
   std::string advice(const wait_root& root) const {
     const auto all = [&](wait_kind kind) {
       return std::all_of(root.waits.begin(), root.waits.end(),

@@ -16,7 +16,7 @@ inline constexpr std::size_t wait_causes = static_cast<std::size_t>(events::wait
 /// Sums of one core. A core waits for one thing at a time: the sums never overlap.
 struct core_waits {
   std::array<sim_time, wait_causes> by_cause{};  ///< waits that have ended, by events::wait_cause
-  sim_time poll;                                 ///< firmware's pauses between two looks
+  sim_time poll;                                 ///< firmware's pauses between two polls
   std::optional<sim_time> asleep_since;          ///< start of a wait that has not ended
 };
 

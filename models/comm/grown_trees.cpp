@@ -212,8 +212,8 @@ class gateways {
   fabric::sip_graph graph_;
 };
 
-/// Members that have a key in common, in the order in which keys first occur, from that of the root on, who
-/// is the first of them.
+/// Members grouped by key, in the order in which keys first occur. The root's key comes first, and the root
+/// is the first of its group.
 template <class Key>
 std::vector<rank_list> members_by(const group& g, std::uint32_t root, const Key& key) {
   std::map<decltype(key(g.members[root])), std::size_t> number;

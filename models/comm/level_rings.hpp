@@ -74,8 +74,8 @@ struct found_ring {
   std::uint32_t cost{};
   std::uint64_t steps{};  ///< flows and links that the search has examined, each as often as it did
 };
-/// A search looks at no more, but for the ring at hand: a third of a second or so. With up to 32 PEs it ends
-/// below a quarter of that.
+/// Limit of a search, which still finishes its current ring: about a third of a second. With up to 32 PEs it
+/// ends below a quarter of that.
 inline constexpr std::uint64_t most_ring_steps = 10'000'000;
 
 /// Reverses and swaps what makes the ring better until nothing does, from the order of numbers; where that

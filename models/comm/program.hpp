@@ -152,8 +152,8 @@ struct check_options {
   /// A step that receives and sends takes its message before it has space to pass it on, as firmware
   /// does. Otherwise it waits for both, as on a GPU.
   bool take_before_space{};
-  /// Also looks for accesses to a chunk that nothing orders (check_result::races), whatever the order of this
-  /// run. Precondition: order_can_be_checked.
+  /// Also searches accesses to a chunk in an undefined order (check_result::races), whatever the order of
+  /// this run. Precondition: order_can_be_checked.
   bool races{};
 };
 /// In a second and a GiB or so.

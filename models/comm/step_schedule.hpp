@@ -27,7 +27,7 @@ inline constexpr std::uint32_t most_searched = 8;
 /// Steps that a rank's sends may be ahead of its receives.
 inline constexpr std::uint32_t most_steps_ahead = 6;
 
-/// Whom a rank sends to and hears from in a step.
+/// The ranks that a rank sends to and receives from in a step.
 struct step_partners {
   std::uint32_t to{}, from{};
 };

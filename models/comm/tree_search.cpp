@@ -39,8 +39,7 @@ constexpr double hottest_ns = 300, coldest_ns = 5;
 constexpr std::uint64_t moves_each = 16'000, most_moves = 400'000, most_work = 12'000'000;
 
 /// From a slot at a member to its first packet on the way to a child, beside the DMA's start and the read of
-/// the memory: an interrupt, the call, and as many registers as it takes to hear of a message and to pass it
-/// on.
+/// the memory: an interrupt, the call, and the register accesses to learn of a message and to forward it.
 constexpr std::uint64_t registers_to_pass_on = 2;
 
 /// A link of the machine, as messages see it, and who sends over it.
@@ -373,7 +372,7 @@ class tree_improver {
   std::int64_t shared_ns_{};                       ///< for links that flows share
   std::uint32_t beyond_{};                         ///< halves of the vector that members pass on beyond two
   std::array<latency, trees_of_pair> latency_;
-  std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: between it and who is above
+  std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: the path between it and its parent
   std::vector<std::uint32_t> order_;
   std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the ways, members
   std::vector<edge_change> changes_;

@@ -256,7 +256,7 @@ verdict start_delays_name_pes(const machine_config& c) {
   if (c.ccl.start_delays.empty()) return {};
   const machine_shape shape = c.shape();
   const population there(c);
-  // One after the other: a list of all PEs of a large machine takes longer than the look at the first few.
+  // One after the other: a list of all PEs of a large machine takes longer than checking the first few.
   const auto names_one = [&](const std::string& glob) {
     for (std::uint32_t i = 0; i < shape.pes(); ++i) {
       const pe_coord pe = shape.pe_at(i);

@@ -100,7 +100,7 @@ struct pe_block {
   std::uint64_t cache_sets{64};
   std::uint64_t cache_ways{4};
   std::uint64_t cache_hit_cycles{2};
-  std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all looks at every set
+  std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all reads every set
   std::uint64_t cache_write_buffer{8};  ///< lines written back and not acknowledged
 
   /// Bytes of an operand that the vector unit takes per cycle.

@@ -55,7 +55,7 @@ class machine {
   double write(pe_coord from, pe_coord at) { return one_way(from, at, line_flits_) + 2 * cycle_ns_; }
   /// From the call to the flag being in memory.
   double signal(pe_coord from, pe_coord at) { return read(from, at) + write(from, at); }
-  /// A wait whose flag comes while it polls: it looks half a period late on average.
+  /// A wait whose flag is set while it polls: on average it reads the flag half a period late.
   double notice(pe_coord from, pe_coord at) {
     const double look = read(from, at);
     return look + (look + static_cast<double>(config_.ccl.signal_poll_cycles) * cycle_ns_) / 2;

@@ -124,7 +124,8 @@ class least_ways {
     }
   }
 
-  /// Rank and time of the last to hear of `rank`, or to be heard by it (Dijkstra's algorithm).
+  /// Rank and time of the last rank that a word from `rank` reaches, or whose word reaches `rank` (Dijkstra's
+  /// algorithm).
   [[nodiscard]] std::pair<std::size_t, std::uint64_t> last(std::size_t rank, bool inbound) const {
     std::vector<std::uint64_t> when(ranks_, std::numeric_limits<std::uint64_t>::max());
     std::vector<bool> known(ranks_);

@@ -25,7 +25,7 @@ struct endpoint_costs {
   sim_time wake;       ///< interrupt and the read of the event register
   sim_time call;       ///< firmware: the runtime call that takes the message
   sim_time release;    ///< firmware: the tail register
-  sim_time drain;      ///< firmware: the last look at the event register before a kernel ends
+  sim_time drain;      ///< firmware: the last read of the event register before a kernel ends
   sim_time vector;     ///< a vector command of one element, from start to result
   sim_time issue;      ///< between two descriptors of the DMA
 };
@@ -66,9 +66,9 @@ struct transfer_ends {
 
 // How long word takes to get round: the latency terms of lower_bound.
 //
-// Two facts are used. The farthest ranks must hear of each other. And one rank's word reaches all others
-// (or all others' word reaches one rank) no faster than over the best tree of messages, where a rank that
-// has the word sends a message every `gap` and each takes `hop` (the optimal broadcast of Karp, Sahay,
+// Two facts are used. A word must get from each rank to the farthest other. And one rank's word reaches all
+// others (or all others' word reaches one rank) no faster than over the best tree of messages, where a rank
+// that has the word sends a message every `gap` and each takes `hop` (the optimal broadcast of Karp, Sahay,
 // Santos and Schauser, SPAA 1993, with LogP's parameters taken from this machine).
 
 /// Time until `ranks` have the word when the first has it at 0. Preconditions: hop > 0, gap > 0.

@@ -111,8 +111,8 @@ struct core_waited {
   std::uint16_t qp{};     ///< for data, credit, dma
   std::uint32_t value{};  ///< abi::ipcq_event_word::value of that event
 };
-/// What a core did in a stretch of time; what no event claims is firmware. A pause lies between two looks
-/// at something somebody else changes.
+/// What a core did in an interval; time without an event is firmware. A pause is the time between two polls
+/// of a value that another block changes.
 enum class core_work : std::uint8_t { vector, tcm, pause };
 [[nodiscard]] constexpr std::string_view to_string(core_work w) {
   constexpr std::string_view names[]{"vector", "tcm", "pause"};
@@ -170,7 +170,7 @@ class observer {
   virtual void on(const operation_changed&) {}
 };
 
-/// What an observer wants to hear.
+/// The kinds of events that an observer wants.
 enum interest : std::uint16_t {
   core_states = 1,
   steps = 2,

@@ -11,7 +11,7 @@
 
 namespace diecast::fabric {
 
-/// Whoever holds node `holds` may wait for node `wants`.
+/// A packet that holds node `holds` may wait for node `wants`.
 struct dependency {
   std::uint32_t holds{};
   std::uint32_t wants{};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod as a graph of SIPs: who is joined to whom, by which gateways, and the next hop of every
-// pair.
+// The pod as a graph of SIPs: which SIPs are joined, by which gateways, and the next hop of every pair.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,10 @@
 //
 // The rule that keeps both ends in order: every command carries the number of unexpected messages firmware
 // has seen. While that number is behind the unit's, a message that firmware has not seen may belong to the
-// receive a command has just appended, so that receive must not match yet. Once a command's number equals
-// the unit's, every entry may match. The numbers are compared modulo 2^16: what this asks is that fewer
-// messages than that arrive between firmware's last look and the execution of its command, which the
-// bounded ring and a command latency of cycles give.
+// receive a command has just appended, so that receive must not match yet. Once a command's number equals the
+// unit's, every entry may match. The numbers are compared modulo 2^16: this requires that fewer messages than
+// that arrive between firmware's last poll and the execution of its command, which the bounded ring and the
+// short command latency guarantee.
 #pragma once
 
 #include <algorithm>

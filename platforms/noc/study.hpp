@@ -27,7 +27,7 @@ struct replay_trace {
 
 /// Most cycles of a study, and of a packet in a trace.
 inline constexpr std::uint64_t most_cycles = 1'000'000'000;
-/// Between looks at signals and at what has arrived.
+/// Cycles between checks of signals and arrivals.
 inline constexpr std::uint64_t slice_cycles = 1000;
 
 struct study_point {

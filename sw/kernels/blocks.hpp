@@ -45,8 +45,8 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
 void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
               const tcm_range& received, pe_context::arrival how);
 
-/// Copies a vector's blocks to places `stride` bytes apart. What a block is shorter than that is filled up
-/// with bytes of the vector, which nobody looks at: runs of places are sent, and what is sent must have been
+/// Copies a vector's blocks to places `stride` bytes apart. Blocks shorter than that are padded with bytes of
+/// the vector, which no rank reads: consecutive places are sent together, and sent memory must have been
 /// written.
 void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std::uint64_t stride);
 

@@ -46,7 +46,8 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 [[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
 /// The launch's members by cube and SIP.
 [[nodiscard]] const comm::member_levels& levels_of(const argument_context& c);
-/// The memory channels of the launch's machine: telling them from overrides takes a look at every channel.
+/// The memory channels of the launch's machine: finding them from the overrides takes a check of every
+/// channel.
 [[nodiscard]] const config::memory_channels& channels_of(const argument_context& launch);
 /// PEs of a barrier's group that arrive as one rank.
 [[nodiscard]] const comm::rank_cores& rank_cores_of(const argument_context& launch);

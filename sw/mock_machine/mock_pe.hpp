@@ -57,7 +57,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   [[nodiscard]] state status() const { return state_; }
   void wake() { state_ = state::ready; }
-  /// It has looked for an event twice in a row, found none, and done nothing but wait since.
+  /// It has polled for an event twice in a row without success and only waited since.
   [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
 
   /// What its firmware polls for, if it does.

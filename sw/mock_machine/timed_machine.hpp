@@ -50,7 +50,7 @@ class timed_machine {
   [[nodiscard]] sim_time next() const { return events_.next(); }
   /// The next event. Throws what firmware, hosts and engines throw. Precondition: there is one.
   void step();
-  /// Until when anything but firmware's looks for events has moved or a PE has computed.
+  /// The last time at which anything but a poll for events happened, or a PE computed.
   [[nodiscard]] sim_time moved() const;
   /// Firmware that polls lets nobody else wait beyond `t`: step() returns by then.
   void look_at(sim_time t) { events_.look_at(t); }

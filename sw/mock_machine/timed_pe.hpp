@@ -36,7 +36,7 @@ class timed_board {
   virtual void send(std::uint32_t pe, const protocol::send_request& message) = 0;
   virtual void credit(std::uint32_t pe, const protocol::credit_request& credit) = 0;
   virtual void copy(std::uint32_t pe, const protocol::copy_request& copy) = 0;
-  /// The vector unit moves `bytes` of operands and results from `from` on; the PE hears of it by vector_done.
+  /// The vector unit moves `bytes` of operands and results from `from` on; vector_done informs the PE.
   virtual void vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) = 0;
 };
 

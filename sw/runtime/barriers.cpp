@@ -233,8 +233,8 @@ void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t in
 
 // --- algorithms ---------------------------------------------------------------------------------
 
-/// Every rank raises a flag in its own memory and looks at all others' flags in theirs; its cores share the
-/// looking. The own flag goes first, so that nobody waits for a rank that waits.
+/// Every rank sets a flag in its own memory and polls the flags of all others in theirs; its cores share the
+/// polling. The own flag goes first, so that nobody waits for a rank that waits.
 void rank_barriers::centralized_pull(const team& t, std::uint32_t count) {
   constexpr std::uint32_t own_line = 0;
   const std::uint32_t pollers = std::min({options_.pollers, t.size(), cores_.size()});
@@ -352,7 +352,7 @@ team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>&
   barrier(parent, how);  // slots given back before are given back everywhere
   team t;
   t.slot = free_slot(parent);
-  barrier(parent, how);  // everybody has looked before anybody takes it
+  barrier(parent, how);  // all ranks have checked the slot before any takes it
   for (const std::uint32_t r : ranks) {
     if (r == parent.me) t.me = static_cast<std::uint32_t>(t.members.size());
     t.members.push_back(parent.members[r]);

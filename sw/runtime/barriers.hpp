@@ -30,8 +30,8 @@ class signal_port {
   void set(abi::address at, std::uint64_t value);
   /// Atomic at the memory; returns the value before.
   std::uint64_t add(abi::address at, std::uint64_t value);
-  /// Looks at the word in memory until the comparison (modulo 2^32) holds. `writer` is who is expected to
-  /// set it, for reports.
+  /// Polls the word in memory until the comparison (modulo 2^32) holds. `writer` is the PE that is expected
+  /// to set it, for reports.
   void wait_until(abi::address at, abi::compare how, std::uint32_t value, pe_coord writer);
   /// Until the word is `count` or count + 1: the peer may already be in the next round, never further.
   /// `among_ranks`: signal_watch::among_ranks.

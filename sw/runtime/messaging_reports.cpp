@@ -73,7 +73,7 @@ void messaging::block_until(const std::string& what, const std::function<bool()>
   wait.end();
 }
 
-/// The core is about to idle: whoever looks at this PE now sees what its waits lack now.
+/// Called before the core idles: publishes what its waits lack, for reports about this PE.
 void messaging::tell_waits() {
   for (open_wait* const w : waits_) w->tell_changes();
 }

@@ -126,8 +126,8 @@ void queue_driver::wait_source(queue_state& q, std::uint32_t sequence) {
 }
 
 void queue_driver::wait_sources_in(std::uint64_t offset, std::uint64_t bytes) {
-  // While this task waits another may ring a doorbell for the same bytes, on any queue pair: what was free
-  // of sources before the wait is looked at again.
+  // While this task waits another may ring a doorbell for the same bytes, on any queue pair: ranges that were
+  // free of sources before the wait are checked again.
   bool waited = true;
   while (waited) {
     waited = false;
@@ -284,8 +284,8 @@ void queue_driver::wait_copy(std::uint32_t job) {
   }
 }
 
-/// The register holds one request. The earliest stands in it; whoever waits for a later job arms again when
-/// its event has come.
+/// The register holds one request. It holds the earliest; a task that waits for a later job arms again when
+/// that event has come.
 void queue_driver::arm_copy(std::uint32_t job) {
   if (dma_armed_ && reached(job, *dma_armed_)) return;
   dma_armed_ = job;

@@ -100,7 +100,7 @@ class queue_driver {
   void sleep(sim_time until = sim_time::never());
   /// Dispatches every queued event. Throws firmware_trap on an error event.
   void drain();
-  /// Who is called when the tag-matching unit has something to say. It must not wait for anything that a
+  /// Sets the function to call when the tag-matching unit has an event. It must not wait for anything that a
   /// task or an event brings.
   void on_tag_event(std::function<void()> hook) { tag_event_ = std::move(hook); }
 
@@ -121,7 +121,7 @@ class queue_driver {
 
   /// Waits for every source of this queue pair still to be read; nothing to do for one never used.
   void wait_sources(comm::direction dir);
-  /// Waits for every source still to be read and looks for a last refusal.
+  /// Waits for every source still to be read and checks for a last refusal.
   void finish();
 
  private:

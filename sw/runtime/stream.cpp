@@ -126,7 +126,7 @@ bool stream_lane::may_take(std::size_t index) const {
 
 namespace {
 
-/// Looks at the register once; when there is nothing, asks for an event and looks no more until it comes.
+/// Reads the register once; without space it requests an event and does not read again until that comes.
 bool has_space(queue_driver& driver, queue_state& q) {
   if (q.free > 0) return true;
   if ((q.armed & abi::arm_send_space) != 0) return false;
@@ -272,7 +272,8 @@ class lane_runner {
   bool look_for_another(queue_state& q) {
     if (has_another(q)) return true;
     if ((q.armed & abi::arm_receive) != 0) return false;
-    // A held slot would raise the event of a message at once. Its own events come soon: one looks then.
+    // A held slot would raise the event of a message at once. The slot's own events come soon, and the queue
+    // is checked then.
     if (c_.held.count(q) > 0) return false;
     c_.driver.look_for_messages(q);
     if (has_another(q)) return true;

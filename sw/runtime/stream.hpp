@@ -54,7 +54,7 @@ class held_slots {
 
   /// Returns the credits that are due, in order; true when something changed.
   bool return_due();
-  /// Asks for the events that return_due() needs. Whoever sleeps then wakes when stirred() holds.
+  /// Requests the events that return_due() needs. A task that sleeps then wakes when stirred() holds.
   void ask();
   [[nodiscard]] bool stirred() const;
   /// Waits until nothing is held: all is copied then, and all that was sent on has been read.
@@ -99,7 +99,7 @@ class kernel_tail {
   [[nodiscard]] bool has_left(comm::direction dir, side s) const {
     return ended_ || (begun_ && !needed_.contains({dir, s}));
   }
-  /// Grows whenever something is left: who has found a side needed looks again when it has grown.
+  /// Grows whenever something is left: a task that has found a side needed checks again when it has grown.
   [[nodiscard]] std::uint64_t departures() const { return departures_; }
 
   /// A lane goes over this side; as often as there are lanes that do.
@@ -232,7 +232,7 @@ struct stream_context {
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
   const kernel_tail* before{};            ///< only what this kernel has left is used; null: there is none
-  kernel_tail* own{};                     ///< who is told what is left; null: nobody
+  kernel_tail* own{};                     ///< gets what this kernel leaves; null: none
 };
 
 /// Runs the lanes to their end, at which slots may still be held: in turn a slot each, so that none uses up

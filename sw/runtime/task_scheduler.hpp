@@ -35,7 +35,7 @@ class task_scheduler {
   void yield();
   /// yield() of a task that polls something without an event, has found no change, and will poll again.
   void yield_looking();
-  /// A task other than the caller has something to do but look again.
+  /// A task other than the caller has something to do besides polling.
   [[nodiscard]] bool others_can_run() const;
   /// A task other than the caller waits for an instant.
   [[nodiscard]] bool others_await_time() const;
@@ -52,7 +52,7 @@ class task_scheduler {
     abi::task_id id{};
     coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
-    sim_time alarm{sim_time::never()};     ///< it wants to look again then
+    sim_time alarm{sim_time::never()};     ///< it wants to poll again then
     std::exception_ptr error;
     bool looking{};  ///< the task is in yield_looking()
     bool done{};
