@@ -71,7 +71,7 @@ class packet_pool {
   /// A packet with the same content.
   [[nodiscard]] packet_ptr copy(const packet& of);
   [[nodiscard]] std::size_t in_flight() const { return all_.size() - free_.size(); }
-  /// Every packet that somebody holds, in the order the pool made them.
+  /// Every packet that is in use, in the order in which the pool made them.
   template <class Visit>
   void visit(Visit visit) const {
     for (const auto& p : all_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How modules tell observers of the credits of links.
+// How modules report the credits of links to observers.
 #pragma once
 
 #include "models/events/events.hpp"

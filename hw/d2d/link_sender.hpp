@@ -71,7 +71,7 @@ class link_sender {
   /// Sends what can start now; returns when something might start next as far as is known.
   [[nodiscard]] sim_time act(sim_time now);
 
-  /// True when no packet waits here: credits then wake nobody.
+  /// True when no packet waits here: credits then wake no module.
   [[nodiscard]] bool idle() const { return queues_.empty(); }
   /// Credits at the start, flits per VC.
   [[nodiscard]] const std::vector<std::uint32_t>& initial_credits() const { return buffer_; }

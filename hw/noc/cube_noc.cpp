@@ -98,7 +98,7 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   const std::uint32_t o = terminal_port(terminal);
   if (outputs_[o].swallowed && !is_request(phase.vc)) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
-  // Told now, for the core takes it in when it is needed.
+  // Reported now, because the core takes it in only when it is needed.
   report_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
                  timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});

@@ -85,7 +85,7 @@ class cube_noc : public sc_core::sc_module,
       }
     }
   }
-  /// Tells the routers of their part of a tree. Precondition: noc.multicast.
+  /// Installs the routers' part of a tree. Precondition: noc.multicast.
   void install(const tree_program& program, packet_pool& pool) { trees_->install(program, pool); }
   /// What the units of trees did; null without noc.multicast.
   [[nodiscard]] const tree_units::counters* tree_statistics() const {

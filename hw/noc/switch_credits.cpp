@@ -123,7 +123,8 @@ std::uint64_t switch_core::time_left(const rate_schedule::point& earlier, const 
   return later.time + parts * (earlier.time - later.time) / (earlier.passing - later.passing);
 }
 
-/// Credits of a transfer that now ends later than was told: of flits that have left they come as told.
+/// Credits of a transfer that now ends later than was reported: those of flits that have left come as
+/// reported.
 void switch_core::put_off_credits(const in_vc& queue) {
   const in_port& in = ins_[queue.port];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];

@@ -117,7 +117,7 @@ struct switch_records {
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
     bool hop{};              ///< its link leads to another router
     bool vc_first{};         ///< VC allocation is a stage before the switch's
-    bool by_turns{};         ///< where it is not: VCs are tried by turns, not from the first on
+    bool by_turns{};         ///< where it is not: VCs are tried round robin, not lowest first
     alignas(64) usage used;
     std::uint32_t downstream{none};
     /// Grant to the first chance at the next router, cycles: of a later part of a packet, and of its head.

@@ -107,9 +107,9 @@ class dma_engine : public sc_core::sc_module,
     copy_fetch,     ///< remote read of a copy chunk: then write it
     copy_write,     ///< TCM write of a copy chunk: then done
     copy_store,     ///< remote write of a copy chunk: then done
-    serve_read,     ///< TCM read for somebody's read_request: then respond
-    serve_write,    ///< TCM write for somebody's write_request: then respond
-    answer          ///< an access of the core: then tell it
+    serve_read,     ///< TCM read for a remote read_request: then respond
+    serve_write,    ///< TCM write for a remote write_request: then respond
+    answer          ///< an access of the core: then report its end to the core
   };
   struct pending {
     stage what{};

@@ -180,7 +180,7 @@ void dma_engine::visit_outbound(const std::function<void(const abi::ipcq_fields&
   }
 }
 
-/// A register takes the write a cycle after it has been handed on, and the answer leaves then.
+/// A register takes the write a cycle after it has been forwarded, and the answer leaves then.
 void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg) {
   std::uint64_t value = 0;
   if (p->header.kind != abi::packet_kind::write_request || p->data.size() != sizeof value) {

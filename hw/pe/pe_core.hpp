@@ -46,7 +46,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
     return vector_elements_;
   }
-  /// Cycles of instructions, as its cycle counter tells, and how long they took.
+  /// Cycles of instructions by the core's cycle counter, and the time they took.
   [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
   [[nodiscard]] sim_time busy_time() const { return busy_time_; }
   /// Writes of firmware to registers and global memory, and whether the core has stopped for good.

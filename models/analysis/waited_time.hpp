@@ -29,7 +29,7 @@ class waited_time final : public events::observer {
   void on(const events::core_waited& e) override;
   void on(const events::core_worked& e) override;
 
-  /// Zeros of a core that was never heard of.
+  /// Zeros for a core without events.
   [[nodiscard]] core_waits of(pe_coord pe) const;
 
  private:

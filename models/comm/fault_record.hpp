@@ -43,7 +43,7 @@ enum class fault_kind : std::uint8_t {
   unknown_send,            ///< the tag-matching unit completes a send that is not open
   messages_left,           ///< a program ends with messages that it has not received
   bad_call,                ///< a call through a corrupted table
-  tag_list_contradiction,  ///< the tag-matching unit contradicts what firmware has told it
+  tag_list_contradiction,  ///< the tag-matching unit contradicts firmware's commands
   barrier_left_early,      ///< a PE left a barrier before all had entered it
 };
 [[nodiscard]] const char* to_string(fault_kind k);

@@ -151,7 +151,7 @@ class sip_trees {
     return order;
   }
 
-  /// Gives one member of each tree a child above `level`; false when nobody can have one.
+  /// Gives one member of each tree a child above `level`; false when no member can have one.
   bool grow(std::uint32_t level) {
     bool grown = false;
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {

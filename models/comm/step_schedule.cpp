@@ -302,7 +302,7 @@ bool is_one_per_cube(const group& g) {
   return true;
 }
 
-/// As far as can be told without the steps: putting them in order takes long.
+/// As far as is known without the steps: putting them in order takes long.
 bool may_have_times(const group& g) {
   const std::size_t ranks = g.members.size();
   return ranks >= fewest_timed_steps && ranks <= most_ordered && is_one_per_cube(g);

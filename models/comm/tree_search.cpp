@@ -25,8 +25,8 @@ constexpr std::uint32_t second_sender_ns = 700, second_feeder_ns = 1000;
 /// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
 /// is held up holds up the other.
 constexpr std::uint32_t second_flow_ns = 20;
-/// And beside that, whatever it carries, a link that both of the root's take: what the root is late by,
-/// everybody is.
+/// And beside that, whatever it carries, a link that both of the root's take: a delay of the root delays all
+/// members.
 constexpr std::uint32_t second_flow_of_root_ns = 70;
 /// A half of the vector that a member passes on beyond two slows down the whole tree.
 constexpr double beyond_ns = 10'000;

@@ -19,7 +19,7 @@ using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 /// Exchanges what members do so that ways share few links and trees are shallow: members of one cube where
 /// several share it, else members of one SIP. What goes from SIP to SIP, and from cube to cube where several
 /// members share one, stays; the root keeps its one child in each tree; trees enter another SIP at two
-/// members. Nobody passes on more than two halves of the vector, as far as the trees allow. A child in
+/// members. No member forwards more than two halves of the vector, as far as the trees allow. A child in
 /// another SIP is the first, the others are in the order in which they are best sent to. `up`: messages go
 /// towards the root.
 ///

@@ -236,7 +236,7 @@ class cut_finder {
     for (std::uint32_t first = 0; first < shape_.sips; ++first) {
       for (std::uint32_t end = first + 1; end <= shape_.sips; ++end) {
         const bool one = end == first + 1;
-        // Longer arcs of big pods only from the first SIP on: the rest tells nothing new there.
+        // Longer arcs of big pods only from the first SIP on: the other cuts add nothing there.
         if (!one && first > 0 && shape_.sips > 32) break;
         sips(one ? cut_kind::sip : cut_kind::bisection,
              one ? sip_path(sip_id{first}) : fmt::format("SIPs {} to {}", first, end - 1),

@@ -281,7 +281,7 @@ class bound_finder {
   [[nodiscard]] sim_time nearest_hop() const {
     return ends_.send + ends_.departure + nearest_idle(t_, c_, r_.ranks) + ends_.arrival;
   }
-  /// Not so where routers copy: one message may tell all at once.
+  /// Not so where routers copy: one message may carry all at once.
   void spread_to_all() {
     if (routers_.copies) return;
     const sim_time gap = std::max(ends_.send, ends_.issue);
@@ -290,7 +290,7 @@ class bound_finder {
          "word from one rank to all over the best tree of messages");
   }
   /// `combined`: a rank reduces what it receives before it sends on. Not so where routers sum: one message
-  /// may tell of all, of parts beside zeros as well as of sums.
+  /// may carry all parts, beside zeros as well as in sums.
   void collect_from_all(bool combined) {
     if (routers_.sums) return;
     const sim_time gap = ends_.call + ends_.release + (combined ? ends_.vector : sim_time{});
@@ -303,7 +303,7 @@ class bound_finder {
 
   void latency_terms() {
     const bool parts = comm::size_meaning_of(r_.what) == comm::size_meaning::total;
-    // With fewer bytes than that some ranks may have no element to tell of.
+    // With fewer bytes than that some ranks may have no element to send.
     if (parts && n_ < longest_element * p_) return;
     switch (r_.what) {
       case collective::all_reduce: collect_from_all(true); [[fallthrough]];

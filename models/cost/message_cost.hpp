@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one message costs: the firmware around it, the engines at both ends, the fabric between them. The
-// terms are the blocks' own cycle counts (hw/ipcq, hw/pe, sw/runtime), so that bounds and formulas speak of
-// the machine at hand.
+// terms are the blocks' own cycle counts (hw/ipcq, hw/pe, sw/runtime), so that bounds and formulas describe
+// this machine.
 #pragma once
 
 #include <cstdint>

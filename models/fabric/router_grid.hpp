@@ -3,8 +3,8 @@
 // (dimension order, X first), ring (a torus of one row), crossbar (one router), and the torus whose links
 // lead in one direction per dimension, taken in the order that noc.directions gives.
 //
-// A dimension of a torus or ring wraps when it has three routers or more: with two, the way round would be
-// a second pair of links that nobody takes. The shorter way is taken, the positive one when both are equal.
+// A dimension of a torus or ring wraps when it has three routers or more: with two, a wrap link would be a
+// second pair of links that no route takes. The shorter way is taken, the positive one when both are equal.
 // One-way, a dimension wraps from two routers on.
 //
 // One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even
@@ -49,7 +49,7 @@ class router_grid {
   [[nodiscard]] step towards(router_index from, router_index to) const {
     return wraps() ? towards_around(from, to) : towards_straight(from, to);
   }
-  /// Where a router stands: its column above its row, so that one comparison tells who comes first.
+  /// Where a router stands: its column above its row, so that one comparison orders them.
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
   /// The side by which the way from one place to another begins where nothing wraps: a few instructions

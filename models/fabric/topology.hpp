@@ -173,7 +173,7 @@ class topology {
   /// Settings of a SIP link by its index, overrides applied.
   [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
-  // VCs: [class][leg][dateline set][lane]. Links that no packet goes round on have one dateline set.
+  // VCs: [class][leg][dateline set][lane]. Links without wrap-around routes have one dateline set.
   // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic; in a machine
   // not in classes comm and sideband, whose receivers count on the order of a flow).
   static constexpr abi::traffic_class study_class = abi::traffic_class::comm;

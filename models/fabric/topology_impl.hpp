@@ -44,7 +44,7 @@ inline constexpr std::array detour_rules{detour_rule::north_first, detour_rule::
                                              std::vector<std::pair<cube_id, cube_id>>& cut_off);
 
 // What a topology holds: tables small enough to stay in cache (a few hundred KB for 1,024 cubes);
-// cubes of equal terminals share one layout. Links get their names only when somebody asks.
+// cubes of equal terminals share one layout. Links get their names only when one is requested.
 
 struct topology::impl {
   config::machine_config config;

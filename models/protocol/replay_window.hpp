@@ -27,7 +27,7 @@ struct replay_answer {
 class replay_sender {
  public:
   /// A retry buffer of `window` flits and sequence numbers modulo `modulus`. Throws std::invalid_argument
-  /// unless 1 <= window and 2 * window <= modulus: the receiver could not tell a flit sent again from a
+  /// unless 1 <= window and 2 * window <= modulus: the receiver could not distinguish a repeated flit from a
   /// new one.
   replay_sender(std::uint32_t window, std::uint32_t modulus);
 
@@ -68,7 +68,7 @@ class replay_receiver {
   explicit replay_receiver(std::uint32_t modulus) : modulus_(modulus) {}
 
   struct verdict {
-    bool deliver{};  ///< in sequence: hand it on
+    bool deliver{};  ///< in sequence: forward it
     replay_answer answer;
   };
   /// A flit that came with a good CRC.

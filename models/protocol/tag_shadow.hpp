@@ -15,7 +15,7 @@
 
 namespace diecast::protocol {
 
-/// The unit contradicts what firmware has told it.
+/// The unit contradicts firmware's commands.
 class tag_contradiction : public std::logic_error {
  public:
   using std::logic_error::logic_error;

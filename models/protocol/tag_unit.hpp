@@ -114,7 +114,7 @@ class tag_unit {
 
   /// A message arrives, in the order of its source. `whole`: its bytes land before anything else is
   /// reported, so that taken and landed are one completion. Throws std::overflow_error when every slot is
-  /// taken: somebody sent without a credit.
+  /// taken: a sender had no credit.
   verdict arrive(const tag_message& message, bool whole) {
     verdict v;
     v.ticket = next_ticket_++;

@@ -9,7 +9,7 @@
 //
 // Time in which the channel held no request at all, or waited for one that came to an all but empty
 // channel, is the initiator's. A pseudo-channel without requests, while the channel works on others, shares
-// in the causes of those; while those move data, nobody asked. What the row-command bus would have needed
+// in the causes of those; while those move data, no request waits. What the row-command bus would have needed
 // for the same activations is the bus's: without the limits charged it would still be lost. See
 // docs/adr/0018.
 #pragma once

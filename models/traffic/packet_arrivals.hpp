@@ -117,7 +117,7 @@ class bernoulli_arrivals final : public packet_arrivals {
   std::vector<std::uint64_t> winners_;
 };
 
-/// Packets somebody wrote down, in order of (cycle, source).
+/// Packets of a recorded trace, in order of (cycle, source).
 class recorded_arrivals final : public packet_arrivals {
  public:
   explicit recorded_arrivals(const std::vector<packet_arrival>& list) : list_(list) {}

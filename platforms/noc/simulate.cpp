@@ -2,8 +2,9 @@
 // One point: warm-up, measured interval, then on until every packet made in the interval has arrived. The
 // sources go on during all of it, so that the last measured packets meet the load the first ones met.
 //
-// Saturation, as BookSim2 tells it: the mean latency of measured packets is beyond a bound. Packets that have
-// not arrived count with their age, so a network whose queues only grow is found without waiting for them.
+// Saturation, as BookSim2 detects it: the mean latency of measured packets is beyond a bound. Packets that
+// have not arrived count with their age, so a network whose queues only grow is found without waiting for
+// them.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

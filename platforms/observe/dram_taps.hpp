@@ -42,7 +42,8 @@ class dram_taps {
   dram_taps(const dram_taps&) = delete;
   dram_taps& operator=(const dram_taps&) = delete;
   ~dram_taps();
-  /// Hands on what the controllers have decided up to now: they are caught up only when it matters.
+  /// Forwards the commands that the controllers have decided up to now: they are caught up only when it
+  /// matters.
   void catch_up();
 
  private:

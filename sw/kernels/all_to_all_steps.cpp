@@ -85,7 +85,7 @@ class stepwise_exchange {
         lane.overlaps = true;
         pe_.stream({lane}, "all_to_all", left);
       }
-      // Nobody waits for what was sent two steps ago; asked now, it is no work at the end.
+      // No step waits for what was sent two steps ago; asked now, it is no work at the end.
       if (i >= 2 && i < rounds && target(i - 2) != rank_) pe_.look_at_sources(towards(target(i - 2)));
     }
     left.finish();

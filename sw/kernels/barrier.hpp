@@ -11,7 +11,7 @@
 
 namespace diecast::sw {
 
-/// What a barrier kernel is told. The tables lie at kernel_arguments::scratch.
+/// Parameters of a barrier kernel. The tables lie at kernel_arguments::scratch.
 struct barrier_parameters {
   std::uint32_t cores{};  ///< cores of this PE's rank
   std::uint32_t core{};   ///< which of them this PE is

@@ -64,7 +64,7 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 [[nodiscard]] inline std::uint64_t vector_bytes(const argument_context& c) {
   return c.count * numeric::size_of(c.type);
 }
-/// scratch_bytes of a kernel that needs none, and of one that keeps two vectors there by turns.
+/// scratch_bytes of a kernel that needs none, and of one that keeps two vectors there alternately.
 [[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }
 [[nodiscard]] inline std::uint64_t two_tiles(const argument_context& c) {
   return 2 * abi::aligned(vector_bytes(c));

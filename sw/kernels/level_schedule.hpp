@@ -40,8 +40,8 @@ struct own_ring {
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
     return members[around(0, distance, size())];
   }
-  /// How many hops what is of the member at `distance` goes in way `w`. Of an even number of members the
-  /// farthest is reached one way alone, by turns.
+  /// How many hops what is of the member at `distance` goes in way `w`. With an even number of members the
+  /// farthest is reached in one direction only, alternating by position.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
     if (one_way) return w == 0 ? size() - 1 : 0;
     const std::size_t turn = size() == 2 ? 0 : around(position, distance, size()) % 2;
@@ -51,8 +51,8 @@ struct own_ring {
 
 /// What a PE sends and receives in a gather, each hop at a time of a schedule: when its sender would send it
 /// on a machine where nothing is in another's way. The times say no more than an order. It is the same at
-/// both ends of a hop, and what a hop needs comes earlier: so nobody waits for who waits for him. A reduction
-/// is the mirror image: what a gather sends it receives, and the last comes first.
+/// both ends of a hop, and what a hop needs comes earlier: the schedule has no circular wait. A reduction is
+/// the reverse: it receives what a gather sends, last step first.
 class level_schedule {
  public:
   explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}

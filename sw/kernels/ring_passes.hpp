@@ -14,8 +14,8 @@
 namespace diecast::sw {
 
 /// A member's place on a ring. Blocks go both ways round, half way each, so that a pass is half as long as
-/// one way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on
-/// a ring that splits blocks, half of its block either way.
+/// one way round. On a ring of an even number the farthest member is reached in one direction only,
+/// alternating by position, or, on a ring that splits blocks, with half of its block in each direction.
 struct two_way_ring {
   std::uint32_t position{}, members{};
   std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not

@@ -34,7 +34,7 @@ struct mock_board {
   std::uint64_t cache_sets{}, cache_ways{};
   const std::function<void(pe_coord, const abi::step_marker&)>& on_step;     ///< may be empty
   const std::function<void(pe_coord, const abi::operation_note&)>& on_note;  ///< may be empty
-  analysis::line_history& lines;  ///< hears of PEs with errata only
+  analysis::line_history& lines;  ///< informed only of PEs with errata
 };
 
 class mock_pe final : public abi::hal {

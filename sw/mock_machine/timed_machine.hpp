@@ -52,7 +52,7 @@ class timed_machine {
   void step();
   /// The last time at which anything but a poll for events happened, or a PE computed.
   [[nodiscard]] sim_time moved() const;
-  /// Firmware that polls lets nobody else wait beyond `t`: step() returns by then.
+  /// Firmware that polls limits the wait of all others to `t`: step() returns by then.
   void look_at(sim_time t) { events_.look_at(t); }
   /// What these PEs wait for. `still`: nothing moves any more.
   [[nodiscard]] analysis::stopped_machine stopped(bool still, std::span<const pe_coord> members) const;

@@ -75,7 +75,7 @@ void timed_pe::resume() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-/// Time goes on by itself while nobody else has anything to do before.
+/// Time advances without an event while no other block has one before.
 void timed_pe::wait_until(sim_time t) {
   if (t <= events_.now()) return;
   if (events_.free_until(t)) return events_.proceed_to(t);
@@ -201,7 +201,7 @@ void timed_pe::vector(const abi::vector_command& c) {
   const std::uint64_t width = block_.vector_bytes(c.two_operands());
   const auto lanes = [width](std::uint64_t bytes) { return (bytes + width - 1) / width; };
   const std::uint64_t last = (total - 1) % vector_block + 1, blocks = (total - last) / vector_block;
-  // A block's requests leave at the edge after the one at hand, half a cycle from here.
+  // A block's requests leave at the next edge, half a cycle from now.
   const auto block_fs = [&](std::uint64_t bytes, bool is_last) {
     const std::uint64_t read = served(bytes, reads) + (is_last ? block_.tcm_read_cycles : 0);
     const std::uint64_t all = std::max(read, served(bytes, streams));

@@ -115,7 +115,7 @@ void rank_barriers::barrier(const team& t, barrier_algorithm how) {
 }
 
 /// A flag has another writer in another algorithm: one that is late in the last barrier would write its count
-/// over that of one that is early in the next, which nobody sets again. Flags of a pull are written by their
+/// over that of one that is early in the next, which is not set again. Flags of a pull are written by their
 /// owners alone, when these have got all signals of the barrier before, so a pull keeps the two apart.
 void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
   const auto last = last_.try_emplace(t.slot, how).first;
@@ -177,7 +177,7 @@ void rank_barriers::wait_for_cores(const team& t, std::string_view stage) {
   cores_.barrier([&](std::uint32_t round, pe_coord from) { note_wait(t, stage, round, from); });
 }
 
-/// All PEs tell the same: where ranks differ, none knows more of another rank than its first PE.
+/// All PEs give the same value: where ranks differ, none knows more of another rank than its first PE.
 const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
   std::vector<pe_coord>& all = members_[t.slot];
   if (!all.empty()) return all;
@@ -234,7 +234,7 @@ void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t in
 // --- algorithms ---------------------------------------------------------------------------------
 
 /// Every rank sets a flag in its own memory and polls the flags of all others in theirs; its cores share the
-/// polling. The own flag goes first, so that nobody waits for a rank that waits.
+/// polling. The own flag goes first, so that no rank waits for a rank that waits.
 void rank_barriers::centralized_pull(const team& t, std::uint32_t count) {
   constexpr std::uint32_t own_line = 0;
   const std::uint32_t pollers = std::min({options_.pollers, t.size(), cores_.size()});

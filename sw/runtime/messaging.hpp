@@ -130,7 +130,7 @@ class messaging {
   [[nodiscard]] message_request imrecv(const matched_message& m, const message_buffer& to);
 
   /// End of the program: waits until every send is out and every credit home. Traps when a receive is
-  /// open, a request not waited for, or a message nobody has received.
+  /// open, a request not waited for, or a message not received.
   void finish();
 
   [[nodiscard]] message_counts counts() const;
@@ -152,7 +152,7 @@ class messaging {
     pe_coord peer;                            ///< sender of a receive, once a message has matched
     bool peer_known{};                        ///< a receive may take any
     std::uint16_t group{};                    ///< communicator
-    bool matched{};                           ///< a receive has its message: status tells of it
+    bool matched{};                           ///< a receive has its message: `status` describes it
     std::optional<std::uint32_t> wanted_tag;  ///< tag of a receive; none: any
     // sends
     std::uint64_t tag{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What firmware is told of the machine's config, and the scratch that follows from it.
+// Firmware's part of the machine's config, and the scratch that follows from it.
 #pragma once
 
 #include <cstdint>

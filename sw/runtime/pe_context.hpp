@@ -212,9 +212,9 @@ class pe_context {
   /// its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue pair
   /// as soon as all has gone through.
   void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// stream() that may return while slots of overlapping lanes are still copied. Their credits
-  /// go back in later calls with `left` that move something, and in its finish(); until then nobody else
-  /// receives from these queue pairs. Reads the DMA's count once while copies are under way.
+  /// stream() that may return while slots of overlapping lanes are still copied. Their credits go back in
+  /// later calls with `left` that move something, and in its finish(); until then no other code receives from
+  /// these queue pairs. Reads the DMA's count once while copies are under way.
   void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
   /// Reads which of a direction's sends have been read from their source. What is known need not be asked
   /// about at the kernel's end.

@@ -234,7 +234,7 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
   if (event.kind == abi::event_kind::error) {
     throw firmware_trap(hal_.self(), event.qp, static_cast<abi::engine_error>(event.value));
   }
-  // An event of a queue pair this launch has not touched was armed by one before; nobody waits for it.
+  // An event of a queue pair this launch has not touched was armed by one before; no task waits for it.
   if (event.qp >= queues_.size() || queues_[event.qp] == nullptr) return;
   queue_state& q = *queues_[event.qp];
   // An event whose request was withdrawn just too late says nothing about now.

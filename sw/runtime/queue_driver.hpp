@@ -93,7 +93,7 @@ class queue_driver {
 
   // --- waiting for one of several ---
   void arm(queue_state& q, std::uint64_t bit);
-  /// Takes back a request nobody waits for any more, so that no pointer dump shows it as a waiter.
+  /// Withdraws a request without a waiter, so that no pointer dump shows it as one.
   void withdraw(queue_state& q, std::uint64_t bit);
   /// Waits for an event, dispatches every queued one. What the scheduler calls when all wait. Returns at
   /// `until` at the latest.
@@ -110,9 +110,9 @@ class queue_driver {
   /// dma_copy() in two steps, so that copies may overlap. They end in the order of their starts.
   [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
   void wait_copy(std::uint32_t job);
-  /// Asks for the event of a job, or of an earlier one that somebody else waits for.
+  /// Requests the event of a job, or of an earlier one that another task waits for.
   void arm_copy(std::uint32_t job);
-  /// As far as events have told.
+  /// As far as known from events.
   [[nodiscard]] bool has_copied(std::uint32_t job) const;
   /// Reads how many are done, if any is under way.
   void look_at_copies();

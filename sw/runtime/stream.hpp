@@ -2,7 +2,7 @@
 // Streams of slots, what they leave to the DMA, and what they leave to the next kernel.
 //
 // Received slots that the core has left to others: the DMA copies them to their place, messages leave from
-// where they lie. Their credits go back when nobody reads them any more. Each call of stream
+// where they lie. Their credits go back when the slots are not read any more. Each call of stream
 // has its own, or a row of calls that leave copies to the next: tasks that stream side by side must not
 // return, and so hide, what another waits for.
 #pragma once
@@ -87,7 +87,7 @@ class held_slots {
 
 /// What the end of a kernel still needs. From its last stream on that is what goes over the queue pairs of
 /// this stream; a side of a queue pair through which all has gone is the next kernel's. So messages of both
-/// are in a queue pair one after the other, and its two ends tell them apart by their order alone.
+/// are in a queue pair one after the other, and its two ends distinguish them only by their order.
 class kernel_tail {
  public:
   enum class side : std::uint8_t { send, receive };
