@@ -56,7 +56,7 @@ class memory_ni : public sc_core::sc_module,
 
   [[nodiscard]] std::uint64_t reads() const { return reads_; }    ///< transactions begun
   [[nodiscard]] std::uint64_t writes() const { return writes_; }  ///< transactions begun
-  /// Nothing waits and nothing is under way.
+  /// Nothing waits and nothing is in flight.
   [[nodiscard]] bool quiescent() const { return inbox_.empty() && in_flight_.empty(); }
 
  private:

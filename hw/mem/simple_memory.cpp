@@ -6,7 +6,7 @@
 namespace diecast::hw {
 namespace {
 
-/// Requests accepted before END_REQ is held back: all that the memory's network interface has under way.
+/// Requests accepted before END_REQ is held back: all that the memory's network interface has in flight.
 constexpr std::uint64_t queue = config::least_memory_window;
 
 }  // namespace

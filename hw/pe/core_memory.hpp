@@ -92,7 +92,7 @@ class core_memory {
   protocol::data_cache cache_;
   std::vector<outstanding> writes_;
   std::uint32_t next_tag_{};
-  std::uint32_t reading_{};  ///< tag of the read under way
+  std::uint32_t reading_{};  ///< tag of the read in flight
   bool answered_{true};
   std::vector<std::byte> answer_;
   sc_core::sc_event done_{"access_done"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checksums of messages: made between the read of a packet and the network, compared between the network and
-// the write. One engine each way; packets pass it in order, at its rate.
+// the write. One engine in each direction; packets pass it in order, at its rate.
 //
 // The engine works in the cycle in which a packet is forwarded anyway (to the network, or to the TCM), and
 // has no clock of its own: what it adds is its bytes over its rate, as far as that goes beyond this cycle.

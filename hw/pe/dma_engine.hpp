@@ -73,7 +73,7 @@ class dma_engine : public sc_core::sc_module,
   [[nodiscard]] sim_time slowest_credit() const { return slowest_credit_; }
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
-  /// Nothing but accesses of the core is under way.
+  /// Nothing but accesses of the core is in flight.
   [[nodiscard]] bool serves_core_only() const;
 
   void send_message(const protocol::send_request& message) override;

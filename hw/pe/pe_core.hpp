@@ -58,7 +58,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   [[nodiscard]] const std::optional<abi::poll_request>& polling() const { return polling_; }
   /// Changes of state, steps, vector operations and computations so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
-  /// End of the timed work (a computation, the wait for a launch's common start) under way.
+  /// End of the timed work (a computation, the wait for a launch's common start) in flight.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
 
   /// What the firmware waits for in global memory at the moment.

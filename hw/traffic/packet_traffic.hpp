@@ -66,7 +66,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   [[nodiscard]] std::uint64_t measured_in_flight() const {
     return results_.measured_made - results_.latencies.count();
   }
-  /// Sum over measured packets that have not arrived of how long they have been under way at `cycle`, which
+  /// Sum over measured packets that have not arrived of how long they have been in flight at `cycle`, which
   /// no measured packet is made after.
   [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {
     return measured_in_flight() * cycle - (measured_made_sum_ - measured_done_sum_);

@@ -47,7 +47,7 @@ class critical_hops : public events::observer {
   };
   /// SIPs of this process; messages to others are kept for take_leaving().
   void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
-  /// Calls visit(sip_id from, sip_id to) for each way of a message.
+  /// Calls visit(sip_id from, sip_id to) for each direction of a message.
   template <class Visit>
   void visit_paths(Visit visit) const {
     for (const path& p : paths_) visit(p.from.sip, receivers_[p.receiver].pe.sip);

@@ -107,14 +107,14 @@ struct core_record {
 
 class path_events : public events::observer {
  public:
-  /// Keeps at most `limit` events of a launch; of a launch with more, only the messages and credits under
-  /// way.
+  /// Keeps at most `limit` events of a launch; of a launch with more, only the messages and credits in
+  /// flight.
   path_events(const comm::install_plan& plan, std::uint64_t limit) : ends_(plan), limit_(limit) {}
 
   static constexpr unsigned interests =
       events::core_states | events::steps | events::messages | events::work | events::transfers;
 
-  /// Forgets the launch before; what is still under way stays known.
+  /// Forgets the launch before; what is still in flight stays known.
   void reset();
 
   using events::observer::on;

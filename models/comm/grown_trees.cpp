@@ -87,7 +87,7 @@ class sip_trees {
   }
 
   /// The best new child of `giver`: over steps that carry least, one that may still send, the nearest; none
-  /// when every way is taken, unless `forced`.
+  /// when every path is taken, unless `forced`.
   [[nodiscard]] std::optional<std::uint32_t> best_child(std::uint32_t t, std::uint32_t giver,
                                                         bool forced) const {
     std::optional<std::tuple<std::uint32_t, bool, std::size_t, std::uint32_t>> best;
@@ -113,7 +113,7 @@ class sip_trees {
     if (sends_[m] > 0) --sends_[m];
   }
 
-  /// The root has a child in each tree; elsewhere the trees enter at two members next to the gateway: a way
+  /// The root has a child in each tree; elsewhere the trees enter at two members next to the gateway: a path
   /// between SIPs is long, and on a shorter one the slots of a queue pair carry more. These feed the next
   /// SIP.
   void plant() {
@@ -183,7 +183,7 @@ class sip_trees {
   bool up_;
   tree_pair& found_;
   rank_list sends_;  ///< what each member may still send, in halves of the vector
-  rank_list steps_;  ///< halves that cross from a cube, by cube and way
+  rank_list steps_;  ///< halves that cross from a cube, by cube and direction
   std::array<rank_list, trees_of_pair> depth_;
   std::array<rank_list, trees_of_pair> in_tree_;  ///< in the order in which they came
   std::array<std::uint32_t, trees_of_pair> feeder_{};

@@ -7,10 +7,10 @@
 
 namespace diecast::comm {
 
-/// SIPs follow each other along each tree, one way round in the first and the other way round in the second,
-/// so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too, and
-/// those who pass on there what they get are others in the second tree than in the first, as far as can be.
-/// `up`: messages go towards the root.
+/// SIPs follow each other along each tree, one way round in the first and in the opposite direction in the
+/// second, so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too,
+/// and those who pass on there what they get are others in the second tree than in the first, as far as can
+/// be. `up`: messages go towards the root.
 [[nodiscard]] tree_pair grown_trees(const pattern_context& c, bool up);
 
 }  // namespace diecast::comm

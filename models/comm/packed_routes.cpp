@@ -330,8 +330,8 @@ class link_schedule {
   const neighbor_graph& g_;
   std::vector<move> moves_;
   std::vector<std::vector<std::uint32_t>> next_;
-  std::vector<std::uint32_t> before_;  ///< the move itself where the part begins its way
-  std::vector<std::uint32_t> ahead_;   ///< links behind this one on the longest way on
+  std::vector<std::uint32_t> before_;  ///< the move itself where the part begins its path
+  std::vector<std::uint32_t> ahead_;   ///< links behind this one on the longest path onwards
   /// By link: of equals the block goes first whose rank is farthest back, so that ranks begin with different
   /// ones.
   std::vector<std::priority_queue<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>> waiting_;

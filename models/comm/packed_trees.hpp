@@ -20,8 +20,8 @@ namespace diecast::comm {
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
-  /// Which way the vector goes: packets do not come back the way they went, so trees that fit one of them
-  /// need not fit the other.
+  /// The direction of the vector: packets do not come back on the path they went, so trees that fit one of
+  /// them need not fit the other.
   enum class flow : std::uint8_t { down, up };
 
   explicit packed_trees(const pattern_context& c, flow to = flow::down);
@@ -29,7 +29,7 @@ class packed_trees {
   [[nodiscard]] const tree_node& node(std::uint32_t tree, std::uint32_t rank) const {
     return nodes_[tree][rank];
   }
-  /// Queue pairs of an edge, side by side: the slots of one do not cover the way of a large message. Fewer
+  /// Queue pairs of an edge, side by side: the slots of one do not cover the path of a large message. Fewer
   /// where directions or ipcq.queue_pairs do not suffice, down to one; one where patterns share queue pairs.
   [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {
     return crosses(above, below) ? crossing_ : within_;

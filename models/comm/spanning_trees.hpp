@@ -28,7 +28,7 @@ class spanning_trees {
 
   [[nodiscard]] std::uint32_t trees() const { return static_cast<std::uint32_t>(nodes_.size()); }
   [[nodiscard]] const std::vector<tree_node>& tree(std::uint32_t number) const { return nodes_[number]; }
-  /// What the link that takes longest carries each way, of the vector, as if over the fastest link.
+  /// What the link that takes longest carries in each direction, of the vector, as if over the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }
   /// Edges from the root of a tree to its farthest member, at most.
   [[nodiscard]] std::uint32_t depth() const { return depth_; }
@@ -39,7 +39,8 @@ class spanning_trees {
   std::uint32_t depth_{};
 };
 
-// Queue pairs of trees whose edges have one each way; the patterns made of them are in peer_patterns.hpp.
+// Queue pairs of trees whose edges have one in each direction; the patterns made of them are in
+// peer_patterns.hpp.
 
 /// Directions of a rank over a list of trees, each given by its nodes: those of the first tree before those
 /// of the second; of a tree the parent, where there is one, before the children.

@@ -37,7 +37,7 @@ class step_search {
 
  private:
   using row = std::vector<bool>;
-  /// Flows over each cut in one step, by way.
+  /// Flows over each cut in one step, by direction.
   struct crossings {
     std::vector<std::uint32_t> up, down;
   };
@@ -81,7 +81,7 @@ class step_search {
   std::uint32_t n_;
   bool mirrored_;
   std::vector<row> met_;
-  std::vector<std::uint32_t> limit_;  ///< flows that may cross before place c, each way
+  std::vector<std::uint32_t> limit_;  ///< flows that may cross before place c, in each direction
   std::uint32_t tried_{};
   steps found_;
 };
@@ -345,7 +345,7 @@ class times_of {
     const pe_coord pe = c_.members.members[grid_.rank_at(x, y)];
     return topology_.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
   }
-  /// A further link between neighbors on a packet's way, the cube behind it included.
+  /// A further link between neighbors on a packet's path, the cube behind it included.
   [[nodiscard]] sim_time crossing(sim_time way, std::uint32_t flits) const {
     const std::uint32_t links = grid_.columns() - 1 + grid_.rows() - 1;
     if (links < 2) return {};

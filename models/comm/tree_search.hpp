@@ -16,7 +16,7 @@ namespace diecast::comm {
 inline constexpr std::uint32_t trees_of_pair = 2;
 using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 
-/// Exchanges what members do so that ways share few links and trees are shallow: members of one cube where
+/// Exchanges what members do so that paths share few links and trees are shallow: members of one cube where
 /// several share it, else members of one SIP. What goes from SIP to SIP, and from cube to cube where several
 /// members share one, stays; the root keeps its one child in each tree; trees enter another SIP at two
 /// members. No member forwards more than two halves of the vector, as far as the trees allow. A child in
@@ -24,7 +24,7 @@ using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 /// towards the root.
 ///
 /// A slot that waits for another one holds up what its sender has for others, and who sends all the time
-/// never makes good for it: shared links cost more than any way. Numbers of moves and seeds are fixed: equal
+/// never makes good for it: shared links cost more than any path. Numbers of moves and seeds are fixed: equal
 /// machines and members, equal trees.
 void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 

@@ -191,7 +191,7 @@ struct noc_block {
   std::uint64_t networks{1};             ///< side by side, of transactions
   // Transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
   noc_replay replay{noc_replay::open};
-  std::uint64_t window{64};          ///< transactions of a core and network under way
+  std::uint64_t window{64};          ///< transactions of a core and network in flight
   std::uint64_t request_queue{4};    ///< requests that a core may have queued
   std::uint64_t access_cycles{60};   ///< request at a core to its response
   double tile_bytes_per_cycle{1e6};  ///< read from the memory of a core, for all networks

@@ -92,8 +92,8 @@ class cut_finder {
     cuts_.push_back(std::move(c));
   }
 
-  /// Adds the rates of SIP links with one end inside; of staged messages, the way to host memory of a part of
-  /// `sip` that has its I/O CPU.
+  /// Adds the rates of SIP links with one end inside; of staged messages, the path to host memory of a part
+  /// of `sip` that has its I/O CPU.
   void add_ways_out(cut& c, sip_id sip, const std::function<bool(const abi::node_address&)>& inside) const {
     if (!staged_) return add_sip_links(c, inside);
     if (!inside(comm::io_cpu_node(t_, sip))) return;

@@ -176,8 +176,9 @@ class bound_finder {
          "network interface of a rank, in");
   }
 
-  /// A vector out of the root: what leaves it last has the way to the farthest rank before it. Into the root:
-  /// what comes before anything of the farthest rank, which is part of every sum, has to come once more.
+  /// A vector out of the root: what leaves it last has the path to the farthest rank before it. Into the
+  /// root: what comes before anything of the farthest rank, which is part of every sum, has to come once
+  /// more.
   void root_terms() {
     const bool out = r_.what == collective::broadcast;
     const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
@@ -254,7 +255,8 @@ class bound_finder {
     interface_terms("a rank", (l.all_sent + again) / p_, (l.all_received + again) / p_,
                     {all.read / p_, all.written / p_});
     if (comm::has_root(r_.what)) {
-      // From the root: what it sends, all others receive between them. To the root: the other way round.
+      // From the root: what it sends, all others receive between them. To the root: in the opposite
+      // direction.
       const bool from_root = r_.what == collective::broadcast || r_.what == collective::scatter;
       interface_terms("the root", from_root ? l.sent : 0, from_root ? 0 : l.received, staged_by(true));
       const double each = r_.what == collective::broadcast || r_.what == collective::reduce

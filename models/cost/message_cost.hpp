@@ -75,12 +75,12 @@ struct transfer_ends {
 [[nodiscard]] sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap);
 
 struct far_pair {
-  /// The least time of one element on an idle fabric, terminal to terminal: in one message, or in several by
-  /// way of other ranks, which where links differ may be faster; what those do with it is left out.
+  /// The least time of one element on an idle fabric, terminal to terminal: in one message, or in several via
+  /// other ranks, which where links differ may be faster; what those do with it is left out.
   sim_time idle;
   pe_coord from, to;
 };
-/// The pair with the longest way: exact up to 64 ranks, up to 256 the longest found by going to the farthest
+/// The pair with the longest path: exact up to 64 ranks, up to 256 the longest found by going to the farthest
 /// rank from the last one found, four times. Of more, nearest_idle() and some pair: a bound of all.
 [[nodiscard]] far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);

@@ -4,8 +4,8 @@
 // lead in one direction per dimension, taken in the order that noc.directions gives.
 //
 // A dimension of a torus or ring wraps when it has three routers or more: with two, a wrap link would be a
-// second pair of links that no route takes. The shorter way is taken, the positive one when both are equal.
-// One-way, a dimension wraps from two routers on.
+// second pair of links that no route takes. The shorter direction is taken, the positive one when both are
+// equal. One-way, a dimension wraps from two routers on.
 //
 // One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even
 // one and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
@@ -53,7 +53,7 @@ class router_grid {
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
   /// The side by which the way from one place to another begins where nothing wraps: a few instructions
-  /// without a branch, for which way it is cannot be foretold. Precondition: they differ.
+  /// without a branch, for the direction cannot be predicted. Precondition: they differ.
   [[nodiscard]] static constexpr unsigned straight_side(place from, place to) {
     const unsigned along_x = (from ^ to) >> row_bits != 0 ? 1 : 0;
     const std::uint64_t ahead = std::uint64_t{to} - from;  // wraps below 0: a comparison would be a branch

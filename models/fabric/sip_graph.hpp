@@ -14,7 +14,7 @@
 
 namespace diecast::fabric {
 
-/// A directed SIP link before terminals are placed. Links come in pairs: link ^ 1 is the way back.
+/// A directed SIP link before terminals are placed. Links come in pairs: link ^ 1 is the reverse direction.
 struct sip_connection {
   std::uint32_t from{}, to{};  ///< SIPs
   gateway leaves;              ///< at `from`

@@ -215,7 +215,7 @@ class tag_shadow {
   /// left the list by arrival or removal.
   struct index_state {
     bool occupied{}, appending{}, removing{};
-    bool forced{};  ///< its receive was completed in software: the removal under way must succeed
+    bool forced{};  ///< its receive was completed in software: the removal in progress must succeed
     [[nodiscard]] bool free() const { return !occupied && !appending && !removing; }
     auto operator<=>(const index_state&) const = default;
   };
@@ -318,9 +318,9 @@ class tag_shadow {
                             " has landed, but was not consumed");
   }
 
-  /// A receive whose REMOVE is under way takes no unexpected message. That removal succeeds: had the entry
-  /// been consumed, CONSUMED would have come first. But it may have been executed already, and messages
-  /// that the receive would have had to take before this one may have gone to entries behind it.
+  /// A receive whose REMOVE is in progress takes no unexpected message. That removal succeeds: had the entry
+  /// been consumed, CONSUMED would have come first. But it may have been executed already, and messages that
+  /// the receive would have had to take before this one may have gone to entries behind it.
   decision unexpected(std::uint64_t tag, std::uint32_t id) {
     seen_ = (seen_ + 1) % policy_.modulus;
     decision d{decision::kind::stored, 0, id, 0};

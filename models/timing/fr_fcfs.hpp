@@ -6,7 +6,7 @@
 //
 // At each tick at most one column and one row command. Among those that may be given, the oldest
 // request's; a row with an older hit stays open. A request that had a row opened for it keeps the bank
-// until it is served. Refreshes go before requests and hold them back until they are under way. Writes
+// until it is served. Refreshes go before requests and hold them back until they are in progress. Writes
 // wait until the write queue is fuller than its high mark, or no read waits; then they are drained down
 // to the low mark. A read of a burst that a waiting write will write is answered from the write queue;
 // a write to a burst that a waiting read reads makes the reads go first. So accesses to one burst never

@@ -175,7 +175,7 @@ class line_exchange {
       take(dimension, distance(i - ahead, size), to, messages, (i - ahead) / (size - 1) * part, part);
     }
   }
-  /// Steps from a send to the receive of its number: they cover the way.
+  /// Steps from a send to the receive of its number: they cover the path.
   static constexpr std::uint32_t most_ahead = 2;
   [[nodiscard]] static std::uint32_t distance(std::size_t step, std::uint32_t size) {
     return static_cast<std::uint32_t>(step % (size - 1)) + 1;

@@ -79,11 +79,11 @@ void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uin
 /// The first `count` entries of the image.
 [[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
 
-/// The two ways round a ring.
+/// The two directions round a ring.
 inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
-/// One lane for each of the two ways. Moved into the list: elements of a list in braces are copied, and lanes
-/// round thousands of ranks are long.
+/// One lane for each of the two directions. Moved into the list: elements of a list in braces are copied, and
+/// lanes round thousands of ranks are long.
 template <class Make>
 [[nodiscard]] std::vector<pe_context::lane> lanes_both_ways(const Make& make) {
   std::vector<pe_context::lane> lanes;

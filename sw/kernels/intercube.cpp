@@ -5,7 +5,7 @@
 //   row reduce     tiles flow towards the root's column
 //   column reduce  on the root's column, tiles flow towards the root
 //   between SIPs   the root PEs: reduce-scatter and all-gather on a ring, or on a torus of SIPs rows,
-//                  then columns, then rows; half of the vector each way round; on a mesh of SIPs the same
+//                  then columns, then rows; half of the vector in each direction; on a mesh of SIPs the same
 //                  on open lines. Every element is reduced along one path and then copied, so all SIPs end
 //                  with the same bits.
 //

@@ -75,8 +75,8 @@ std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, 
   return lanes;
 }
 
-/// Sums of `v`. Those that go both ways round a ring take each step of both ways together: where each way has
-/// adders of its own, half of all, a step takes what they take.
+/// Sums of `v`. Those that go in both directions round a ring take each step of both together: where each
+/// direction has adders of its own, half of all, a step takes what they take.
 void add_up(pe_context& pe, const block_vector& v) {
   const std::vector<pe_context::lane> lanes = lanes_over(pe, v, arrival::reduce);
   const auto own = pe.args().own.get<parameters>();

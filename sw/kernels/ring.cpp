@@ -210,7 +210,7 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
                           {row.reversed(), column.reversed(), part(all, 1, 4)},
                           {column, row, part(all, 2, 4)},
                           {column.reversed(), row.reversed(), part(all, 3, 4)}};
-  if (row.size == 1 || column.size == 1) {  // one axis: both of its ways
+  if (row.size == 1 || column.size == 1) {  // one axis: both of its directions
     lanes = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
   }
   ring_shares firsts, seconds;

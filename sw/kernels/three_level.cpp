@@ -34,8 +34,8 @@ struct pass {
   std::int64_t due{};
 };
 
-/// Which way the bundles of the schedule go: of a reduction, whose hops are those of a gather from the last
-/// to the first, round the rings as they are, the owners lie ahead.
+/// The direction of the schedule's block groups: of a reduction, whose hops are those of a gather from the
+/// last to the first, round the rings as they are, the owners lie ahead.
 enum class purpose : std::int8_t { gathers = 1, reduces = -1 };
 
 class level_blocks {
@@ -141,8 +141,8 @@ class level_blocks {
     if (joins_pair() || splits()) return {sip, cube, pe - pe % 2, 2};
     return {sip, cube, pe, 1};
   }
-  /// Hops that blocks of the member of the ring over the SIPs at `distance` go in way `w`. Of a pair that
-  /// splits them, each PE goes one way.
+  /// Hops that blocks of the member of the ring over the SIPs at `distance` go in direction `w`. Of a pair
+  /// that splits them, each PE goes one way.
   [[nodiscard]] std::uint32_t sip_reach(std::int64_t distance, std::size_t w, std::uint32_t pe) const {
     if (!splits()) return sips_.reach(distance, w);
     if (w != pe % 2) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-gather, reduce-scatter, and both as an all-reduce, on the grid of comm::sip_rows: rows are SIPs,
 // columns the places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so
-// that a long way with few credits does not hold up the rings within the SIPs.
+// that a long path with few credits does not hold up the rings within the SIPs.
 //
 //   all_gather      column rings spread a rank's block over the SIPs while the row ring takes round the
 //                   blocks of its own SIP, then those of the other SIPs as they come
@@ -9,7 +9,7 @@
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
 //
 // A row's pass begins some turns after the one before, not behind it: a hop of a short block takes longer
-// than its bytes, and blocks of several passes are under way meanwhile (docs/adr/0050).
+// than its bytes, and blocks of several passes are in flight meanwhile (docs/adr/0050).
 #include <algorithm>
 #include <array>
 #include <map>
@@ -34,8 +34,8 @@ struct parameters {
   std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
 };
 
-/// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
-/// the column's.
+/// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two directions round, lanes 2
+/// and 3 the column's.
 class ring_blocks {
  public:
   ring_blocks(pe_context& pe, const block_vector& v)

@@ -27,7 +27,7 @@ struct mock_board {
   memory_map& memory;
   agenda& work;
   coroutine& scheduler;  ///< the context that resumes PEs
-  bool interrupts{};     ///< give way at register accesses
+  bool interrupts{};     ///< yield at register accesses
   std::uint64_t tcm_bytes{};
   std::uint64_t& clock;
   std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
@@ -46,7 +46,7 @@ class mock_pe final : public abi::hal {
 
   /// Makes `firmware` what the next resume() runs. Precondition: idle.
   void start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware);
-  /// Runs until the PE gives way, sleeps or ends; rethrows what its firmware threw.
+  /// Runs until the PE yields, sleeps or ends; rethrows what its firmware threw.
   void resume();
   void copy_done();
 

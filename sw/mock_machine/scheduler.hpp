@@ -34,7 +34,7 @@ class scheduler {
   virtual ~scheduler() = default;
   /// Index of the next candidate. Precondition: not empty; candidates in order of age.
   [[nodiscard]] virtual std::size_t pick(const std::vector<candidate>& candidates) = 0;
-  /// A PE gives way at every register access, not only when it waits.
+  /// A PE yields at every register access, not only when it waits.
   [[nodiscard]] virtual bool interrupts() const = 0;
 };
 

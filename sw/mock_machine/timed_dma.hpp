@@ -80,7 +80,7 @@ class timed_dma final : public timed_board {
   static constexpr std::uint32_t kinds = engine_kinds + timing::transfer_engine::kinds;
 
  private:
-  /// Something under way.
+  /// Something in flight.
   struct item {
     enum class what : std::uint8_t {
       message,
@@ -113,7 +113,7 @@ class timed_dma final : public timed_board {
   struct port_state {
     sim_time last_ready;
     std::deque<std::uint32_t> remote;  ///< items with pieces to begin, in order
-    unsigned pieces{};                 ///< under way
+    unsigned pieces{};                 ///< in flight
   };
   struct memory_port {
     std::uint32_t server{};

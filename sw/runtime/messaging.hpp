@@ -164,7 +164,7 @@ class messaging {
     // receives
     remote_bytes remote;
     std::uint64_t asked{}, end{};  ///< bytes of the message begun to read, and to be read
-    std::uint64_t pieces{};        ///< reads under way
+    std::uint64_t pieces{};        ///< reads in flight
     std::uint16_t rkey{};
   };
   /// An unexpected message: header, and where its payload lies.

@@ -74,7 +74,7 @@ void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::
   read_on();
 }
 
-/// A strided message is a read per block: as many are under way as there are names for, the rest follow as
+/// A strided message is a read per block: as many are in flight as there are names for, the rest follow as
 /// these come back.
 void messaging::read_on() {
   constexpr std::size_t most_reads = UINT16_MAX / 2;

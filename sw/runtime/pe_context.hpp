@@ -214,7 +214,7 @@ class pe_context {
   void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
   /// stream() that may return while slots of overlapping lanes are still copied. Their credits go back in
   /// later calls with `left` that move something, and in its finish(); until then no other code receives from
-  /// these queue pairs. Reads the DMA's count once while copies are under way.
+  /// these queue pairs. Reads the DMA's count once while copies are in flight.
   void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
   /// Reads which of a direction's sends have been read from their source. What is known need not be asked
   /// about at the kernel's end.
@@ -230,7 +230,7 @@ class pe_context {
   // --- sums in f32 (ccl.accumulation) ---
   /// Makes the kernel's vector f32: copies the input, widened, to scratch, where args() then has input and
   /// output. With f32_acc messages carry the narrow type: what is sent is rounded, what comes is widened;
-  /// with f32_wire they carry f32. Precondition: wide_bytes() of scratch; no message is under way.
+  /// with f32_wire they carry f32. Precondition: wide_bytes() of scratch; no message is in flight.
   void widen();
   /// Rounds the vector to the output that args() had before.
   void narrow();

@@ -114,7 +114,7 @@ class queue_driver {
   void arm_copy(std::uint32_t job);
   /// As far as known from events.
   [[nodiscard]] bool has_copied(std::uint32_t job) const;
-  /// Reads how many are done, if any is under way.
+  /// Reads how many are done, if any is in flight.
   void look_at_copies();
   [[nodiscard]] bool awaits_copy() const { return dma_armed_.has_value(); }
   [[nodiscard]] std::uint32_t copies_under_way() const { return dma_started_ - dma_done_; }

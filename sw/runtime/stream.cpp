@@ -320,7 +320,7 @@ class lane_runner {
     return true;
   }
 
-  /// A slot each way; true when something moved.
+  /// A slot in each direction; true when something moved.
   bool turn(stream_lane& lane) {
     bool moved = false;
     if (lane.begun) {
