@@ -59,7 +59,7 @@ class packet_pool {
   packet_pool& operator=(const packet_pool&) = delete;
   ~packet_pool();
   [[nodiscard]] packet_ptr make() {
-    if (free_.empty()) more();
+    if (free_.empty()) add_packet();
     packet* const p = free_.back();
     free_.pop_back();
     p->header = {};
@@ -81,7 +81,7 @@ class packet_pool {
 
  private:
   friend class packet_ptr;
-  void more();
+  void add_packet();
   std::vector<std::unique_ptr<packet>> all_;
   std::vector<packet*> free_;
 };
