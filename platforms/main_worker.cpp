@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the processes that simulate a pod together. Nobody starts it by hand: diecast-pod --processes does,
+// One of the processes that simulate a pod together. Not to be started by hand: diecast-pod --processes does,
 // by the launcher of an MPI job.
 #include <cerrno>
 #include <csignal>
@@ -45,7 +45,7 @@ std::string read_job() {
   return read_input(*bytes);
 }
 
-/// A byte on standard input asks to end with what there is. Its end says that nobody waits for a result.
+/// A byte on standard input asks to end with what there is. Its end shows that no process waits for a result.
 void look_for_requests() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (poll(&input, 1, 0) <= 0) return;

@@ -111,7 +111,7 @@ class fabric_out : private fabric_bw_if {
   unsigned port_;
 };
 
-// How modules tell observers of the credits of links.
+// How modules report the credits of links to observers.
 
 /// Credits of a link spent (flits < 0), or usable again, all at `at`. `cycle`: of the clock that they return
 /// on, where they return on one.

@@ -5,7 +5,7 @@ namespace diecast::hw {
 
 packet_pool::~packet_pool() = default;
 
-void packet_pool::more() {
+void packet_pool::add_packet() {
   all_.push_back(std::make_unique<packet>());
   all_.back()->pool_ = this;
   free_.push_back(all_.back().get());

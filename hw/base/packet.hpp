@@ -58,7 +58,7 @@ class packet_pool : immovable {
   packet_pool() = default;
   ~packet_pool();
   [[nodiscard]] packet_ptr make() {
-    if (free_.empty()) more();
+    if (free_.empty()) add_packet();
     packet* const p = free_.back();
     free_.pop_back();
     p->header = {};
@@ -70,7 +70,7 @@ class packet_pool : immovable {
   /// A packet with the same content.
   [[nodiscard]] packet_ptr copy(const packet& of);
   [[nodiscard]] std::size_t in_flight() const { return all_.size() - free_.size(); }
-  /// Every packet that somebody holds, in the order the pool made them.
+  /// Every packet that is in use, in the order in which the pool made them.
   template <class Visit>
   void visit(Visit visit) const {
     for (const auto& p : all_)
@@ -79,7 +79,7 @@ class packet_pool : immovable {
 
  private:
   friend class packet_ptr;
-  void more();
+  void add_packet();
   std::vector<std::unique_ptr<packet>> all_;
   std::vector<packet*> free_;
 };

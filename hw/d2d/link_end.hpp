@@ -40,7 +40,7 @@ class link_end : public sc_core::sc_module,
   void credit_from_noc(std::uint8_t lane, const fabric_phase& phase);
   void packet_from_link(std::uint8_t lane, packet_ptr p, std::uint8_t vc, const timing::span& arrival);
   void credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable);
-  /// Tells observers of a packet that starts on the link.
+  /// Reports a packet that starts on the link to observers.
   void tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
 
  private:

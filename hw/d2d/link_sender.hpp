@@ -24,8 +24,8 @@ struct link_parameters {
   timing::line_parameters line;
   std::uint64_t seed{};
   std::string path;                    ///< instance path of the sending end; keys its bit errors
-  double pj_per_bit{};                 ///< on the wire
-  config::packet_checksum checksum{};  ///< that packets of messages carry
+  double pj_per_bit{};                 ///< energy on the wire
+  config::packet_checksum checksum{};  ///< checksum that packets of messages carry
   std::uint64_t ni_in_cycles{};
   std::uint64_t credit_cycles{};
   std::vector<std::uint32_t> link_buffer;  ///< per VC, in NoC flits: receive buffer at the far end
@@ -71,7 +71,7 @@ class link_sender {
   /// Sends what can start now; returns when something might start next as far as is known.
   [[nodiscard]] sim_time act(sim_time now);
 
-  /// True when no packet waits here: credits then wake nobody.
+  /// True when no packet waits here: credits then wake no module.
   [[nodiscard]] bool idle() const { return queues_.empty(); }
   /// Credits at the start, flits per VC.
   [[nodiscard]] const std::vector<std::uint32_t>& initial_credits() const { return buffer_; }

@@ -22,7 +22,7 @@ struct sip_message {
   std::uint8_t vc{};
   std::uint32_t flits{};
   sim_time head;  ///< arrival of the first flit; credit: when it is usable
-  sim_time tail;  ///< last flit arrives
+  sim_time tail;  ///< arrival of the last flit
   // For packets only:
   sim_time created;
   abi::packet_header header;
@@ -35,8 +35,8 @@ struct sip_message {
 /// Throws protocol_error when the bytes are not exactly one message.
 [[nodiscard]] sip_message decode_sip_message(std::span<const std::byte> bytes);
 
-/// The far end of a link between SIPs. Every time in a message lies at least the link's latency after
-/// the call; nothing of the message is kept by reference.
+/// The far end of a link between SIPs. Times in a message are at least the link's latency after the call; the
+/// callee keeps no reference to it.
 class sip_link_if : public virtual sc_core::sc_interface {
  public:
   virtual void deliver(const sip_message& m) = 0;

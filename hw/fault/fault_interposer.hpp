@@ -62,8 +62,8 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
 
 // The interposer of a link between SIPs: the same faults on plain-value messages.
 
-/// One way of a link: packets that go along, and the credits of those that come back. Both ways of a link
-/// have one or neither has.
+/// One way of a link: packets that go along, and the credits of those that come back. Both directions of a
+/// link have one or neither has.
 class sip_link_fault : public sc_core::sc_module, private sip_link_if {
  public:
   sip_link_fault(sc_core::sc_module_name name, const fault_place& place);

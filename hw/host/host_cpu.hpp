@@ -30,7 +30,7 @@ class debug_bus : public sc_core::sc_module, private debug_target {
   [[nodiscard]] tlm::tlm_target_socket<64>& in() { return in_.socket; }
 
   /// Accesses to all offsets of a unit's region go to `target`, which may answer to several. During
-  /// elaboration only. Throws std::logic_error when somebody answers there already.
+  /// elaboration only. Throws std::logic_error when another block answers there already.
   void attach(cube_id cube, abi::region kind, std::uint32_t unit, tlm::tlm_target_socket<64>& target);
 
  private:

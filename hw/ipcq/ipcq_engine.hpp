@@ -49,10 +49,10 @@ class ipcq_engine : public sc_core::sc_module,
   [[nodiscard]] statistics statistics_of(std::uint16_t qp) const;
   /// Descriptors taken, sources read, tokens, credits and copies so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
-  /// Credits of a queue pair that never came: the next one's number told.
+  /// Credits of a queue pair that never came: the next one's number showed it.
   [[nodiscard]] std::uint64_t credits_skipped(std::uint16_t qp) const { return tracked_.at(qp).skipped; }
   [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
-  /// Messages and credits that this engine has not handed on or not matched yet.
+  /// Messages and credits that this engine has not forwarded or not matched yet.
   void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
 
   void write_register(abi::register_offset reg, std::uint64_t value) override;

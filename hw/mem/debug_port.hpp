@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TLM-2.0 target socket that answers debug transport alone: the host's backdoor to a block.
+// A TLM-2.0 target socket that answers only debug transport: the host's backdoor to a block.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class debug_port : private tlm::tlm_fw_transport_if<> {
 /// has routed the access by them).
 [[nodiscard]] std::uint64_t local_offset(abi::address a, abi::region kind, std::uint32_t unit,
                                          const char* instance);
-/// local_offset() of an address that is decoded already.
+/// local_offset() with `where` = abi::decode(a).
 [[nodiscard]] std::uint64_t local_offset(abi::address a, const std::optional<abi::location>& where,
                                          abi::region kind, std::uint32_t unit, const char* instance);
 

@@ -56,7 +56,7 @@ class memory_ni : public sc_core::sc_module,
 
   [[nodiscard]] std::uint64_t reads() const { return reads_; }    ///< transactions begun
   [[nodiscard]] std::uint64_t writes() const { return writes_; }  ///< transactions begun
-  /// Nothing waits and nothing is under way.
+  /// Nothing waits and nothing is in flight.
   [[nodiscard]] bool quiescent() const { return inbox_.empty() && in_flight_.empty(); }
 
  private:
@@ -102,7 +102,7 @@ class memory_ni : public sc_core::sc_module,
   terminal_port terminal_;
   std::deque<incoming> inbox_;
   bool requesting_{};    ///< BEGIN_REQ sent, END_REQ not yet here
-  transaction* last_{};  ///< whose request is under way
+  transaction* last_{};  ///< transaction whose request is in flight
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
   std::vector<transaction*> in_flight_;

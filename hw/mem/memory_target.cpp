@@ -222,7 +222,7 @@ void memory_target::close(request_id id) {
   free_ids_.push_back(id);
 }
 
-/// Requests accepted before END_REQ is held back: all that the memory's network interface has under way.
+/// Requests accepted before END_REQ is held back: all that the memory's network interface has in flight.
 constexpr std::uint64_t queue = config::least_memory_window;
 
 simple_memory::simple_memory(sc_core::sc_module_name module_name, const config::sram_block& sram, bool strict,

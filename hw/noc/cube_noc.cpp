@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cube's NoC does at its walls, and its statistics; switch_core has the routers, cube_noc_build.cpp
-// the construction.
+// What a cube's NoC does at its interfaces, and its statistics; switch_core has the routers,
+// cube_noc_build.cpp the construction.
 #include "hw/noc/cube_noc.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
   packet_inbox_.push_back({known_from,
                            {entry_ports_[terminal], phase.vc, phase.flits, exit, head - early, tail - early},
                            std::move(p)});
-  arm(first_look(packet_inbox_.back()));
+  arm(first_chance(packet_inbox_.back()));
 }
 
 [[gnu::noinline]] void cube_noc::refuse_out_of_order(unsigned terminal, sim_time known_from) const {
@@ -61,8 +61,8 @@ inline void cube_noc::enters(std::uint32_t terminal, std::uint8_t vc, std::uint3
   if (hub_.wants(events::links)) publish(inject_link(terminal), vc, flits, begin, end);
 }
 
-/// When an announced packet may be granted first.
-std::uint64_t cube_noc::first_look(const announced_packet& a) const {
+/// The first cycle in which an announced packet may be granted.
+std::uint64_t cube_noc::first_chance(const announced_packet& a) const {
   return a.where.head + (wormhole_ ? 0 : head_delay_);
 }
 
@@ -98,7 +98,7 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   const std::uint32_t o = terminal_port(terminal);
   if (outputs_[o].swallowed && !is_request(phase.vc)) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
-  // Told now, for the core takes it in when it is needed.
+  // Reported now, because the core takes it in only when it is needed.
   report_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
                  timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
@@ -153,7 +153,7 @@ void cube_noc::serve() {
   if (!leaving_.empty()) announce_departed(cycle);
   if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
   for (std::size_t k = opened_; k < packet_inbox_.size(); ++k) {
-    arm(first_look(packet_inbox_[k]));
+    arm(first_chance(packet_inbox_[k]));
     if (!has_credits_in()) break;  // sources announce in order
   }
   for (const announced_credit& a : credit_inbox_) {
@@ -172,14 +172,14 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
   const fabric::router_grid::place from = places_[router];
   const fabric::router_grid::place to = exit_places_[exit];
   const std::size_t on = std::size_t{router} * fabric::sides + fabric::router_grid::straight_side(from, to);
-  const std::size_t out = local_ways_ + exit;
+  const std::size_t out = terminals_begin_ + exit;
   const auto arrived = static_cast<std::size_t>((std::int64_t{from ^ to} - 1) >> 63);  // all bits or none
   switch_core::hop h = entry_hops_[vc];
-  h.output = ways_[on ^ ((on ^ out) & arrived)];
+  h.output = port_table_[on ^ ((on ^ out) & arrived)];
   return h;
 }
 
-/// Out of the way of routes in a mesh: these call.
+/// Not inlined: routes in a mesh, the common case, need no call.
 [[gnu::noinline]] switch_core::hop cube_noc::other_route(std::uint16_t router, std::uint16_t exit,
                                                          std::uint8_t vc) const {
   if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
@@ -195,8 +195,8 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
 [[gnu::noinline]] switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit,
                                                         std::uint8_t vc) const {
   if (exit < tree_units::first_exit) return {terminal_port(exit), vc, 1};
-  const tree_units::way way = trees_->way_of(router, exit);
-  return {way.here ? way.port : side_port(router, static_cast<unsigned>(way.side)), vc, 1};
+  const tree_units::exit_port leaves = trees_->exit_port_of(router, exit);
+  return {leaves.here ? leaves.port : side_port(router, static_cast<unsigned>(leaves.side)), vc, 1};
 }
 
 /// A packet enters in its VC, or in any of its leg.
@@ -207,15 +207,15 @@ switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
   return {none, set.first, set.count};
 }
 
-/// What has arrived at the wall before counts as arriving next.
+/// A head that should have arrived at the interface before now counts as arriving in the next cycle.
 inline void cube_noc::announce(const switch_core::departure& d, packet_ptr&& p) {
-  const std::uint64_t head = std::max(d.first + way_out_, core_.cycle() + 1);
+  const std::uint64_t head = std::max(d.first + exit_cycles_, core_.cycle() + 1);
   const std::uint32_t flits = p->flits;
-  outputs_[d.output].wall->send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
-                                       timing_.clock.cycles(d.last + way_out_));
+  outputs_[d.output].to_terminal->send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
+                                              timing_.clock.cycles(d.last + exit_cycles_));
 }
 
-/// The wall hears of a packet when its last part leaves; the block's buffer holds the earlier ones.
+/// The interface learns of a packet when its last part leaves; the block's buffer holds the earlier parts.
 void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
   const output& o = outputs_[d.output];
   if (o.to_unit) return trees_->take(d, std::move(p));
@@ -223,7 +223,7 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
     if (const std::uint32_t flits = d.flits - (d.tail ? 1 : 0); flits > 0)
       core_.credit(d.output, d.vc, flits, core_.cycle() + 1);
   } else if (o.swallowed) {
-    const std::uint64_t usable = d.first + way_out_ + credit_cycles_;
+    const std::uint64_t usable = d.first + exit_cycles_ + credit_cycles_;
     core_.credit(d.output, d.vc, d.flits, usable);
     report_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
   }
@@ -243,7 +243,8 @@ void cube_noc::announce_departed(std::uint64_t cycle) {
   for (const leaving_packet& l : leaving_) arm(l.d.last);
 }
 
-/// Parts of a worm before its last, and what the unit of a tree copies, count as they were granted.
+/// Not delayed are the earlier parts of a wormhole packet, and packets that a tree unit copies: they count as
+/// granted.
 void cube_noc::delay(std::uint32_t o, std::uint8_t vc, std::uint64_t last) {
   const auto same = [&](const leaving_packet& l) { return l.d.output == o && l.d.vc == vc; };
   const auto l = std::find_if(leaving_.begin(), leaving_.end(), same);
@@ -264,7 +265,7 @@ void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_
 }
 
 void cube_noc::report_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
-  // Nor ask what time it is. Asked again within: with this one test the unobserved way saves no registers.
+  // Tested here too, although the callee does: unobserved runs then save no registers and read no time.
   if (!hub_.wants(events::credits)) return;
   hw::report_credits(hub_, now(), link, vc, flits, at, timing_.clock.period);
 }
@@ -328,7 +329,7 @@ cube_noc::counters cube_noc::statistics() const {
   const switch_core::counters c = core_.statistics();
   std::uint64_t entered = packets_;
   for_each_entered([&entered](const announced_packet&) { ++entered; });
-  return {entered, c.packet_hops, c.flit_hops, c.looks, activations_};
+  return {entered, c.packet_hops, c.flit_hops, c.evaluations, activations_};
 }
 
 std::vector<cube_noc::link_usage> cube_noc::injected() const {
@@ -377,7 +378,7 @@ std::size_t cube_noc::state_bytes() const {
   const std::size_t per_port = sizeof(output) + sizeof(link_usage) + sizeof entry_terminal_[0];
   const std::size_t per_terminal = sizeof entry_ports_[0] + sizeof exit_places_[0] + sizeof(link_usage);
   return sizeof *this + core_.state_bytes() + outputs_.size() * per_port +
-         layout_.terminals.size() * per_terminal + ways_.size() * sizeof ways_[0] +
+         layout_.terminals.size() * per_terminal + port_table_.size() * sizeof port_table_[0] +
          places_.size() * sizeof places_[0] + routes_.table_bytes();
 }
 

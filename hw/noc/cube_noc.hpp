@@ -12,7 +12,7 @@
 // classes may join and delay it (not in network studies, which have one class). Blocks take packets by their
 // tails.
 //
-// Order of evaluation: what is looked at in a cycle was announced before it, so announcements wait in an
+// Order of evaluation: what is evaluated in a cycle was announced before it, so announcements wait in an
 // inbox until time has moved on. Sources without credits may announce ahead, in the order of their heads:
 // theirs wait until the head enters the interface.
 #pragma once
@@ -41,18 +41,18 @@ namespace diecast::hw {
 class cube_noc : public sc_core::sc_module,
                  private fabric_receiver,
                  private credit_receiver,
-                 private switch_core::surroundings {
+                 private switch_core::environment {
  public:
   struct counters {
     std::uint64_t packets{};      ///< entered this cube
     std::uint64_t packet_hops{};  ///< router-to-router links crossed by packets
-    std::uint64_t flit_hops{};    ///< and by their flits
+    std::uint64_t flit_hops{};    ///< router-to-router links crossed by flits
     std::uint64_t wakeups{};      ///< evaluations of an output port
     std::uint64_t activations{};  ///< activations of the module by the kernel
   };
   using link_usage = switch_core::usage;
 
-  /// Throws user_error with every problem of the noc block: a wall without a cycle, a buffer that
+  /// Throws user_error with every problem of the noc block: an interface without a cycle, a buffer that
   /// cannot hold a packet.
   cube_noc(sc_core::sc_module_name name, const fabric::topology& topology,
            const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub,
@@ -85,7 +85,7 @@ class cube_noc : public sc_core::sc_module,
       }
     }
   }
-  /// Tells the routers of their part of a tree. Precondition: noc.multicast.
+  /// Installs the routers' part of a tree. Precondition: noc.multicast.
   void install(const tree_program& program, packet_pool& pool) { trees_->install(program, pool); }
   /// What the units of trees did; null without noc.multicast.
   [[nodiscard]] const tree_units::counters* tree_statistics() const {
@@ -103,11 +103,11 @@ class cube_noc : public sc_core::sc_module,
 
   /// What an output of the core is in the cube.
   struct output {
-    std::uint32_t link{none};  ///< link of the topology; none: inside a network interface
-    fabric_out*
-        wall{};      ///< interface of the terminal it leaves to; null: another router, a unit or an interface
-    bool to_unit{};  ///< leads to a tree unit, which has an input port of the same number
-    bool swallowed{};  ///< by a sink of a study, which returns credits flit by flit
+    std::uint32_t link{none};   ///< link of the topology; none: inside a network interface
+    fabric_out* to_terminal{};  ///< interface of the terminal it leaves to; null: another router, a unit or
+                                ///< an interface
+    bool to_unit{};             ///< leads to a tree unit, which has an input port of the same number
+    bool swallowed{};           ///< by a sink of a study, which returns credits flit by flit
   };
 
   // Construction.
@@ -123,7 +123,7 @@ class cube_noc : public sc_core::sc_module,
   void note_places();
   void build_sockets();
 
-  // Walls.
+  // Interfaces to the terminals.
   void on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
   void take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase);
@@ -132,7 +132,8 @@ class cube_noc : public sc_core::sc_module,
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox(sim_time t);
-  /// Those announced ahead that have entered by now, though the routers have not been served since.
+  /// Calls `use` for packets announced ahead that have entered by now, though the routers have not been
+  /// served since.
   template <class Use>
   void for_each_entered(Use use) const {
     if (has_credits_in()) return;  // counted when they are announced
@@ -147,12 +148,12 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
   [[nodiscard]] std::uint16_t exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
-  /// Of ways_.
+  /// Output port (index in port_table_) of a router towards a side.
   [[nodiscard]] std::uint32_t side_port(std::size_t router, unsigned side) const {
-    return ways_[router * fabric::sides + side];
+    return port_table_[router * fabric::sides + side];
   }
   [[nodiscard]] std::uint32_t terminal_port(std::size_t terminal) const {
-    return ways_[local_ways_ + terminal];
+    return port_table_[terminals_begin_ + terminal];
   }
 
   // Around the core.
@@ -207,20 +208,20 @@ class cube_noc : public sc_core::sc_module,
   const bool study_;
   const bool transactions_;  ///< a study of requests and responses, with credits at the terminals
   const bool one_leg_;       ///< packets for this cube cannot be on a wrong one
-  /// Of a router: input buffer to grant (head), grant to the next router's input buffer.
+  /// Cycles of a router from input buffer to grant (head), and from grant to the next router's input buffer.
   const std::uint32_t head_delay_, latency_;
-  const std::uint64_t way_out_;  ///< grant to the arrival at the wall, cycles
+  const std::uint64_t exit_cycles_;  ///< cycles from grant to arrival at the interface
   template <class T>
   using by_vc = std::array<T, switch_core::max_vcs>;
-  by_vc<std::uint32_t> capacity_{};         ///< flits of a router's input buffer
-  by_vc<std::uint32_t> inject_capacity_{};  ///< flits of the buffer behind an injecting terminal
-  by_vc<std::uint32_t> wall_capacity_{};    ///< flits of the receive buffer behind a terminal
+  by_vc<std::uint32_t> capacity_{};            ///< flits of a router's input buffer
+  by_vc<std::uint32_t> inject_capacity_{};     ///< flits of the buffer behind an injecting terminal
+  by_vc<std::uint32_t> interface_capacity_{};  ///< flits of the receive buffer behind a terminal
 
-  /// Ports by router and side (none without neighbor), then of each interface its output, four times, then
-  /// from local_ways_ on by terminal: input and output of its router. One table, for the index tells these
-  /// apart without a branch.
-  std::vector<std::uint32_t> ways_;
-  std::size_t local_ways_{};
+  /// Ports by router and side (none without neighbor), then each interface's output, four times, then from
+  /// terminals_begin_ on by terminal: input and output of its router. One table, because its index selects
+  /// without a branch.
+  std::vector<std::uint32_t> port_table_;
+  std::size_t terminals_begin_{};
   std::vector<fabric::router_grid::place> places_;       ///< by router, then by interface: nowhere
   std::vector<fabric::router_grid::place> exit_places_;  ///< by terminal
   const bool straight_;                                  ///< nothing wraps and there are no trees
@@ -257,7 +258,7 @@ class cube_noc : public sc_core::sc_module,
     std::uint32_t flits;
     std::uint8_t vc;
   };
-  [[nodiscard]] std::uint64_t first_look(const announced_packet& a) const;
+  [[nodiscard]] std::uint64_t first_chance(const announced_packet& a) const;
   /// A packet in transfer to a terminal.
   struct leaving_packet {
     switch_core::departure d;

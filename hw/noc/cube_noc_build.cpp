@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Construction of a cube's NoC: switches, interfaces and walls from the topology and the configuration.
+// Construction of a cube's NoC: switches, network interfaces and sockets from the topology and the
+// configuration.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 bool overlaps(const timing::noc_timing& t) { return t.front_cycles() == 0; }
 
-/// Of this die: overrides may slow its hop. Its buffers stay those that the machine's hop asks for.
+/// Timing of this die: overrides may slow its hop. Its buffers keep the sizes that the machine's hop needs.
 timing::noc_timing timing_of_die(const fabric::topology& t, const config::machine_config& c, sip_id sip,
                                  cube_id cube) {
   timing::noc_timing timing = timing::noc_timing_of(c);
@@ -54,7 +55,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
-      way_out_(timing_.pipeline_cycles() - head_delay_ + timing_.ni_out_cycles),
+      exit_cycles_(timing_.pipeline_cycles() - head_delay_ + timing_.ni_out_cycles),
       straight_(!routes_.wraps() && !topology.has_trees()),
       trees_(topology.has_trees() ? std::make_unique<tree_units>(topology, config, sip, cube,
                                                                  std::string(this->name()) + ".trees")
@@ -73,7 +74,7 @@ void cube_noc::check(const config::machine_config& config) const {
   positive("noc.ni_in_cycles", config.noc.ni_in_cycles);
   positive("noc.ni_out_cycles", config.noc.ni_out_cycles);
   if (config.noc.hop_cycles <= config.noc.link_cycles) {
-    problems.push_back({"noc.hop_cycles", "a hop holds a router and its link",
+    problems.push_back({"noc.hop_cycles", "is too short for a router and its link",
                         std::to_string(config.noc.hop_cycles), "more than noc.link_cycles"});
   }
   const bool wormhole = config.noc.flow == config::noc_flow::wormhole;
@@ -116,9 +117,9 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     capacity_[vc] = sideband ? fabric::sideband_buffer_flits(config) : fabric::vc_buffer_flits(config);
     inject_capacity_[vc] = sideband ? capacity_[vc] : timing::injection_buffer_flits(config);
     if (study_ && wormhole_) inject_capacity_[vc] = UINT32_MAX;
-    wall_capacity_[vc] =
+    interface_capacity_[vc] =
         sideband ? timing::receive_sideband_flits(config) : timing::receive_buffer_flits(config);
-    if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
+    if (study_ && wormhole_) interface_capacity_[vc] = capacity_[vc];
     entry_hops_[vc] = entry_hop(vc);
   }
   note_places();
@@ -129,17 +130,17 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     for (unsigned s = 0; s < fabric::sides; ++s) {
       const auto side = static_cast<fabric::side>(s);
       if (!topology_.has_side(r, side)) continue;
-      ways_[r * fabric::sides + s] = add_port(p, config, r);
+      port_table_[r * fabric::sides + s] = add_port(p, config, r);
       outputs_.back().link = topology_.mesh_link(sip_, cube_, r, side);
     }
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router != r) continue;
-      ways_[local_ways_ + t] = entry_ports_[t] = add_port(p, config, r);
+      port_table_[terminals_begin_ + t] = entry_ports_[t] = add_port(p, config, r);
       outputs_.back() = {topology_.eject_link(sip_, cube_, t), nullptr, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
         p.ports.back().credits[vc] =
-            is_request(static_cast<std::uint8_t>(vc)) ? queues[t] : wall_capacity_[vc];
+            is_request(static_cast<std::uint8_t>(vc)) ? queues[t] : interface_capacity_[vc];
         if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
       }
     }
@@ -164,8 +165,8 @@ void cube_noc::note_places() {
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) places_.push_back(routes_.place_of(r));
   for (const fabric::terminal& t : layout_.terminals) exit_places_.push_back(routes_.place_of(t.router));
   if (wormhole_) places_.resize(places_.size() + layout_.terminals.size(), UINT32_MAX);
-  local_ways_ = places_.size() * fabric::sides;
-  ways_.resize(local_ways_ + layout_.terminals.size(), none);
+  terminals_begin_ = places_.size() * fabric::sides;
+  port_table_.resize(terminals_begin_ + layout_.terminals.size(), none);
 }
 
 std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machine_config& config,
@@ -203,7 +204,7 @@ void cube_noc::join_routers(switch_core::parameters& p) const {
     for (unsigned s = 0; s < fabric::sides; ++s) {
       if (side_port(r, s) == none) continue;
       const auto side = static_cast<fabric::side>(s);
-      // The one link into a router of a one-way dimension shares its port with the one that goes on.
+      // In a one-way dimension the link into a router shares its port with the link out of it.
       const auto back = topology_.grid().is_oneway() ? s : static_cast<unsigned>(fabric::opposite(side));
       p.ports[side_port(r, s)].downstream = side_port(topology_.next_router(r, side), back);
     }
@@ -211,8 +212,8 @@ void cube_noc::join_routers(switch_core::parameters& p) const {
 }
 
 /// A router of its own with one input, whose buffer is the queue of the interface, and one output into the
-/// terminal's router. It hears of a packet a cycle before its head can be there, so it works a cycle late:
-/// its way is that much shorter, its credits take that much longer.
+/// terminal's router. It learns of a packet a cycle before its head can be there, so it works a cycle late:
+/// its latency is one cycle shorter, its credits take one cycle longer.
 void cube_noc::add_interface(switch_core::parameters& p, const config::machine_config& config,
                              std::uint16_t terminal) {
   const auto router = static_cast<std::uint16_t>(layout_.routers() + terminal);
@@ -224,10 +225,11 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
   port.buffer = inject_capacity_;
-  std::fill_n(ways_.begin() + router * std::ptrdiff_t{fabric::sides}, fabric::sides, n);
+  std::fill_n(port_table_.begin() + router * std::ptrdiff_t{fabric::sides}, fabric::sides, n);
   switch_core::port& behind = p.ports[port.downstream];
   behind.credit_cycles = narrow(credit_cycles_) + 1;
-  // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
+  // The latency from an interface is longer than a hop; a machine's buffer behind it also covers the
+  // difference.
   if (!study_) {
     for (std::uint32_t& flits : behind.buffer) flits += narrow(timing_.ni_in_cycles);
   }
@@ -242,7 +244,7 @@ void cube_noc::build_sockets() {
     std::replace(base.begin(), base.end(), '.', '_');  // a dot separates instances
     ins_.emplace_back((base + "_in").c_str(), static_cast<fabric_receiver&>(*this), t);
     outs_.emplace_back((base + "_out").c_str(), static_cast<credit_receiver&>(*this), t);
-    outputs_[terminal_port(t)].wall = &outs_.back();
+    outputs_[terminal_port(t)].to_terminal = &outs_.back();
   }
 }
 

@@ -33,7 +33,7 @@ class port_wheel {
     due_[slot] = 1;
   }
 
-  /// What tells where entries are is left to next(), which comes by less often.
+  /// The index of entries is updated in next(), which is called less often.
   void remove(std::uint64_t cycle, std::uint32_t port) {
     rows_[(cycle & (span_ - 1)) * words_ + port / 64] &= ~bit(port);
   }

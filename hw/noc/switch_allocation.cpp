@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The looks of a cycle: which packet an output chooses, which VC it gets, when it is looked at again.
+// The evaluations of a cycle: which packet an output chooses, which VC it gets, when it is evaluated again.
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -27,20 +27,21 @@ void switch_core::run_as() {
   port_wheel::taken due = wheel_.take(cycle_);
   for (std::uint32_t o = due.next(); o != none;) {
     if (fetches_ahead_) fetch_ahead();
-    look<Plain>(o);
+    evaluate<Plain>(o);
     const std::uint32_t next = due.next();
     const bool is_last = next == none || outs_[next].router != outs_[o].router;
-    if (is_last && chosen_ != 0) settle<Plain>();
+    if (is_last && chosen_ != 0) arbitrate_inputs<Plain>();
     o = next;
   }
 }
 
 /// First half of the allocation: an output that is due chooses among its requesters. Most of the time there
-/// is one: the processor goes on with it while it still waits for what the look depends on.
+/// is one: the host processor continues speculatively while it waits for the records that the evaluation
+/// depends on.
 template <bool Plain>
-inline void switch_core::look(std::uint32_t o) {
+inline void switch_core::evaluate(std::uint32_t o) {
   out_port& out = outs_[o];
-  ++looks_;
+  ++evaluations_;
   out.scheduled = never;
   out.starved = 0;
   const std::uint32_t alone = only_requester<Plain>(o);
@@ -48,7 +49,7 @@ inline void switch_core::look(std::uint32_t o) {
   const std::uint64_t ready = in_vcs_[alone].front_ready;
   if (ready > cycle_) return schedule(o, ready);
   const candidate best = choose_alone<Plain>(o, alone);
-  if (best.in_vc == none) return look_again<Plain>(o);
+  if (best.in_vc == none) return reevaluate<Plain>(o);
   choices_[chosen_++] = {never, o, best.in_vc, best.vc, true};
 }
 
@@ -60,7 +61,7 @@ inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
   return outs_[o].first_in_vc + static_cast<std::uint32_t>(std::countr_zero(asking));
 }
 
-/// Of several requesters, most of the time one is ready and the others are still being routed.
+/// Chooses among several requesters. Most of the time one is ready and the others are still being routed.
 template <bool Plain>
 inline void switch_core::choose_among(std::uint32_t o) {
   std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
@@ -77,7 +78,7 @@ inline void switch_core::choose_among(std::uint32_t o) {
   const std::uint64_t next = (cycle_ + 1 + wait) | (0 - (wait >> 63));
   if (ready.empty()) return schedule(o, next);
   const candidate best = ready.size() == 1 ? choose_alone<Plain>(o, ready[0]) : choose<Plain>(o, ready);
-  if (best.in_vc == none) return look_again<Plain>(o);
+  if (best.in_vc == none) return reevaluate<Plain>(o);
   choices_[chosen_++] = {next, o, best.in_vc, best.vc, ready.size() == 1};
 }
 
@@ -115,8 +116,8 @@ inline switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) 
   return best;
 }
 
-/// VC allocation of the cycles since the output was looked at last, made up for now. It is not quite what it
-/// would have been then: leaving out looks moves results near saturation (ADR 57).
+/// Repeats the VC allocation of the cycles since the output's last evaluation. This is not quite what
+/// allocation in each cycle would give: results near saturation depend on the number of evaluations (ADR 57).
 inline void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
   if (out.taken == all_vcs_) return;
@@ -144,7 +145,7 @@ inline void switch_core::allocate_alone(std::uint32_t o, std::uint32_t iv, std::
   const out_port& out = outs_[o];
   const std::uint64_t asks = std::max(queue.front_ready - out.alloc_cycles, from);
   const std::uint32_t first = vc_index(o, queue.to.first_vc);
-  const std::uint32_t offset = queue.accept_from - first;  // wraps when it points elsewhere
+  const std::uint32_t offset = queue.priority_from - first;  // wraps when it points elsewhere
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
   const out_vc* const behind = &out_vcs_[first];
   std::uint64_t free = 0;
@@ -152,10 +153,10 @@ inline void switch_core::allocate_alone(std::uint32_t o, std::uint32_t iv, std::
   for (std::size_t k = queue.to.vcs; k-- != 0;) free = 2 * free + std::uint64_t{behind[k].free_from <= asks};
   free &= ~(out.taken >> queue.to.first_vc);
   if (free == 0) return allocate_later(o, iv, start);
-  bind(o, iv, first + next_in_turn(free, start), asks);
+  assign_vc(o, iv, first + next_in_turn(free, start), asks);
 }
 
-/// When no VC was free as the head asked.
+/// Allocates when no VC was free in the cycle of the head's request.
 void switch_core::allocate_later(std::uint32_t o, std::uint32_t iv, std::uint32_t start) {
   const in_vc& queue = in_vcs_[iv];
   const out_port& out = outs_[o];
@@ -169,23 +170,23 @@ void switch_core::allocate_later(std::uint32_t o, std::uint32_t iv, std::uint32_
     cycle = out_vcs_[first + k].free_from;
     best = first + k;
   }
-  if (best != none && cycle + out.alloc_cycles <= cycle_) bind(o, iv, best, cycle);
+  if (best != none && cycle + out.alloc_cycles <= cycle_) assign_vc(o, iv, best, cycle);
 }
 
-inline void switch_core::bind(std::uint32_t o, std::uint32_t iv, std::uint32_t v, std::uint64_t cycle) {
+inline void switch_core::assign_vc(std::uint32_t o, std::uint32_t iv, std::uint32_t v, std::uint64_t cycle) {
   in_vc& queue = in_vcs_[iv];
   out_port& out = outs_[o];
   const std::uint32_t vc = v - vc_index(o, 0);
   out.taken |= std::uint64_t{1} << vc;
   out_vcs_[v].grant_from = iv + 1;
   queue.allocated = true;
-  queue.bound = static_cast<std::uint8_t>(vc);
+  queue.allocated_vc = static_cast<std::uint8_t>(vc);
   queue.front_ready = std::max(queue.front_ready, cycle + out.alloc_cycles);
-  queue.accept_from = v + 1;
+  queue.priority_from = v + 1;
 }
 
 /// Allocates to the heads that ask in cycle `from` and returns the next one in which something may change:
-/// one iteration of a separable allocator, every free VC offers itself to one head, every head accepts one.
+/// one iteration of a separable allocator, every free VC grants itself to one head, every head accepts one.
 inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from) {
   const out_port& out = outs_[o];
   std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head asks
@@ -193,7 +194,7 @@ inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking,
     const std::uint64_t asks = in_vcs_[iv].front_ready - out.alloc_cycles;
     next = std::min(next, asks > from ? asks : never);
   }
-  offers_.clear();
+  vc_grants_.clear();
   for (std::uint64_t free = all_vcs_ & ~out.taken; free != 0; free &= free - 1) {
     const auto vc = static_cast<std::uint32_t>(std::countr_zero(free));
     const std::uint32_t v = vc_index(o, vc);
@@ -201,7 +202,7 @@ inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking,
       next = std::min(next, out_vcs_[v].free_from);
       continue;
     }
-    vc_offer offer{none, v};
+    vc_grant granted{none, v};
     std::uint64_t nearest = never;
     for (const std::uint32_t iv : asking) {
       const in_vc& queue = in_vcs_[iv];
@@ -209,35 +210,36 @@ inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking,
           (vc - queue.to.first_vc < queue.to.vcs) & (queue.front_ready <= from + out.alloc_cycles);
       const std::uint64_t distance =
           may ? iv - out_vcs_[v].grant_from : never;  // wraps: lower numbers come after
-      offer.in_vc = distance < nearest ? iv : offer.in_vc;
+      granted.in_vc = distance < nearest ? iv : granted.in_vc;
       nearest = std::min(nearest, distance);
     }
-    if (offer.in_vc != none) offers_.push_back(offer);
+    if (granted.in_vc != none) vc_grants_.push_back(granted);
   }
-  if (offers_.empty()) return next;
-  take_offers(o, from);
+  if (vc_grants_.empty()) return next;
+  accept_vc_grants(o, from);
   return from + 1;
 }
 
 /// The priorities of a head go round over all outputs: after a packet to another one it begins at the
 /// first VC.
-inline void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
-  for (const vc_offer& offer : offers_) {
-    const in_vc& queue = in_vcs_[offer.in_vc];
+inline void switch_core::accept_vc_grants(std::uint32_t o, std::uint64_t cycle) {
+  for (const vc_grant& granted : vc_grants_) {
+    const in_vc& queue = in_vcs_[granted.in_vc];
     if (queue.allocated) continue;
-    std::uint32_t v = offer.out_vc;
-    for (const vc_offer& other : offers_) {
-      const bool nearer = other.out_vc - queue.accept_from < v - queue.accept_from;
-      if (other.in_vc == offer.in_vc && nearer) v = other.out_vc;
+    std::uint32_t v = granted.out_vc;
+    for (const vc_grant& other : vc_grants_) {
+      const bool nearer = other.out_vc - queue.priority_from < v - queue.priority_from;
+      if (other.in_vc == granted.in_vc && nearer) v = other.out_vc;
     }
-    bind(o, offer.in_vc, v, cycle);
+    assign_vc(o, granted.in_vc, v, cycle);
   }
 }
 
 /// The VC at the far end, if it has room: the packet's own once it has one. Where VC and switch are
 /// allocated together, the next free one.
 inline std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
-  if (queue.allocated) return has_room(vc_index(o, queue.bound), queue.room) ? queue.bound : none;
+  if (queue.allocated)
+    return has_room(vc_index(o, queue.allocated_vc), queue.room) ? queue.allocated_vc : none;
   return outs_[o].vc_first ? none : free_vc_for(o, queue);
 }
 
@@ -257,7 +259,7 @@ std::uint32_t switch_core::free_vc_for(std::uint32_t o, const in_vc& queue) {
 
 /// When the output's next chance is, as far as is known now.
 template <bool Plain>
-void switch_core::look_again(std::uint32_t o) {
+void switch_core::reevaluate(std::uint32_t o) {
   outs_[o].starved = 0;
   std::uint64_t next = never;
   visit_requesters<Plain>(
@@ -265,8 +267,8 @@ void switch_core::look_again(std::uint32_t o) {
   schedule(o, next);
 }
 
-template void switch_core::look_again<true>(std::uint32_t);
-template void switch_core::look_again<false>(std::uint32_t);
+template void switch_core::reevaluate<true>(std::uint32_t);
+template void switch_core::reevaluate<false>(std::uint32_t);
 
 void switch_core::wake_starved(std::uint32_t o) {
   visit_requesters(o, [&](std::uint32_t iv) { schedule(o, next_chance<false>(o, in_vcs_[iv])); });
@@ -274,16 +276,16 @@ void switch_core::wake_starved(std::uint32_t o) {
 
 /// The first cycle after this one in which the packet might be granted, as far as is known now; never
 /// when it needs credits that nobody has returned yet (add_credit then wakes the output) or a VC whose
-/// packet has not passed (the grant of its tail looks at all requesters).
+/// packet has not passed (the grant of its tail evaluates all requesters).
 template <bool Plain>
 inline std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue) {
   const std::uint64_t at =
       std::max({cycle_ + 1, queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
   if (queue.allocated) {
-    if (out_vcs_[vc_index(o, queue.bound)].credits >= queue.room) return at;
-    return std::max(at, next_room(o, queue.bound, queue.room));
+    if (out_vcs_[vc_index(o, queue.allocated_vc)].credits >= queue.room) return at;
+    return std::max(at, next_room(o, queue.allocated_vc, queue.room));
   }
-  if (queue.front_ready > cycle_) return at;  // not ready yet: it is judged when it is
+  if (queue.front_ready > cycle_) return at;  // not ready yet: evaluated when it is
   return std::max(at, next_free_vc(o, queue, at));
 }
 

@@ -16,7 +16,7 @@
 namespace diecast::hw {
 namespace {
 
-/// Cycles ahead that outputs are entered into the calendar; an output due later is looked at earlier.
+/// Cycles ahead that outputs are entered into the calendar; an output due later is evaluated earlier.
 std::uint32_t calendar_span(const switch_core::parameters& p) {
   std::uint64_t longest = 5 * std::uint64_t{p.longest_packet};
   std::uint64_t stages = 0;
@@ -27,7 +27,7 @@ std::uint32_t calendar_span(const switch_core::parameters& p) {
   return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(2 * longest, 64, 4096)));
 }
 
-/// Requests are bits from the first input VC of a router on: of ports elsewhere they would lie outside.
+/// Requests are bits counted from the first input VC of a router: bits of ports elsewhere would lie outside.
 void check_neighbors(const std::vector<switch_core::port>& ports) {
   std::set<std::uint16_t> routers;
   for (std::size_t n = 0; n < ports.size(); ++n) {
@@ -40,7 +40,7 @@ void check_neighbors(const std::vector<switch_core::port>& ports) {
   }
 }
 
-/// Of the router with most ports.
+/// Number of ports of the router with most ports.
 std::uint32_t most_ports(const switch_core::parameters& p) {
   std::uint32_t most = 0, ports = 0;
   for (std::size_t n = 0; n < p.ports.size(); ++n) {
@@ -52,8 +52,8 @@ std::uint32_t most_ports(const switch_core::parameters& p) {
 
 }  // namespace
 
-switch_core::switch_core(const parameters& p, surroundings& around)
-    : around_(around),
+switch_core::switch_core(const parameters& p, environment& outside)
+    : environment_(outside),
       vcs_(p.vcs),
       wormhole_(p.wormhole),
       overlap_(p.overlap),
@@ -71,8 +71,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       initial_credits_(p.ports.size() * p.vcs),
       on_in_(classes_ > 1 ? p.ports.size() * classes_ : 0),
       on_out_(on_in_.size()),
-      courses_(on_in_.size()),
-      motions_(classes_ > 1 ? in_vcs_.size() : 0),
+      rate_schedules_(on_in_.size()),
+      progress_(classes_ > 1 ? in_vcs_.size() : 0),
       choices_(most_ports(p)),
       ready_(std::size_t{most_ports(p)} * p.vcs),
       asking_(ready_.size()),
@@ -94,8 +94,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     outs_[n].downstream = from.downstream;
     if (from.downstream != none) {
       ins_[from.downstream].upstream = n;
-      outs_[n].way[1] = from.latency + p.ports[from.downstream].head_delay;
-      outs_[n].way[0] = from.latency + p.ports[from.downstream].body_delay;
+      outs_[n].next_hop_cycles[1] = from.latency + p.ports[from.downstream].head_delay;
+      outs_[n].next_hop_cycles[0] = from.latency + p.ports[from.downstream].body_delay;
     }
     for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
       in_vc& queue = in_vcs_[vc_index(n, vc)];
@@ -108,17 +108,18 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       out_vcs_[vc_index(n, vc)].credits = initial_credits_[vc_index(n, vc)] = from.credits[vc];
     }
   }
-  if (interleave_vcs_) give_notice();
+  if (interleave_vcs_) set_lookahead();
   plain_ = is_plain();
   fetches_ahead_ = state_bytes() > p.fetch_ahead_from;
 }
 
-/// An input from outside hears of a head when it is there.
-void switch_core::give_notice() {
+/// Cycles from learning of another head to its first request; an input from outside learns of a head when it
+/// is there.
+void switch_core::set_lookahead() {
   for (const in_port& in : ins_) {
-    if (company_.size() <= in.router) company_.resize(in.router + std::size_t{1}, {0, UINT32_MAX});
-    std::uint32_t& notice = company_[in.router].notice;
-    notice = std::min(notice, in.upstream == none ? 1 : outs_[in.upstream].way[1]);
+    if (occupancy_.size() <= in.router) occupancy_.resize(in.router + std::size_t{1}, {0, UINT32_MAX});
+    std::uint32_t& lookahead = occupancy_[in.router].lookahead;
+    lookahead = std::min(lookahead, in.upstream == none ? 1 : outs_[in.upstream].next_hop_cycles[1]);
   }
 }
 
@@ -136,50 +137,50 @@ void switch_core::arrive(const arrival& a, packet_ptr&& p) {
   enqueue(index, cycle_);
 }
 
-/// Second half: every input accepts one output of the router. The others have lost the cycle. With a crossbar
-/// port per VC an input feeds all that have chosen it.
+/// Second half of the allocation: every input accepts one output of its router. The other outputs have lost
+/// the cycle. With a crossbar port per VC an input feeds all that have chosen it.
 template <bool Plain>
-void switch_core::settle() {
+void switch_core::arbitrate_inputs() {
   const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
-  if (chosen.size() > 1) return settle_several<Plain>(chosen);
+  if (chosen.size() > 1) return arbitrate_several<Plain>(chosen);
   const choice& c = chosen[0];
   grant<Plain>(c.output, c.in_vc, c.vc);
-  follow<Plain>(c);
+  after_grant<Plain>(c);
 }
 
 template <bool Plain>
-void switch_core::settle_several(std::span<choice> chosen) {
-  if (!port_per_vc_) accept(chosen);
+void switch_core::arbitrate_several(std::span<choice> chosen) {
+  if (!port_per_vc_) keep_one_per_input(chosen);
   for (const choice& c : chosen) {
     if (c.in_vc != none) grant<Plain>(c.output, c.in_vc, c.vc);
   }
   for (const choice& c : chosen) {
     if (c.in_vc != none) {
-      follow<Plain>(c);
+      after_grant<Plain>(c);
     } else {
-      look_again<Plain>(c.output);
+      reevaluate<Plain>(c.output);
     }
   }
 }
 
-template void switch_core::settle<true>();
-template void switch_core::settle<false>();
+template void switch_core::arbitrate_inputs<true>();
+template void switch_core::arbitrate_inputs<false>();
 
-/// When to look again after a grant.
+/// Schedules the next evaluation of an output after a grant.
 template <bool Plain>
-inline void switch_core::follow(const choice& granted) {
+inline void switch_core::after_grant(const choice& granted) {
   const std::uint32_t o = granted.output;
-  if (!(granted.alone & (Plain || classes_ == 1))) return look_again<Plain>(o);
+  if (!(granted.alone & (Plain || classes_ == 1))) return reevaluate<Plain>(o);
   schedule(o, std::max(granted.next, outs_[o].next_start));
 }
 
-inline void switch_core::accept(std::span<choice> chosen) {
+inline void switch_core::keep_one_per_input(std::span<choice> chosen) {
   for (std::size_t k = 0; k < chosen.size(); ++k) {
     for (std::size_t m = k + 1; m < chosen.size(); ++m) {
       if (chosen[k].in_vc == none || chosen[m].in_vc == none) continue;
       const std::uint32_t input = in_vcs_[chosen[k].in_vc].port;
       if (in_vcs_[chosen[m].in_vc].port != input) continue;
-      const std::uint32_t from = ins_[input].accept_from;
+      const std::uint32_t from = ins_[input].priority_from;
       const bool first = chosen[k].output - from < chosen[m].output - from;
       chosen[first ? m : k].in_vc = none;
     }
@@ -205,7 +206,7 @@ template <bool Plain>
   usage& used = out.used;
   used.packets += std::uint64_t{tail};
   used.flits += flits;
-  // It could have started earlier but for credits.
+  // Without a lack of credits it could have started in this cycle.
   const std::uint64_t could_start =
       std::max({queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
   used.credit_stall_cycles += cycle_ - (Plain ? could_start : std::min(cycle_, could_start));
@@ -214,20 +215,20 @@ template <bool Plain>
   out.taken = (out.taken | bit) & ~(std::uint64_t{tail} << vc);
   out.grant_from = queue.port + 1;
   out.next_vc = static_cast<std::uint8_t>(vc + 1);
-  in.accept_from = o + 1;
+  in.priority_from = o + 1;
   in.next_vc = static_cast<std::uint8_t>(queue.vc + 1);
   if (tail) ov.free_from = end;
-  if (!Plain && tail && interleave_vcs_) --company_[in.router].worms;
+  if (!Plain && tail && interleave_vcs_) --occupancy_[in.router].worms;
   ov.credits -= flits;
   queue.flits -= flits;
   queue.allocated = !tail;
-  queue.bound = static_cast<std::uint8_t>(vc);
+  queue.allocated_vc = static_cast<std::uint8_t>(vc);
   const request_bit request_here = request_of<Plain>(o, iv);
   request_here.word &= ~request_here.bit;
   if (!Plain && credits_observed_) {
-    around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_);
+    environment_.credits_changed(o, queue.allocated_vc, -static_cast<std::int32_t>(flits), cycle_, cycle_);
   }
-  if (!Plain && observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
+  if (!Plain && observed_) environment_.occupied(o, queue.allocated_vc, flits, cycle_, end);
   return_credits<Plain>(queue, flits, end);
   if (queue.first != none) request_next(iv);
   move_on<Plain>(index, o, vc, end);
@@ -240,10 +241,10 @@ inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits,
   const std::uint64_t usable =
       end - flits + delay;  // timing::batch_usable() of a transfer without a gap at its end
   if (in.upstream == none) {
-    around_.return_credit(queue.port, queue.vc, flits, usable);
+    environment_.return_credit(queue.port, queue.vc, flits, usable);
   } else if (wormhole_) {
     announce_credit<Plain>(in.upstream, queue.vc, flits, usable, usable);
-  } else if (!Plain && classes_ > 1 && courses_[queue.port * classes_ + queue.own_class].count != 0) {
+  } else if (!Plain && classes_ > 1 && rate_schedules_[queue.port * classes_ + queue.own_class].count != 0) {
     announce_along(queue, flits);
   } else {
     announce_credit<Plain>(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay,
@@ -251,24 +252,24 @@ inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits,
   }
 }
 
-/// To a router of this network: credits of outputs that leave it are the surroundings' to tell.
+/// For a router of this network: the environment reports credits of outputs that leave it.
 template <bool Plain>
 inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
                                          std::uint64_t first, std::uint64_t last) {
   add_credit<Plain>(output, vc, flits, first, last);
   if (Plain || !credits_observed_) return;
-  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last);
+  environment_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last);
 }
 
-/// Flits that may go in one grant as if each was arbitrated: as many as leave before another worm than the
-/// only one here, or on its way to here, can ask for a port.
+/// Flits that may go in one grant as if each was arbitrated: as many as leave before another packet than the
+/// only one here, or on its way to here, can request a port.
 std::uint32_t switch_core::undisturbed(std::uint16_t router, const out_vc& ov) const {
-  const company& c = company_[router];
-  return c.worms == 1 ? std::min(c.notice, ov.credits) : 1;
+  const occupancy& c = occupancy_[router];
+  return c.worms == 1 ? std::min(c.lookahead, ov.credits) : 1;
 }
 
-/// Cuts the first `flits` off a packet into a chunk of their own. Where in the gaps of a slow packet the
-/// cut falls is not known; the rest counts as arriving without gaps, at the latest.
+/// Splits the first `flits` off a packet as a chunk. The position of the cut in the gaps of a slow packet is
+/// not known; the rest counts as arriving without gaps, as late as possible.
 std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
   const std::uint32_t chunk_index = take_slot();
   slot& chunk = slots_[chunk_index];
@@ -278,7 +279,7 @@ std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
   chunk.flits = flits;
   chunk.tail = false;
   rest.head = false;
-  if (interleave_vcs_) {  // as far apart as they come
+  if (interleave_vcs_) {  // flits are spaced as they arrive
     const std::uint64_t gaps = flits + rest.flits - 1, time = rest.tail_ready - rest.ready;
     chunk.tail_ready = rest.ready + ((flits - 1) * time + gaps - 1) / gaps;
     rest.ready += (flits * time + gaps - 1) / gaps;
@@ -298,24 +299,24 @@ inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
   last.flits += chunk.flits;
   last.tail_ready = std::max(chunk.tail_ready, last.tail_ready + chunk.flits);
   last.tail = chunk.tail;
-  if (classes_ > 1) motions_[chunk.came_from].slot = queue.last;
+  if (classes_ > 1) progress_[chunk.came_from].slot = queue.last;
   free_slot(index);
   return true;
 }
 
-/// To the next router's buffer, or out.
+/// Moves a granted chunk to the next router's buffer, or out of the network.
 template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::move_on(std::uint32_t index, std::uint32_t o,
                                                         std::uint32_t vc, std::uint64_t end) {
   const out_port& out = outs_[o];
   slot& s = slots_[index];
   if (out.downstream == none) {
-    around_.eject({o, static_cast<std::uint8_t>(vc), s.tail, s.flits, cycle_, end - 1}, std::move(s.p));
+    environment_.eject({o, static_cast<std::uint8_t>(vc), s.tail, s.flits, cycle_, end - 1}, std::move(s.p));
     free_slot(index);
     return;
   }
-  s.ready = cycle_ + out.way[std::size_t{s.head}];
-  s.tail_ready = std::max(s.ready, end - 1 + out.way[0]);
+  s.ready = cycle_ + out.next_hop_cycles[std::size_t{s.head}];
+  s.tail_ready = std::max(s.ready, end - 1 + out.next_hop_cycles[0]);
   if (!Plain) s.came_from = s.in_vc;
   s.in_vc = vc_index(out.downstream, vc);
   enqueue<Plain>(index, cycle_ + 1);
@@ -327,7 +328,7 @@ template <bool Plain>
   s.next = none;
   in_vc& queue = in_vcs_[s.in_vc];
   queue.flits += s.flits;
-  if (!Plain && s.head && interleave_vcs_) ++company_[ins_[queue.port].router].worms;
+  if (!Plain && s.head && interleave_vcs_) ++occupancy_[ins_[queue.port].router].worms;
   if (queue.flits > queue.capacity) overflow(queue);
   if (queue.first != none) {
     if (wormhole_ && merge(queue, index)) return;
@@ -346,17 +347,17 @@ void switch_core::overflow(const in_vc& queue) const {
                   queue.vc, ins_[queue.port].router, queue.flits, queue.capacity));
 }
 
-/// Out of the way of a grant: most of the time no other packet waits behind.
+/// Not inlined into grant(): most of the time no other packet waits behind.
 [[gnu::noinline]] void switch_core::request_next(std::uint32_t iv) { request(iv, cycle_ + 1); }
 
-/// The packet in front asks for its output.
+/// The packet in front requests its output.
 template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::request(std::uint32_t iv, std::uint64_t from) {
   in_vc& queue = in_vcs_[iv];
   const slot& s = slots_[queue.first];
   queue.front_ready = std::max(s.ready, queue.end + (s.head ? queue.reroute_delay : 0));
   if (!wormhole_) queue.room = s.flits;
-  if (!queue.allocated) queue.to = around_.route(queue.router, s.exit, queue.vc);
+  if (!queue.allocated) queue.to = environment_.route(queue.router, s.exit, queue.vc);
   const std::uint32_t o = queue.to.output;
   const request_bit r = request_of<Plain>(o, iv);
   r.word |= r.bit;
@@ -371,7 +372,7 @@ inline std::uint32_t switch_core::take_slot() {
   return index;
 }
 
-/// Hardly ever: out of the way of what takes them.
+/// Rarely called, so not inlined into take_slot().
 void switch_core::more_slots() {
   free_slots_ = static_cast<std::uint32_t>(slots_.size());
   slots_.emplace_back();
@@ -388,7 +389,7 @@ inline void switch_core::free_slot(std::uint32_t index) {
 
 switch_core::counters switch_core::statistics() const {
   counters sum;
-  sum.looks = looks_;
+  sum.evaluations = evaluations_;
   for (const out_port& out : outs_) {
     sum.packet_hops += out.hop ? out.used.packets : 0;
     sum.flit_hops += out.hop ? out.used.flits : 0;
@@ -401,8 +402,9 @@ std::size_t switch_core::state_bytes() const {
       sizeof(in_port) + sizeof(out_port) + more_words_ * sizeof more_requests_[0] + sizeof(entry_delay);
   const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof initial_credits_[0];
   return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
-         (on_in_.size() + on_out_.size()) * sizeof(transfer) + courses_.size() * sizeof(course) +
-         motions_.size() * sizeof(motion) + company_.size() * sizeof(company) + wheel_.state_bytes();
+         (on_in_.size() + on_out_.size()) * sizeof(transfer) +
+         rate_schedules_.size() * sizeof(rate_schedule) + progress_.size() * sizeof(transfer_progress) +
+         occupancy_.size() * sizeof(occupancy) + wheel_.state_bytes();
 }
 
 }  // namespace diecast::hw

@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switches of a network: input-buffered routers with virtual channels and credits, one look per packet
-// and hop. Plain C++: cube_noc puts it behind sockets, tests drive it directly.
+// The switches of a network: input-buffered routers with virtual channels and credits, one evaluation per
+// packet and hop. Plain C++: cube_noc puts it behind sockets, tests drive it directly.
 //
-// A packet that reaches an input buffer is routed and allocated (port::head_delay) and then asks for its
-// output. When it is granted, its flits stream out one per cycle, or as fast as they come in; its head is
-// at the next input port::latency cycles later. One grant is one look; nothing happens per flit.
+// A packet that reaches an input buffer is routed and allocated (port::head_delay) and then requests its
+// output. When it is granted, its flits stream out one per cycle, or as fast as they come in; its head is at
+// the next input port::latency cycles later. One grant takes one evaluation; nothing happens per flit.
 //
-// What a cycle-stepped router does flit by flit is kept like this:
-// - Sharing. Packets of different classes (class_of_vc) may be in transfer on one input or output at the same
-//   time: a packet that joins shares the port with them, round robin first over inputs (on an input: over
-//   outputs), then over classes, and the ends of all move back by what the others send until then, also where
-//   they were already announced to the next router. Packets of one class follow each other. A transfer is
-//   faster with every other that is through (course), so no port passes more than a flit per cycle; where
-//   both input and output are contended, separable allocation loses some cycles. The first flit of one
-//   that joins takes a whole cycle from everybody.
-// - Allocation. All outputs of a router that are due in a cycle choose among their requesters first, then
-//   each input accepts one of them: one iteration of a separable allocator, round robin on both sides,
-//   priorities move on only for what was accepted. An output that was not accepted has lost the cycle.
-// - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be allocated
-//   anew from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is routed
-//   when the tail of the one before has left: with one VC, L flits take L + 2 cycles.
-// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted
-//   flit by flit, or several at once while it is alone at its router. Otherwise packets of one class
-//   follow each other.
-// - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
-//   follows when credits return. Chunks that follow each other without a gap merge.
-// - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
-//   the same pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A
-//   head that needs room for its whole packet waits for as many credits: they come back flit by flit. Those
-//   of a packet with a course come back along it, and are put off with it (not those to the surroundings).
+// How the effects of a flit-by-flit router are modelled: - Sharing. Packets of different classes
+// (class_of_vc) may be in transfer on one input or output at the same time: a packet that joins shares the
+// port with them, round robin first over inputs (on an input: over outputs), then over classes, and the ends
+// of all move back by what the others send until then, also where they were already announced to the next
+// router. Packets of one class follow each other. A transfer becomes faster with each other transfer that
+// ends (rate_schedule), so no port passes more than a flit per cycle; where both input and output are
+// contended, separable allocation loses some cycles. The first flit of a packet that joins takes a whole
+// cycle from all others. - Allocation. All outputs of a router that are due in a cycle choose among their
+// requesters first, then each input accepts one of them: one iteration of a separable allocator, round robin
+// on both sides, priorities move on only for what was accepted. An output that was not accepted has lost the
+// cycle. - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be
+// allocated again from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is
+// routed when the previous tail has left: with one VC, L flits take L + 2 cycles. - Where VCs interleave,
+// every flit is arbitrated, and classes make no difference: a packet is granted flit by flit, or several at
+// once while it is alone at its router. Otherwise packets of one class follow each other. - With wormhole
+// flow control a packet needs room for one flit. As many flits as there is room for move on as a chunk, the
+// rest follows when credits return. Chunks that follow each other without a gap merge. - Credits of a
+// wormhole chunk go upstream as one batch: the buffer empties one flit per cycle and fills at the same rate,
+// so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A head that needs room
+// for its whole packet waits for as many credits: they come back flit by flit. Credits of a packet with a
+// rate_schedule follow it and are delayed with it (not credits to the environment).
 //
-// Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
+// Outputs due in a cycle are evaluated in ascending port number; their effects are in later cycles.
 #pragma once
 
 #include <array>
@@ -63,10 +61,10 @@ class switch_core : private switch_records {
     std::uint64_t first{}, last{};
   };
 
-  /// What lies around the switches.
-  class surroundings {
+  /// The environment of the switches: the cube's NoC, or a test.
+  class environment {
    public:
-    virtual ~surroundings() = default;
+    virtual ~environment() = default;
     /// Where a packet for `exit` in `vc` of an input of `router` goes.
     [[nodiscard]] virtual hop route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const = 0;
     /// A packet, or a part of one, leaves by an output without a router behind.
@@ -81,8 +79,8 @@ class switch_core : private switch_records {
     virtual void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                           std::uint64_t end) = 0;
     /// Credits of an output will be usable again from cycle `first` to `last`, or (flits < 0) are not there
-    /// from `first` on: spent now, or put off and told anew. Those that credit() brings are not told. Only
-    /// called when observed.
+    /// from `first` on: consumed, or rescheduled. Credits that credit() brings are not reported. Only called
+    /// when observed.
     virtual void credits_changed(std::uint32_t /*output*/, std::uint8_t /*vc*/, std::int32_t /*flits*/,
                                  std::uint64_t /*first*/, std::uint64_t /*last*/) {}
   };
@@ -108,31 +106,31 @@ class switch_core : private switch_records {
     std::array<std::uint8_t, max_vcs> class_of_vc{};  ///< packets of one class do not interleave on a link
     std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
     bool wormhole{};
-    bool interleave_vcs{};            ///< every flit of a worm is arbitrated, whatever its class
-    bool port_per_vc{};               ///< the VCs of an input send independently, where worms interleave
+    bool interleave_vcs{};            ///< every flit of a packet is arbitrated, whatever its class
+    bool port_per_vc{};               ///< the VCs of an input send independently, where packets interleave
     bool vc_round_robin{};            ///< without a stage for VC allocation, a head tries VCs in turn
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
-    /// Records of more bytes are fetched ahead of the looks that need them (ADR 74); results do not depend
-    /// on it.
+    /// Records of more bytes are prefetched before the evaluations that need them (ADR 74); results do not
+    /// depend on it.
     std::size_t fetch_ahead_from{3 << 20};
   };
 
   struct counters {
     std::uint64_t packet_hops{};  ///< router-to-router links crossed by packets
-    std::uint64_t flit_hops{};    ///< and by their flits
-    std::uint64_t looks{};        ///< evaluations of an output port
+    std::uint64_t flit_hops{};    ///< router-to-router links crossed by flits
+    std::uint64_t evaluations{};  ///< evaluations of an output port
   };
 
   /// Throws std::logic_error when the ports of a router are not neighbors.
-  switch_core(const parameters& p, surroundings& around);
+  switch_core(const parameters& p, environment& outside);
 
   /// A packet that will be in an input's buffer from cycle `head` to `tail`.
   struct arrival {
     std::uint32_t input{};
     std::uint8_t vc{};
     std::uint32_t flits{};
-    std::uint16_t exit{};  ///< for surroundings::route
+    std::uint16_t exit{};  ///< for environment::route
     std::uint64_t head{}, tail{};
   };
   /// The present cycle, for what follows. Cycles come in ascending order.
@@ -142,7 +140,7 @@ class switch_core : private switch_records {
   void arrive(const arrival& a, packet_ptr&& p);
   /// Credits for an output that leaves, usable from `cycle` on. Precondition: flits > 0.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
-  /// Looks at everything due in the present cycle; once per cycle, after what arrives in it.
+  /// Evaluates everything due in the present cycle; called once per cycle, after its arrivals.
   void run();
   /// The next cycle with something to do, from `from` on.
   [[nodiscard]] std::uint64_t next(std::uint64_t from) { return wheel_.next(from); }
@@ -168,7 +166,7 @@ class switch_core : private switch_records {
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
-  /// Those it had at the start.
+  /// Credits that the output had at the start.
   [[nodiscard]] std::uint32_t initial_credits(std::uint32_t output, std::uint8_t vc) const {
     return initial_credits_[vc_index(output, vc)];
   }
@@ -181,9 +179,9 @@ class switch_core : private switch_records {
   template <bool Plain>
   void run_as();
   template <bool Plain>
-  void look(std::uint32_t o);
-  void begin_fetching();  ///< before the first look of a cycle
-  void fetch_ahead();     ///< before each
+  void evaluate(std::uint32_t o);
+  void begin_fetching();  ///< before the first evaluation of a cycle
+  void fetch_ahead();     ///< before each evaluation
   void fetch_transfer(const out_port& out) const;
   void fetch_neighbors(const out_port& out) const;
   [[nodiscard]] const in_vc* first_requester(const out_port& out) const;
@@ -211,26 +209,26 @@ class switch_core : private switch_records {
   [[nodiscard]] std::uint32_t free_vc_for(std::uint32_t o, const in_vc& queue);
   void allocate_vcs(std::uint32_t o, heads ready);
   [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from);
-  void take_offers(std::uint32_t o, std::uint64_t cycle);
-  void bind(std::uint32_t o, std::uint32_t iv, std::uint32_t v, std::uint64_t cycle);
+  void accept_vc_grants(std::uint32_t o, std::uint64_t cycle);
+  void assign_vc(std::uint32_t o, std::uint32_t iv, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, std::uint32_t iv, std::uint64_t from);
   void allocate_later(std::uint32_t o, std::uint32_t iv, std::uint32_t start);
 
-  /// One class, VCs that do not interleave, requesters that fit a word, and nobody watches: what a grant
-  /// would ask of each is known (Plain).
+  /// One class, VCs that do not interleave, requesters that fit a word, and no observer: the compiler then
+  /// removes the tests for these from a grant (Plain).
   [[nodiscard]] bool is_plain() const {
     return classes_ == 1 && !interleave_vcs_ && more_words_ == 0 && !observed_ && !credits_observed_;
   }
   template <bool Plain>
-  void settle();
+  void arbitrate_inputs();
   template <bool Plain>
-  void settle_several(std::span<choice> chosen);
+  void arbitrate_several(std::span<choice> chosen);
   template <bool Plain>
-  void follow(const choice& granted);
-  void accept(std::span<choice> chosen);
+  void after_grant(const choice& granted);
+  void keep_one_per_input(std::span<choice> chosen);
   template <bool Plain>
   void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
-  void give_notice();
+  void set_lookahead();
   [[nodiscard]] std::uint32_t undisturbed(std::uint16_t router, const out_vc& ov) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
@@ -245,7 +243,7 @@ class switch_core : private switch_records {
   void request(std::uint32_t iv, std::uint64_t from);
   void request_next(std::uint32_t iv);
   template <bool Plain>
-  void look_again(std::uint32_t o);
+  void reevaluate(std::uint32_t o);
   template <bool Plain>
   [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue);
   [[nodiscard]] std::uint64_t next_free_vc(std::uint32_t o, const in_vc& queue, std::uint64_t at);
@@ -257,22 +255,24 @@ class switch_core : private switch_records {
   [[nodiscard]] std::uint64_t start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                            std::uint32_t slot_index, std::uint64_t end);
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
-  void keep_course(const in_vc& queue, const course& way);
-  [[nodiscard]] static course::point caught_up(const course::point& later, const course::point& earlier,
-                                               std::int64_t early, std::int64_t late);
-  [[nodiscard]] course course_behind(std::uint32_t slot_index, std::uint64_t end) const;
-  /// How long a transfer takes beside others, and its course.
-  struct pace {
+  void keep_schedule(const in_vc& queue, const rate_schedule& rates);
+  [[nodiscard]] static rate_schedule::point caught_up(const rate_schedule::point& later,
+                                                      const rate_schedule::point& earlier, std::int64_t early,
+                                                      std::int64_t late);
+  [[nodiscard]] rate_schedule schedule_behind(std::uint32_t slot_index, std::uint64_t end) const;
+  /// Duration of a transfer that shares ports with others, and its rate schedule.
+  struct transfer_time {
     std::uint64_t cycles{};
-    course way;
+    rate_schedule rates;
   };
-  using sharers = std::array<sharer, max_classes>;
-  [[nodiscard]] pace share_port(std::uint8_t& classes, const transfer* transfers, unsigned own,
-                                const sharer& joining, std::uint64_t end);
-  [[nodiscard]] pace shared_pace(const sharers& on, std::uint32_t classes, unsigned c, unsigned joins) const;
-  static void count_streams(sharers& on, std::uint32_t classes);
-  void extend(const transfer& t, std::uint64_t end, const course& way);
-  [[nodiscard]] std::uint64_t shared(std::uint64_t parts, const sharers& on, unsigned own,
+  using contenders = std::array<contender, max_classes>;
+  [[nodiscard]] transfer_time share_port(std::uint8_t& classes, const transfer* transfers, unsigned own,
+                                         const contender& joining, std::uint64_t end);
+  [[nodiscard]] transfer_time shared_time(const contenders& on, std::uint32_t classes, unsigned c,
+                                          unsigned joins) const;
+  static void count_streams(contenders& on, std::uint32_t classes);
+  void extend(const transfer& t, std::uint64_t end, const rate_schedule& rates);
+  [[nodiscard]] std::uint64_t shared(std::uint64_t parts, const contenders& on, unsigned own,
                                      unsigned other) const;
 
   template <bool Plain>
@@ -289,12 +289,12 @@ class switch_core : private switch_records {
   [[nodiscard]] std::vector<std::uint64_t> credit_times(const out_vc& ov) const;
   void tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
                     const std::vector<std::uint64_t>& is) const;
-  /// Flits of which so many parts are not through.
+  /// Flits of which `parts` have not passed yet.
   [[nodiscard]] static std::uint32_t whole_flits(std::uint32_t parts) {
     return (parts + flit_parts - 1) / flit_parts;
   }
-  [[nodiscard]] static std::uint64_t time_left(const course::point& earlier, const course::point& later,
-                                               std::uint64_t flits);
+  [[nodiscard]] static std::uint64_t time_left(const rate_schedule::point& earlier,
+                                               const rate_schedule::point& later, std::uint64_t flits);
   [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
   void list_credit(out_vc& ov, std::uint32_t flits, std::uint64_t first, std::uint64_t last);
@@ -319,14 +319,14 @@ class switch_core : private switch_records {
   };
   template <bool Plain>
   [[nodiscard]] request_bit request_of(std::uint32_t o, std::uint32_t iv);
-  /// Of [input][VC] and [output][VC].
+  /// Index in tables by [input][VC] and [output][VC].
   [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
   [[nodiscard]] std::uint32_t index_of(const in_vc& queue) const { return vc_index(queue.port, queue.vc); }
   [[nodiscard]] std::uint32_t take_slot();
   void more_slots();
   void free_slot(std::uint32_t index);
 
-  surroundings& around_;
+  environment& environment_;
   const std::uint32_t vcs_;
   const bool wormhole_;
   const bool overlap_;
@@ -346,12 +346,12 @@ class switch_core : private switch_records {
   std::vector<std::uint64_t> more_requests_;    ///< [output][word], bit per input VC beyond 64 of its router
   std::vector<entry_delay> entry_delays_;       ///< [input]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
-  // Of several classes; one class has none of them.
-  std::vector<transfer> on_in_;   ///< [input][class]
-  std::vector<transfer> on_out_;  ///< [output][class]
-  std::vector<course> courses_;   ///< [input][class] of the transfers on it
-  std::vector<motion> motions_;   ///< [input][VC]
-  std::vector<company> company_;  ///< [router], where VCs interleave
+  // Used with several classes only: empty with one class.
+  std::vector<transfer> on_in_;                ///< [input][class]
+  std::vector<transfer> on_out_;               ///< [output][class]
+  std::vector<rate_schedule> rate_schedules_;  ///< [input][class] of the transfers on it
+  std::vector<transfer_progress> progress_;    ///< [input][VC]
+  std::vector<occupancy> occupancy_;           ///< [router], where VCs interleave
   std::vector<slot> slots_;
   std::uint32_t free_slots_{none};
   std::uint32_t used_slots_{};
@@ -361,14 +361,14 @@ class switch_core : private switch_records {
   std::uint32_t chosen_{};             ///< valid entries of choices_
   std::vector<std::uint32_t> ready_;   ///< scratch of choose_among(): room for all input VCs of a router
   std::vector<std::uint32_t> asking_;  ///< scratch of allocate_vcs(): room for all input VCs of a router
-  std::vector<vc_offer> offers_;       ///< scratch of allocate_vcs_at()
+  std::vector<vc_grant> vc_grants_;    ///< scratch of allocate_vcs_at()
   const std::uint64_t all_vcs_;        ///< bit per VC
   port_wheel wheel_;
   std::uint64_t cycle_{};
-  std::uint64_t looks_{};
+  std::uint64_t evaluations_{};
   std::vector<std::uint32_t>
       due_;  ///< scratch of fetch_ahead(): outputs due in the cycle, in the order of their evaluations
-  std::size_t fetches_{};  ///< its calls in the cycle
+  std::size_t fetches_{};  ///< calls of fetch_ahead() in this cycle
 };
 
 }  // namespace diecast::hw

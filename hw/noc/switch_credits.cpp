@@ -77,26 +77,27 @@ void switch_core::take_listed(out_vc& ov) {
   ov.next_back = ov.first == none ? never : returning_[ov.first].cycle;
 }
 
-/// Of a transfer that begins now.
+/// Announces the credits of a transfer that begins now.
 void switch_core::announce_along(const in_vc& queue, std::uint32_t flits) {
   return_along(queue, flits, true);
   if (!credits_observed_) return;
   const std::uint32_t o = ins_[queue.port].upstream;
   const std::vector<std::uint64_t> times = credit_times(out_vcs_[vc_index(o, queue.vc)]);
-  for (auto t = times.end() - flits; t != times.end(); ++t) around_.credits_changed(o, queue.vc, 1, *t, *t);
+  for (auto t = times.end() - flits; t != times.end(); ++t)
+    environment_.credits_changed(o, queue.vc, 1, *t, *t);
 }
 
-/// Credits of the last flits of a transfer, so many of them, along its course: evenly between two points.
+/// Returns the credits of the last `flits` of a transfer along its rate schedule: evenly between two points.
 /// `begins`: all of its flits, and the first one leaves now.
 void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool begins) {
   const in_port& in = ins_[queue.port];
-  const motion& moving = motions_[index_of(queue)];
-  const course& way = courses_[queue.port * classes_ + queue.own_class];
+  const transfer_progress& moving = progress_[index_of(queue)];
+  const rate_schedule& rates = rate_schedules_[queue.port * classes_ + queue.own_class];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
   std::uint64_t told = ov.last == none ? 0 : returning_[ov.last].last;  // in order, whatever is rounded
-  course::point earlier{moving.parts, moving.cycles * flit_parts};
-  for (std::uint32_t k = way.count + 1; k-- != 0;) {
-    const course::point later = k == 0 ? course::point{} : way.points[k - 1];
+  rate_schedule::point earlier{moving.parts, moving.cycles * flit_parts};
+  for (std::uint32_t k = rates.count + 1; k-- != 0;) {
+    const rate_schedule::point later = k == 0 ? rate_schedule::point{} : rates.points[k - 1];
     const std::uint32_t here = std::min(flits, whole_flits(earlier.passing));
     const std::uint32_t behind = whole_flits(later.passing);
     if (here > behind) {
@@ -115,14 +116,15 @@ void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool beg
   }
 }
 
-/// Time left, in parts of cycles, when so many flits are, between two points of a course.
-std::uint64_t switch_core::time_left(const course::point& earlier, const course::point& later,
+/// Time left, in parts of cycles, when `flits` are left, between two points of a rate schedule.
+std::uint64_t switch_core::time_left(const rate_schedule::point& earlier, const rate_schedule::point& later,
                                      std::uint64_t flits) {
   const std::uint64_t parts = flits * flit_parts - later.passing;
   return later.time + parts * (earlier.time - later.time) / (earlier.passing - later.passing);
 }
 
-/// Credits of a transfer that now ends later than was told: of flits that have left they come as told.
+/// Credits of a transfer that now ends later than was reported: those of flits that have left come as
+/// reported.
 void switch_core::put_off_credits(const in_vc& queue) {
   const in_port& in = ins_[queue.port];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
@@ -135,7 +137,7 @@ void switch_core::put_off_credits(const in_vc& queue) {
     batch.cycle = batch.last = std::max(batch.last, queue.end - batch.flits + in.credit_cycles);
     ov.next_back = returning_[ov.first].cycle;
   } else {
-    return_along(queue, take_back(ov, whole_flits(motions_[index_of(queue)].parts)), false);
+    return_along(queue, take_back(ov, whole_flits(progress_[index_of(queue)].parts)), false);
   }
   if (credits_observed_) tell_put_off(in.upstream, queue.vc, told, credit_times(ov));
 }
@@ -179,7 +181,7 @@ void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) ov.last = n;
 }
 
-/// Of those on their way, flit by flit.
+/// Arrival cycles of the credits on their way, flit by flit.
 std::vector<std::uint64_t> switch_core::credit_times(const out_vc& ov) const {
   std::vector<std::uint64_t> times;
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) {
@@ -193,8 +195,8 @@ void switch_core::tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vect
                                const std::vector<std::uint64_t>& is) const {
   for (std::size_t n = 0; n < told.size(); ++n) {
     if (told[n] == is[n]) continue;
-    around_.credits_changed(o, vc, -1, told[n], told[n]);
-    around_.credits_changed(o, vc, 1, is[n], is[n]);
+    environment_.credits_changed(o, vc, -1, told[n], told[n]);
+    environment_.credits_changed(o, vc, 1, is[n], is[n]);
   }
 }
 

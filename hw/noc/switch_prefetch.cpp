@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the caches for what looks to come will touch.
+// Prefetches the records that coming evaluations will read.
 //
-// Between two packets over a link the rest of the network has its turn. Where that is more than a core's own
-// caches hold, each of the dozen records a packet-hop touches has to come from afar, and most of their
-// numbers stand in another of them: one wait after the other. But what is due in a cycle is known as the
-// cycle begins. So these chains are followed ahead of the looks, one link per step of `stride` looks, for
-// many outputs at a time. Small networks would only pay for it (ADR 74).
+// Between two packets over a link the rest of the network is evaluated. Where its records exceed a core's own
+// caches, each of the dozen records of a packet-hop comes from a slower memory, and most of their indices are
+// in another record: one miss after the other. But the outputs that are due in a cycle are known at its
+// start. So these chains are followed ahead of the evaluations, one link per `stride` evaluations, for many
+// outputs at a time. For small networks this would only cost time (ADR 74).
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ void fetch(const Record& r) {
   asm volatile("");  // GCC takes functions that only prefetch for pure and drops calls of them
 }
 
-/// Looks between two links of a chain: longer than a record takes to come.
+/// Evaluations between two links of a chain: they take longer than a cache miss.
 constexpr std::size_t stride = 4;
 constexpr std::size_t links = 4;
 
@@ -65,9 +65,9 @@ inline void switch_core::fetch_transfer(const out_port& out) const {
   fetch(out_vcs_[first]);
   fetch(out_vcs_[first + queue->to.vcs - 1]);
   if (out.downstream == none) return;
-  const std::uint32_t turn = queue->accept_from - first;  // wraps when it points elsewhere
+  const std::uint32_t turn = queue->priority_from - first;  // wraps when it points elsewhere
   const std::uint32_t next = queue->to.first_vc + (turn < queue->to.vcs ? turn : 0);
-  fetch(in_vcs_[vc_index(out.downstream, queue->allocated ? queue->bound : next)]);
+  fetch(in_vcs_[vc_index(out.downstream, queue->allocated ? queue->allocated_vc : next)]);
 }
 
 /// Who gets the credits back, and the output the packet asks for next.
@@ -82,7 +82,7 @@ inline void switch_core::fetch_neighbors(const out_port& out) const {
   const slot& front = slots_[queue->first];
   if (out.downstream == none) return fetch(*front.p);
   const auto vc = static_cast<std::uint8_t>(queue->to.first_vc);
-  fetch(outs_[around_.route(ins_[out.downstream].router, front.exit, vc).output]);
+  fetch(outs_[environment_.route(ins_[out.downstream].router, front.exit, vc).output]);
 }
 
 }  // namespace diecast::hw

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What switch_core keeps of packets, VCs, ports and transfers. Records that a look or a grant reads are laid
-// out by cache lines.
+// What switch_core keeps of packets, VCs, ports and transfers. Records that an evaluation or a grant reads
+// are laid out by cache lines.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct switch_records {
     bool head;  ///< holds the packet's first flit
     bool tail;  ///< holds the packet's last flit
   };
-  /// One cache line: allocation looks at nothing else of a packet that waits.
+  /// One cache line: allocation reads nothing else of a packet that waits.
   struct alignas(64) in_vc {
     std::uint64_t end{};          ///< one past the last cycle of the transfer from here, present or past
     std::uint64_t front_ready{};  ///< cycle in which the packet in front may leave, its output aside
@@ -51,20 +51,20 @@ struct switch_records {
     std::uint32_t last{none};
     std::uint32_t port{};
     std::uint32_t room{1};          ///< flits there must be room for
-    std::uint32_t accept_from{};    ///< round robin over outputs and their VCs, for VC allocation
+    std::uint32_t priority_from{};  ///< round robin over outputs and their VCs, for VC allocation
     std::uint32_t flits{};          ///< in the buffer
     std::uint32_t capacity{};       ///< flits that the buffer holds
     std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
     hop to{};                       ///< next hop of `first`
     std::uint16_t router{};
     std::uint8_t vc{};
-    std::uint8_t own_class{};  ///< packets of one class do not interleave on a link
-    std::uint8_t bound{};      ///< VC at the far end of the packet in front
-    bool allocated{};          ///< bound is valid
+    std::uint8_t own_class{};     ///< packets of one class do not interleave on a link
+    std::uint8_t allocated_vc{};  ///< VC at the far end of the packet in front
+    bool allocated{};             ///< allocated_vc is valid
   };
   static_assert(sizeof(in_vc) == 64);
   /// The transfer from an input VC, where there are several classes.
-  struct motion {
+  struct transfer_progress {
     std::uint32_t slot{none};
     std::uint32_t parts{};  ///< flits sent in the last `cycles` of the transfer: the last by its rate
                             ///< schedule, those before evenly
@@ -83,16 +83,16 @@ struct switch_records {
     std::uint64_t next_back{never};  ///< none of the credits on their way is back before
     std::uint32_t credits{};
     std::uint32_t first{none};  ///< list of credits on their way, in order of time
-    /// Of the list. Without one, but with a `next_back`: the number of credits on their way, which are all
-    /// back then (only_batch); one member for both, for the record is half a cache line.
+    /// End of the list. Without a list but with a `next_back`: the number of credits on their way, which are
+    /// all back then (only_batch). One member serves both, because the record is half a cache line.
     std::uint32_t last{none};
     std::uint32_t grant_from{};  ///< round robin over input VCs
   };
   static_assert(sizeof(out_vc) == 32);
   struct alignas(32) in_port {
-    std::uint64_t next_start{};    ///< like that of an output
-    std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
-    std::uint32_t accept_from{};   ///< round robin over outputs
+    std::uint64_t next_start{};     ///< like that of an output
+    std::uint32_t upstream{none};   ///< output that feeds it; none: the environment
+    std::uint32_t priority_from{};  ///< round robin over outputs
     std::uint32_t credit_cycles{};
     std::uint16_t router{};
     std::uint8_t classes{};  ///< bit per class that may be in transfer
@@ -102,7 +102,7 @@ struct switch_records {
   struct entry_delay {
     std::uint32_t head{}, body{};
   };
-  /// Two cache lines: what a look reads, then what a grant adds.
+  /// Two cache lines: the first for evaluations, the second for grants.
   struct alignas(64) out_port {
     std::uint64_t scheduled{never};
     std::uint64_t taken{};         ///< bit per VC: it belongs to a packet that waits or is passing
@@ -117,11 +117,11 @@ struct switch_records {
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
     bool hop{};              ///< its link leads to another router
     bool vc_first{};         ///< VC allocation is a stage before the switch's
-    bool by_turns{};         ///< where it is not: VCs are tried by turns, not from the first on
+    bool by_turns{};         ///< where it is not: VCs are tried round robin, not lowest first
     alignas(64) usage used;
     std::uint32_t downstream{none};
     /// Grant to the first chance at the next router, cycles: of a later part of a packet, and of its head.
-    std::array<std::uint32_t, 2> way{};
+    std::array<std::uint32_t, 2> next_hop_cycles{};
   };
   static_assert(sizeof(out_port) == 128);
   /// The last transfer of a class on an input or an output, where there are several classes.
@@ -134,27 +134,28 @@ struct switch_records {
   /// Shared transfers are counted in parts of flits and cycles: rounding with every packet that joins would
   /// add up.
   static constexpr std::uint32_t flit_parts = 256;
-  /// How a transfer that shares a port goes on: it is faster with every other that is through. `passing` of
-  /// it goes in its last `time`, both in parts, evenly from one point to the next, the latest point first.
-  struct course {
+  /// How a transfer that shares a port continues: it becomes faster with each other transfer that ends.
+  /// `passing` of it go in its last `time`, both in parts, evenly from one point to the next, the latest
+  /// point first.
+  struct rate_schedule {
     struct point {
       std::uint32_t passing{}, time{};
     };
     std::array<point, max_classes> points{};
     std::uint32_t count{};
   };
-  /// Of a router where VCs interleave.
-  struct company {
-    std::uint32_t worms{};   ///< here or on their way to here
-    std::uint32_t notice{};  ///< cycles from hearing of another one to its first chance
+  /// Packets at a router where VCs interleave.
+  struct occupancy {
+    std::uint32_t worms{};      ///< packets here or on their way to here
+    std::uint32_t lookahead{};  ///< cycles from learning of another packet to its first chance
   };
-  /// A free VC of an output and the head it offers itself to.
-  struct vc_offer {
+  /// A free VC of an output and the head it is granted to.
+  struct vc_grant {
     std::uint32_t in_vc;
     std::uint32_t out_vc;
   };
   /// A transfer on a port that others use too.
-  struct sharer {
+  struct contender {
     std::uint64_t parts{};  ///< left
     std::uint32_t input{}, output{};
     std::uint32_t streams{};  ///< transfers with the same input and output

@@ -7,8 +7,8 @@
 
 namespace diecast::hw {
 
-/// start_transfer() where there are other classes: it slows down theirs on its ports and is slowed down by
-/// them.
+/// start_transfer() where there are other classes: it slows down their transfers on its ports and is slowed
+/// down by them.
 std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                         std::uint32_t slot_index, std::uint64_t end) {
   out_port& out = outs_[o];
@@ -18,58 +18,59 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   const auto bit = static_cast<std::uint8_t>(1U << own);
   transfer* const on_out = &on_out_[std::size_t{o} * classes_];
   transfer* const on_in = &on_in_[std::size_t{queue.port} * classes_];
-  course way;
+  rate_schedule rates;
   if (((out.classes | in.classes) & ~bit) != 0) {
-    const sharer joining{std::uint64_t{flits} * flit_parts, queue.port, o, 0};
-    const pace by_output = share_port(out.classes, on_out, own, joining, end);
-    const pace by_input = share_port(in.classes, on_in, own, joining, end);
-    const pace& slower = by_output.cycles > by_input.cycles ? by_output : by_input;
+    const contender joining{std::uint64_t{flits} * flit_parts, queue.port, o, 0};
+    const transfer_time by_output = share_port(out.classes, on_out, own, joining, end);
+    const transfer_time by_input = share_port(in.classes, on_in, own, joining, end);
+    const transfer_time& slower = by_output.cycles > by_input.cycles ? by_output : by_input;
     if (cycle_ + slower.cycles >= end) {
       end = cycle_ + slower.cycles;
-      way = slower.way;
+      rates = slower.rates;
     }
   }
-  if (way.count == 0) way = course_behind(slot_index, end);
+  if (rates.count == 0) rates = schedule_behind(slot_index, end);
   queue.end = end;
-  motions_[index_of(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
+  progress_[index_of(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
   out.classes |= bit;
   in.classes |= bit;
   on_out[own] = on_in[own] = {end, index_of(queue), o, static_cast<std::uint8_t>(vc)};
-  keep_course(queue, way);
+  keep_schedule(queue, rates);
   out.next_start = in.next_start = cycle_ + 1;
   return end;
 }
 
-/// The course of a packet that goes on as it comes: that of its transfer from the router before, whose tail
-/// it waits for, and where that joined others. Points that have passed there may still be ahead here.
-switch_core::course switch_core::course_behind(std::uint32_t slot_index, std::uint64_t end) const {
+/// The rate schedule of a packet that is forwarded as it arrives: that of its transfer from the previous
+/// router, whose tail it waits for, and the point at which that transfer joined others. Points that have
+/// passed there may still be ahead here.
+switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index, std::uint64_t end) const {
   const slot& s = slots_[slot_index];
   if (s.came_from == none || end != s.tail_ready + 1) return {};
   const in_vc& before = in_vcs_[s.came_from];
-  if (before.end <= cycle_ || motions_[s.came_from].slot != slot_index) return {};
-  course way = courses_[before.port * classes_ + before.own_class];
-  const motion& joined = motions_[s.came_from];
-  if (way.count < max_classes) way.points[way.count++] = {joined.parts, joined.cycles * flit_parts};
-  return way;
+  if (before.end <= cycle_ || progress_[s.came_from].slot != slot_index) return {};
+  rate_schedule rates = rate_schedules_[before.port * classes_ + before.own_class];
+  const transfer_progress& joined = progress_[s.came_from];
+  if (rates.count < max_classes) rates.points[rates.count++] = {joined.parts, joined.cycles * flit_parts};
+  return rates;
 }
 
-/// What of a course lies ahead of a transfer. One that is behind it, as it had to wait for its grant, passes
-/// a flit per cycle until it has caught up.
-void switch_core::keep_course(const in_vc& queue, const course& way) {
-  const motion& moving = motions_[index_of(queue)];
-  const course::point now{moving.parts, moving.cycles * flit_parts};
-  // Time that is left over until a point when all goes at full rate; negative: the point is out of reach.
-  const auto spare = [&](const course::point& p) {
+/// Keeps the part of a rate schedule that is ahead of a transfer. A transfer that is behind the schedule,
+/// because it waited for its grant, passes a flit per cycle until it has caught up.
+void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) {
+  const transfer_progress& moving = progress_[index_of(queue)];
+  const rate_schedule::point now{moving.parts, moving.cycles * flit_parts};
+  // Spare time until a point at full rate; negative: the point is out of reach.
+  const auto spare = [&](const rate_schedule::point& p) {
     return std::int64_t{now.time} - p.time - std::int64_t{now.passing} + p.passing;
   };
-  course& kept = courses_[queue.port * classes_ + queue.own_class];
+  rate_schedule& kept = rate_schedules_[queue.port * classes_ + queue.own_class];
   kept.count = 0;
-  const auto keep = [&](const course::point& p) {
+  const auto keep = [&](const rate_schedule::point& p) {
     if (p.passing < now.passing && p.time < now.time) kept.points[kept.count++] = p;
   };
-  course::point later;
-  for (std::uint32_t k = 0; k < way.count; ++k) {
-    const course::point& p = way.points[k];
+  rate_schedule::point later;
+  for (std::uint32_t k = 0; k < rates.count; ++k) {
+    const rate_schedule::point& p = rates.points[k];
     if (spare(p) < 0) {
       if (spare(later) > 0) keep(caught_up(later, p, spare(later), -spare(p)));
       return;
@@ -79,28 +80,30 @@ void switch_core::keep_course(const in_vc& queue, const course& way) {
   }
 }
 
-/// Between a point that is reached with `early` to spare and an earlier one that is missed by `late`.
-switch_core::course::point switch_core::caught_up(const course::point& later, const course::point& earlier,
-                                                  std::int64_t early, std::int64_t late) {
+/// The point at which a transfer catches up: between a point that is reached with `early` to spare and an
+/// earlier one that is missed by `late`.
+switch_core::rate_schedule::point switch_core::caught_up(const rate_schedule::point& later,
+                                                         const rate_schedule::point& earlier,
+                                                         std::int64_t early, std::int64_t late) {
   const std::int64_t on = early * (std::int64_t{earlier.time} - later.time) / (early + late);
   return {static_cast<std::uint32_t>(later.passing + on - early),
           static_cast<std::uint32_t>(later.time + on)};
 }
 
-/// What of a transfer has not passed yet, in parts of flits.
+/// The part of a transfer that has not passed yet, in parts of flits.
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const auto cycles = static_cast<std::uint32_t>(queue.end - cycle_);
   const std::uint32_t rest = cycles * flit_parts;
-  const motion& moving = motions_[index_of(queue)];
-  course::point later, earlier{moving.parts, moving.cycles * flit_parts};
+  const transfer_progress& moving = progress_[index_of(queue)];
+  rate_schedule::point later, earlier{moving.parts, moving.cycles * flit_parts};
   if (earlier.passing == earlier.time) return rest;
-  const course& way = courses_[queue.port * classes_ + queue.own_class];
-  for (std::uint32_t k = 0; k < way.count; ++k) {
-    if (rest <= way.points[k].time) {
-      earlier = way.points[k];
+  const rate_schedule& rates = rate_schedules_[queue.port * classes_ + queue.own_class];
+  for (std::uint32_t k = 0; k < rates.count; ++k) {
+    if (rest <= rates.points[k].time) {
+      earlier = rates.points[k];
       break;
     }
-    later = way.points[k];
+    later = rates.points[k];
   }
   const std::uint64_t parts = earlier.passing - later.passing;
   const std::uint64_t time = earlier.time - later.time;
@@ -116,12 +119,13 @@ std::optional<std::uint32_t> switch_core::flits_to_go(std::uint32_t output, std:
   return whole_flits(left(in_vcs_[t->in_vc]));
 }
 
-/// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
-/// many flits of each other pass as the arbiter lets while they last. The others end later by this; returns
-/// what becomes of `own`, the packet's class, which without them would end at `end`.
-switch_core::pace switch_core::share_port(std::uint8_t& classes, const transfer* transfers, unsigned own,
-                                          const sharer& joining, std::uint64_t end) {
-  sharers on;
+/// A packet joins the transfers of other classes on an input or an output. Until one of them ends, flits of
+/// each other pass at the arbiter's rates. The others end later by this; returns the time of `own`, the
+/// packet's class, which without them would end at `end`.
+switch_core::transfer_time switch_core::share_port(std::uint8_t& classes, const transfer* transfers,
+                                                   unsigned own, const contender& joining,
+                                                   std::uint64_t end) {
+  contenders on;
   classes &= static_cast<std::uint8_t>(~(1U << own));
   for (std::uint32_t others = classes; others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
@@ -136,35 +140,35 @@ switch_core::pace switch_core::share_port(std::uint8_t& classes, const transfer*
   on[own] = joining;
   const std::uint32_t all = classes | 1U << own;
   count_streams(on, all);
-  pace own_pace;
+  transfer_time own_time;
   for (std::uint32_t each = all; each != 0; each &= each - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(each));
-    const pace needed = shared_pace(on, all, c, own);
+    const transfer_time needed = shared_time(on, all, c, own);
     if (c == own) {
-      own_pace = needed;
+      own_time = needed;
     } else {
-      extend(transfers[c], cycle_ + needed.cycles, needed.way);
+      extend(transfers[c], cycle_ + needed.cycles, needed.rates);
     }
   }
-  if (cycle_ + own_pace.cycles < end) own_pace = {end - cycle_, {}};
-  return own_pace;
+  if (cycle_ + own_time.cycles < end) own_time = {end - cycle_, {}};
+  return own_time;
 }
 
-void switch_core::count_streams(sharers& on, std::uint32_t classes) {
+void switch_core::count_streams(contenders& on, std::uint32_t classes) {
   for (std::uint32_t each = classes; each != 0; each &= each - 1) {
-    sharer& a = on[static_cast<unsigned>(std::countr_zero(each))];
+    contender& a = on[static_cast<unsigned>(std::countr_zero(each))];
     for (std::uint32_t others = classes; others != 0; others &= others - 1) {
-      const sharer& b = on[static_cast<unsigned>(std::countr_zero(others))];
+      const contender& b = on[static_cast<unsigned>(std::countr_zero(others))];
       if (a.input == b.input && a.output == b.output) ++a.streams;
     }
   }
 }
 
-/// Until transfer `c` is through, when `joins` comes, whose first flit goes at once: who has less than a flit
-/// left has to wait for it. The others count as never short of flits: the gaps of one that is slowed down on
-/// this port are filled by the rest.
-switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t classes, unsigned c,
-                                           unsigned joins) const {
+/// Time until transfer `c` ends when `joins` comes, whose first flit goes at once: a transfer with less than
+/// a flit left waits for it. The others count as never short of flits: the rest fills the gaps of a transfer
+/// that is slowed down on this port.
+switch_core::transfer_time switch_core::shared_time(const contenders& on, std::uint32_t classes, unsigned c,
+                                                    unsigned joins) const {
   const std::uint32_t rivals = classes & ~(1U << c);
   const auto time_of = [&](std::uint64_t parts) {  // in which so much of c passes, in parts of cycles
     std::uint64_t time = parts;
@@ -176,30 +180,30 @@ switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t clas
     return time;
   };
   const std::uint32_t at_once = c == joins ? flit_parts : 0;
-  pace p{(time_of(on[c].parts - at_once) + at_once + flit_parts - 1) / flit_parts, {}};
+  transfer_time p{(time_of(on[c].parts - at_once) + at_once + flit_parts - 1) / flit_parts, {}};
   const std::uint64_t time = time_of(on[c].parts);
   for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
     const auto k = static_cast<unsigned>(std::countr_zero(others));
     const std::uint64_t beside =
         shared(on[k].parts, on, k, c);  // flits of class c that pass until k is through
     if (beside >= on[c].parts) continue;
-    const course::point turn{static_cast<std::uint32_t>(on[c].parts - beside),
-                             static_cast<std::uint32_t>(time - time_of(beside))};
-    std::uint32_t at = p.way.count++;
-    for (; at > 0 && p.way.points[at - 1].passing > turn.passing; --at)
-      p.way.points[at] = p.way.points[at - 1];
-    p.way.points[at] = turn;
+    const rate_schedule::point turn{static_cast<std::uint32_t>(on[c].parts - beside),
+                                    static_cast<std::uint32_t>(time - time_of(beside))};
+    std::uint32_t at = p.rates.count++;
+    for (; at > 0 && p.rates.points[at - 1].passing > turn.passing; --at)
+      p.rates.points[at] = p.rates.points[at - 1];
+    p.rates.points[at] = turn;
   }
-  // From where the others joined on, for routers that this place of the packet has yet to reach.
-  p.way.points[p.way.count++] = {static_cast<std::uint32_t>(on[c].parts),
-                                 static_cast<std::uint32_t>(p.cycles * flit_parts)};
+  // The point where the others joined, for routers that this part of the packet has yet to reach.
+  p.rates.points[p.rates.count++] = {static_cast<std::uint32_t>(on[c].parts),
+                                     static_cast<std::uint32_t>(p.cycles * flit_parts)};
   return p;
 }
 
-/// What of class `other` passes while `parts` of class `own` do, when both always have some. Round robin
-/// goes over the inputs of an output (over the outputs of an input), and what one of them gets is shared by
-/// its VCs; weights hold between classes wherever they come from.
-std::uint64_t switch_core::shared(std::uint64_t parts, const sharers& on, unsigned own,
+/// Parts of class `other` that pass while `parts` of class `own` do, when both always have flits. Round robin
+/// goes over the inputs of an output (over the outputs of an input), and the VCs of an input share its turns;
+/// weights hold between classes, whatever their inputs.
+std::uint64_t switch_core::shared(std::uint64_t parts, const contenders& on, unsigned own,
                                   unsigned other) const {
   if (weights_[own] != weights_[other]) {
     return (parts * weights_[other] + weights_[own] - 1) / weights_[own];
@@ -208,14 +212,14 @@ std::uint64_t switch_core::shared(std::uint64_t parts, const sharers& on, unsign
   return (parts * on[own].streams + on[other].streams - 1) / on[other].streams;
 }
 
-/// A transfer under way ends later, and with it all that follows: its tail at the next router, or the
-/// transfer from there if the packet has gone on, and the credits that go upstream.
-void switch_core::extend(const transfer& t, std::uint64_t end, const course& way) {
+/// A transfer in flight ends later, and with it all that follows: its tail at the next router, or the
+/// transfer from there if the packet has been forwarded, and the credits that go upstream.
+void switch_core::extend(const transfer& t, std::uint64_t end, const rate_schedule& rates) {
   in_vc& queue = in_vcs_[t.in_vc];
   if (end <= queue.end) return;
   const in_port& in = ins_[queue.port];
   const out_port& out = outs_[t.output];
-  motion& moving = motions_[t.in_vc];
+  transfer_progress& moving = progress_[t.in_vc];
   std::uint64_t& vc_free_from = out_vcs_[vc_index(t.output, t.vc)].free_from;
   if (vc_free_from == queue.end) vc_free_from = end;
   moving.parts = left(queue);
@@ -227,11 +231,11 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   }
   const unsigned c = queue.own_class;
   on_in_[queue.port * classes_ + c].end = end;
-  keep_course(queue, way);
+  keep_schedule(queue, rates);
   if (in.upstream != none) put_off_credits(queue);
   on_out_[t.output * classes_ + c].end = end;
-  if (out.downstream == none) return around_.delay(t.output, t.vc, end - 1);
-  const std::uint64_t tail = end - 1 + out.way[0];
+  if (out.downstream == none) return environment_.delay(t.output, t.vc, end - 1);
+  const std::uint64_t tail = end - 1 + out.next_hop_cycles[0];
   slot& s = slots_[moving.slot];
   if (s.came_from == t.in_vc) {
     s.tail_ready = std::max(s.tail_ready, tail);
@@ -239,8 +243,8 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   }
   const transfer& next = on_in_[out.downstream * classes_ + c];
   const std::uint32_t behind = vc_index(out.downstream, t.vc);
-  if (next.in_vc == behind && next.end > cycle_ && motions_[behind].slot == moving.slot) {
-    extend(next, tail + 1, way);
+  if (next.in_vc == behind && next.end > cycle_ && progress_[behind].slot == moving.slot) {
+    extend(next, tail + 1, rates);
   }
 }
 

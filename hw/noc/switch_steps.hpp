@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that looks, grants and credits of switch_core have in common, inline in each of them.
+// Steps that evaluations, grants and credits of switch_core have in common, inline in each of them.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) 
   return Plain || classes_ == 1 ? next : std::max(next, on_out_[o * classes_ + queue.own_class].end);
 }
 
-/// The same of its input.
+/// The first cycle in which the input of this VC may start a packet of its class.
 template <bool Plain>
 inline std::uint64_t switch_core::in_free(const in_vc& queue) const {
   if (!Plain && port_per_vc_) return queue.end;
@@ -31,7 +31,7 @@ inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) cons
   return std::max(out_free<Plain>(o, queue), in_free<Plain>(queue)) <= cycle_;
 }
 
-/// Makes the credits usable that are back by now.
+/// Makes the credits usable that have returned by now.
 inline void switch_core::take_credits(out_vc& ov) {
   if (ov.next_back > cycle_) return;
   if (ov.first != none) return take_listed(ov);
@@ -39,8 +39,8 @@ inline void switch_core::take_credits(out_vc& ov) {
   ov.next_back = never;
 }
 
-/// Of one class a VC has one batch of credits on its way most of the time, which needs no list. Those of
-/// several classes may be put off. A batch of none would be one on its way: flits > 0.
+/// With one class a VC has mostly one batch of credits on its way, which needs no list. With several classes
+/// credits may be delayed. Precondition: flits > 0, for an empty batch would count as one on its way.
 template <bool Plain>
 inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
                                     std::uint64_t first, std::uint64_t last) {
@@ -74,7 +74,7 @@ inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t 
   return end;
 }
 
-/// Enters the output for its earliest chance, if any. Later ones are found when it is looked at.
+/// Enters the output for its earliest chance, if any. Later chances are found in its evaluation.
 inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
   out_port& out = outs_[o];
   if (cycle >= out.scheduled) return;

@@ -48,7 +48,7 @@ std::uint16_t tree_units::exit_into(fabric::router_index router, fabric::tree_po
   return static_cast<std::uint16_t>(first_exit + index_of(router, port));
 }
 
-tree_units::way tree_units::way_of(fabric::router_index router, std::uint16_t exit) const {
+tree_units::exit_port tree_units::exit_port_of(fabric::router_index router, std::uint16_t exit) const {
   const unit_port& to = ports_.at(exit - first_exit);
   if (to.router == router) return {true, to.number, {}};
   return {false, 0, fabric::opposite(static_cast<fabric::side>(to.at.number))};
@@ -112,10 +112,10 @@ tree_units::child tree_units::make_child(const fabric::tree_node& n, const fabri
 tree_units::node& tree_units::node_of(std::uint32_t unit, bool as_parent, const packet& p) {
   const role& r = as_parent ? parents_[unit] : children_[unit];
   if (r.node == none) {
-    throw protocol_error(fmt::format(
-        "{}: a packet of {} for a tree at router {}, {} {}; expected one from where its tree leads", name_,
-        abi::to_string(p.header.kind), ports_[unit].router, ports_[unit].at.terminal ? "terminal" : "side",
-        ports_[unit].at.number));
+    throw protocol_error(
+        fmt::format("{}: a packet of {} for a tree at router {}, {} {}; expected a port of its tree", name_,
+                    abi::to_string(p.header.kind), ports_[unit].router,
+                    ports_[unit].at.terminal ? "terminal" : "side", ports_[unit].at.number));
   }
   return nodes_[r.node];
 }
@@ -168,7 +168,7 @@ void tree_units::copy_down(std::uint32_t unit, const switch_core::departure& d, 
 }
 
 void tree_units::left(std::uint32_t port, std::uint8_t vc, std::uint32_t, std::uint64_t cycle) {
-  if (vc != topology_.tree_vc(abi::tree_flow::down)) return;  // what goes up has a place in the buffers there
+  if (vc != topology_.tree_vc(abi::tree_flow::down)) return;  // other flows have room upstream
   const role& r = children_[unit_of_[port]];
   node& n = nodes_[r.node];
   child& c = n.children[r.child];
@@ -223,7 +223,7 @@ void tree_units::contribute(std::uint32_t unit, const switch_core::departure& d,
   combine(n);
 }
 
-/// As soon as every child has sent its part of the next packet.
+/// Combines as soon as every child has sent its part of the next packet.
 void tree_units::combine(node& n) {
   const auto missing = [](const child& c) { return c.contributes && c.parts.empty(); };
   if (std::any_of(n.children.begin(), n.children.end(), missing)) return;

@@ -10,10 +10,10 @@
 //   up       contributions wait per child, in buffers that hold all that members may send (a ring); when each
 //            child has sent its part of a packet they are combined, child by child in the order of the tree
 //
-// A unit looks at a packet when its transfer into it begins, and knows then when its head and tail will be
-// there (ADR 5): what it sends begins after the head of the last part, and ends after its tail. A packet is
-// there with its grant: what a staged router does after that (allocation and traversal of the switch) comes
-// once, on the way out of the unit.
+// A unit processes a packet when its transfer into the unit begins, and knows then when its head and tail
+// arrive (ADR 5): what the unit sends begins after the head of the last part, and ends after its tail. A
+// packet counts as arrived at its grant: allocation and traversal of the switch are charged once, on the way
+// out of the unit.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@
 
 namespace diecast::hw {
 
-/// What routers are told of the tree they belong to.
+/// The tree that routers belong to, as they get it.
 struct tree_program {
   const fabric::collective_tree& tree;
   const comm::tree_install& rings;
@@ -43,14 +43,14 @@ class tree_units {
  public:
   struct counters {
     std::uint64_t packets{};             ///< taken in by units
-    std::uint64_t copies{};              ///< sent beyond one per packet down
-    std::uint64_t credits_combined{};    ///< credits that others stand for
+    std::uint64_t copies{};              ///< copies sent: packets down count once less
+    std::uint64_t credits_combined{};    ///< credits merged into others
     std::uint64_t combinations{};        ///< additions of two contributions of one packet
-    std::uint64_t elements{};            ///< combined by them
+    std::uint64_t elements{};            ///< elements combined
     std::uint64_t bytes{};               ///< bytes of packets taken in, header flits included
     std::uint64_t most_waiting_bytes{};  ///< in the buffer of a port, contributions to sums
   };
-  /// Exits of packets that are bound for a unit are numbered from here on.
+  /// Exits of packets to a unit are numbered from here on.
   static constexpr std::uint16_t first_exit = 0x8000;
 
   tree_units(const fabric::topology& topology, const config::machine_config& config, sip_id sip, cube_id cube,
@@ -62,12 +62,12 @@ class tree_units {
   /// Exit that leads into the unit of a router by the port of that side or terminal.
   [[nodiscard]] std::uint16_t exit_into(fabric::router_index router, fabric::tree_port port) const;
   /// Where such a packet goes at `router`: the unit's port when it is there, else the side that leads to it.
-  struct way {
+  struct exit_port {
     bool here{};
     std::uint32_t port{};  ///< port of the switches
     fabric::side side{};
   };
-  [[nodiscard]] way way_of(fabric::router_index router, std::uint16_t exit) const;
+  [[nodiscard]] exit_port exit_port_of(fabric::router_index router, std::uint16_t exit) const;
 
   /// Takes the part of the tree in this cube. Throws protocol_error when one is installed already.
   void install(const tree_program& program, packet_pool& pool);
@@ -107,7 +107,7 @@ class tree_units {
     packet_ptr p;
     std::uint64_t head, tail;
   };
-  /// A way down from a router, and what comes up it.
+  /// A branch down from a router, and the state of what comes up it.
   struct child {
     std::uint32_t unit{};           ///< index of its port
     std::optional<pe_coord> leaf;   ///< a member behind the port

@@ -56,7 +56,7 @@ void core_memory::issue(core_access access) {
 }
 
 std::vector<std::byte> core_memory::read(abi::address at, std::uint64_t bytes, core_access request) {
-  hooks_.settle();
+  hooks_.wait_owed();
   await([&] { return !writing(line_of(at)); });
   count_remote(at, false, bytes);
   answered_ = false;
@@ -68,7 +68,7 @@ std::vector<std::byte> core_memory::read(abi::address at, std::uint64_t bytes, c
 }
 
 void core_memory::write_back(const protocol::data_cache::line& line) {
-  hooks_.settle();
+  hooks_.wait_owed();
   await([&] { return writes_.size() < setup_.config.pe.cache_write_buffer && !writing(line.at); });
   ++counters_.write_backs;
   count_remote(line.at, true, cache_line_bytes);
@@ -98,7 +98,7 @@ void core_memory::make_present(abi::address at) {
   hooks_.owe(setup_.config.pe.cache_hit_cycles);
   if (cache_.find(at) != nullptr) {
     ++counters_.hits;
-    hooks_.settle();  // firmware that looks at a stale line for ever must let time pass
+    hooks_.wait_owed();  // firmware that polls a stale line forever must let time pass
     return;
   }
   const abi::address line = line_of(at);
@@ -136,13 +136,13 @@ void core_memory::dcci_line(abi::address at) {
 }
 
 void core_memory::dcci_all() {
-  // Every set is looked at.
+  // Every set is read.
   hooks_.owe(setup_.config.pe.cache_dcci_cycles * setup_.config.pe.cache_sets);
   for (const auto& dirty : cache_.clean_and_invalidate_all()) write_back(dirty);
 }
 
 void core_memory::pipe_barrier() {
-  hooks_.settle();
+  hooks_.wait_owed();
   await([this] { return writes_.empty(); });
 }
 

@@ -46,10 +46,10 @@ class core_memory {
       return *this;
     }
   };
-  /// What the core lends: `owe` charges cycles to be waited for later, `settle` waits for them.
+  /// What the core lends: `owe` charges cycles to be waited for later, `wait_owed` waits for them.
   struct core_hooks {
     std::function<void(std::uint64_t)> owe;
-    std::function<void()> settle;
+    std::function<void()> wait_owed;
   };
 
   core_memory(const pe_setup& setup, sc_core::sc_port<dma_if>& dma, core_hooks hooks);
@@ -92,7 +92,7 @@ class core_memory {
   protocol::data_cache cache_;
   std::vector<outstanding> writes_;
   std::uint32_t next_tag_{};
-  std::uint32_t reading_{};  ///< tag of the read under way
+  std::uint32_t reading_{};  ///< tag of the read in flight
   bool answered_{true};
   std::vector<std::byte> answer_;
   sc_core::sc_event done_{"access_done"};

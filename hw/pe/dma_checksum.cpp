@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checksums of messages: made between the read of a packet and the network, compared between the network and
-// the write. One engine each way; packets pass it in order, at its rate.
+// the write. One engine in each direction; packets pass it in order, at its rate.
 //
-// The engine works in the cycle that a packet takes to be handed on anyway (to the network, or to the TCM),
-// and has no clock of its own: what it adds is its bytes over its rate, as far as that goes beyond this
-// cycle.
+// The engine works in the cycle in which a packet is forwarded anyway (to the network, or to the TCM), and
+// has no clock of its own: what it adds is its bytes over its rate, as far as that goes beyond this cycle.
 #include <algorithm>
 
 #include "hw/pe/dma_engine.hpp"
@@ -25,7 +24,7 @@ bool dma_engine::is_protected(const abi::packet_header& h) const {
   }
 }
 
-/// A packet comes to an engine; it is handed on at once, or when `what` is due.
+/// A packet comes to an engine; it is forwarded at once, or when `what` is due.
 void dma_engine::enter(checksum_engine& engine, work_kind what, packet_ptr p, std::uint8_t vc) {
   const std::uint64_t bytes = p->header.payload_bytes;
   const sim_time length = nanoseconds(static_cast<double>(bytes) / pe_.config.comm.checksum_gbytes_s);
@@ -39,7 +38,7 @@ void dma_engine::enter(checksum_engine& engine, work_kind what, packet_ptr p, st
   work_.put(due, work_key(static_cast<unsigned>(what), checksums_++), {what, 0, 0, {}});
 }
 
-/// Hands on, in order, what has passed the engine by now.
+/// Forwards, in order, the packets that have passed the engine by now.
 void dma_engine::drain(checksum_engine& engine, work_kind what) {
   while (!engine.packets.empty() && engine.packets.front().due <= now()) {
     const checksum_engine::passing passed = std::move(engine.packets.front());

@@ -73,7 +73,7 @@ class dma_engine : public sc_core::sc_module,
   [[nodiscard]] sim_time slowest_credit() const { return slowest_credit_; }
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
-  /// Nothing but accesses of the core is under way.
+  /// Nothing but accesses of the core is in flight.
   [[nodiscard]] bool serves_core_only() const;
 
   void send_message(const protocol::send_request& message) override;
@@ -107,9 +107,9 @@ class dma_engine : public sc_core::sc_module,
     copy_fetch,     ///< remote read of a copy chunk: then write it
     copy_write,     ///< TCM write of a copy chunk: then done
     copy_store,     ///< remote write of a copy chunk: then done
-    serve_read,     ///< TCM read for somebody's read_request: then respond
-    serve_write,    ///< TCM write for somebody's write_request: then respond
-    answer          ///< an access of the core: then tell it
+    serve_read,     ///< TCM read for a remote read_request: then respond
+    serve_write,    ///< TCM write for a remote write_request: then respond
+    answer          ///< an access of the core: then report its end to the core
   };
   struct pending {
     stage what{};

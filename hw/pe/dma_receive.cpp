@@ -174,7 +174,7 @@ void dma_engine::visit_outbound(const std::function<void(const abi::ipcq_fields&
     if (packet.p->header.kind == abi::packet_kind::ipcq_data) visit(packet.p->header.ipcq);
 }
 
-/// A register takes the write a cycle after it has been handed on, and the answer leaves then.
+/// A register takes the write a cycle after it has been forwarded, and the answer leaves then.
 void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg) {
   std::uint64_t value = 0;
   if (p->header.kind != abi::packet_kind::write_request || p->data.size() != sizeof value) {
@@ -199,8 +199,8 @@ void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   if (where && where->kind == abi::region::pe_registers && is_of(pe_.self, *where))
     return serve_register(p, vc, where->offset);
   if (!is_local(h.target)) {
-    throw protocol_error(fmt::format("{}: {} for {}, which is not here", name(), abi::to_string(h.kind),
-                                     abi::describe(h.target)));
+    throw protocol_error(fmt::format("{}: {} for {}, which this PE does not have", name(),
+                                     abi::to_string(h.kind), abi::describe(h.target)));
   }
   const bool write = h.kind == abi::packet_kind::write_request;
   pending access;

@@ -54,7 +54,8 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
                                   std::span<const std::byte> bytes) { tcm->debug_write(offset, bytes); })),
       core_clock_{clock_.period * health_.slowdown},
       phase_(core_phase(setup.config)),
-      memory_(setup_, dma, {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { settle(); }}) {
+      memory_(setup_, dma,
+              {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { wait_owed(); }}) {
   launches.bind(*this);
   SC_THREAD(run);
   set_stack_size(static_cast<std::size_t>(setup.config.sim.firmware_stack_kib) * 1024);
@@ -68,7 +69,7 @@ void pe_core::wait_until(sim_time t) {
   if (t > hw::now()) sc_core::wait(to_sc(t - hw::now()));
 }
 
-void pe_core::settle() {
+void pe_core::wait_owed() {
   if (owed_cycles_ == 0) return;
   const sim_time owed = core_clock_.cycles(owed_cycles_);
   busy_cycles_ += owed_cycles_;
@@ -93,7 +94,7 @@ void pe_core::die_if_due() {
   for (;;) sc_core::wait(never_);
 }
 
-// --- what observers hear -------------------------------------------------------------------------
+// --- events for observers ------------------------------------------------------------------------
 
 void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
   if (to > from && setup_.events.wants(events::work))
@@ -148,7 +149,7 @@ void pe_core::run_one(const abi::launch_block& block) {
   tasks_ = {};
   set_state(events::core_state::running);
   program_(*this, block);
-  settle();
+  wait_owed();
   stores_->flush();
   end_time_ = hw::now() - phase_;
   set_state(events::core_state::done);
@@ -159,13 +160,13 @@ void pe_core::run_one(const abi::launch_block& block) {
 
 std::uint64_t pe_core::read_register(abi::register_offset reg) {
   owed_cycles_ += setup_.config.pe.register_cycles;
-  settle();
+  wait_owed();
   return registers.read(reg);
 }
 
 void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_cycles_ += setup_.config.pe.register_cycles;
-  if (!is_staging(reg)) settle();
+  if (!is_staging(reg)) wait_owed();
   count_write();
   const auto use = tasks_.wrote(reg, value);
   if (use && setup_.events.wants(events::steps))
@@ -179,7 +180,7 @@ void pe_core::tcm_done(std::uint64_t, sim_time finish) {
 }
 
 void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write) {
-  settle();
+  wait_owed();
   stores_->meet(offset, bytes);
   const sim_time from = hw::now();
   accesses_open_ = 1;
@@ -202,7 +203,7 @@ void pe_core::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
 }
 
 void pe_core::wait_for_event() {
-  settle();
+  wait_owed();
   const sim_time from = hw::now();
   if (interrupt->pending_since() == sim_time::never()) {
     set_state(events::core_state::asleep);
@@ -224,7 +225,7 @@ void pe_core::end_wait(sim_time from) {
 
 /// The timer goes off half a cycle after an edge of the PE's clock, when firmware acts; a slow core's, too.
 void pe_core::wait_for_event_until(sim_time when) {
-  settle();
+  wait_owed();
   const sim_time from = hw::now();
   const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
   if (interrupt->pending_since() == sim_time::never() && hw::now() < alarm) {
@@ -235,7 +236,7 @@ void pe_core::wait_for_event_until(sim_time when) {
     set_state(events::core_state::running);
   }
   if (interrupt->pending_since() != sim_time::never()) return end_wait(from);
-  // Nothing came: firmware slept from one look to the next.
+  // No event came: firmware slept from one poll to the next.
   tell(events::core_work::pause, from, hw::now());
 }
 
@@ -259,7 +260,7 @@ void pe_core::access_done(std::uint32_t tag, std::span<const std::byte> data) {
 
 void pe_core::load_global(abi::address at, std::span<std::byte> out) {
   memory_.load(at, out);
-  if (!watched_) ++moves_;  // looking at a word again is no movement
+  if (!watched_) ++moves_;  // polling a word again is no progress
 }
 
 void pe_core::store_global(abi::address at, std::span<const std::byte> in) {
@@ -302,7 +303,7 @@ void pe_core::post_block(const abi::vector_command& c, std::uint64_t first, std:
 
 /// Blocks follow each other at the slower of the lanes and the TCM.
 void pe_core::vector(const abi::vector_command& c) {
-  settle();
+  wait_owed();
   ++moves_;
   const sim_time from = hw::now();
   // Lanes and blocks are counted in the wider of the types.

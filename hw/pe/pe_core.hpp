@@ -45,7 +45,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
     return vector_elements_;
   }
-  /// Cycles of instructions, as its cycle counter tells, and how long they took.
+  /// Cycles of instructions by the core's cycle counter, and the time they took.
   [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
   [[nodiscard]] sim_time busy_time() const { return busy_time_; }
   /// Writes of firmware to registers and global memory, and whether the core has stopped for good.
@@ -57,7 +57,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   [[nodiscard]] const std::optional<abi::poll_request>& polling() const { return polling_; }
   /// Changes of state, steps, vector operations and computations so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
-  /// End of the timed work (a computation, the wait for a launch's common start) under way.
+  /// End of the timed work (a computation, the wait for a launch's common start) in flight.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
 
   /// What the firmware waits for in global memory at the moment.
@@ -129,7 +129,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   SC_HAS_PROCESS(pe_core);
   void run();
   void run_one(const abi::launch_block& block);
-  void settle();
+  void wait_owed();
   /// Before every write to a register or to global memory: a dead core makes it no more.
   void count_write();
   void die_if_due();

@@ -33,11 +33,11 @@ class dma_if : public virtual sc_core::sc_interface {
   virtual void send_credit(const protocol::credit_request& credit) = 0;
   virtual void start_copy(const copy_request& copy) = 0;
   virtual void start_access(core_access access) = 0;
-  /// Tells the host that launch `launch_id` has ended on this PE.
+  /// Reports to the host that launch `launch_id` has ended on this PE.
   virtual void send_launch_done(std::uint32_t launch_id) = 0;
 };
 
-/// What the DMA engine tells the IPCQ engine; both effects show match_cycles later.
+/// Reports of the DMA engine to the IPCQ engine; both effects show match_cycles later.
 class ipcq_if : public virtual sc_core::sc_interface {
  public:
   virtual void source_read(std::uint16_t qp) = 0;
@@ -54,7 +54,7 @@ inline constexpr std::uint8_t no_buffer = UINT8_MAX;
 using abi::core_access_bit;
 using abi::tag_read_bit;
 
-/// What the DMA engine, which owns the PE's network interface, tells the tag-matching unit.
+/// Reports of the DMA engine, which owns the PE's network interface, to the tag-matching unit.
 class message_if : public virtual sc_core::sc_interface {
  public:
   /// Part of a message; its buffer is held until packet_out_if::release_packet.
@@ -79,7 +79,7 @@ class event_sink_if : public virtual sc_core::sc_interface {
   virtual void post_event(abi::ipcq_event_word event) = 0;
 };
 
-/// What the DMA engine tells the core.
+/// Reports of the DMA engine to the core.
 class launch_if : public virtual sc_core::sc_interface {
  public:
   virtual void launch(const packet_ptr& p) = 0;

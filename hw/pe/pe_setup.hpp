@@ -25,11 +25,11 @@ struct pe_setup {
 [[nodiscard]] inline sim_time core_phase(const config::machine_config& c) {
   return {clock_domain::from_ghz(c.noc.clock_ghz).period.fs / 2};
 }
-/// Packets that a block has in its hands on their way to the network: one being read while one waits hides
+/// Packets that a block holds on their way to the network: one being read while one waits hides
 /// the TCM's latency.
 inline constexpr std::uint32_t packets_read_ahead = 2;
 
-/// Those that send packets.
+/// Setup of the blocks that send packets.
 struct packet_setup {
   const fabric::topology& topology;
   packet_pool& pool;
@@ -47,7 +47,7 @@ struct packet_setup {
   return where && where->kind == abi::region::tcm && is_of(pe, *where);
 }
 
-/// A packet for whoever answers at `target`.
+/// A packet to the block that answers at `target`.
 [[nodiscard]] inline packet_ptr make_packet(const packet_setup& setup, abi::packet_kind kind,
                                             abi::address target) {
   packet_ptr p = setup.pool.make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses and transactions that a block of a PE has under way, by the number that their answers carry.
+// Accesses and transactions that a block of a PE has in flight, by the number that their answers carry.
 #pragma once
 
 #include <cstdint>

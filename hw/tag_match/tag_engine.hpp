@@ -90,7 +90,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     payload_write,  ///< write of the payload of a received packet
     local_read,     ///< read within this PE
     remote_read,    ///< on its way
-    read_write      ///< of bytes that a read has brought
+    read_write      ///< write of bytes that a read has brought
   };
   struct access {
     stage what{};
@@ -165,7 +165,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   sim_time last_send_, last_read_;
   std::deque<std::uint32_t> source_reads_;  ///< accesses of outgoing packets, in the order they must leave
   std::uint32_t ahead_{};                   ///< packets between their read and the network
-  std::uint32_t outstanding_{};             ///< pieces of reads under way
+  std::uint32_t outstanding_{};             ///< pieces of reads in flight
   std::map<std::uint64_t, std::uint64_t> read_remaining_;  ///< bytes, by token
   transaction_table<access> accesses_;
   statistics statistics_;

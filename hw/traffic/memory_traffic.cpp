@@ -143,7 +143,7 @@ void memory_traffic::fill(transaction& t, const traffic::memory_request& r) {
   t.set_data_ptr(t.data.data());
   const auto bytes = std::as_writable_bytes(std::span{t.data});
   if (r.write) {
-    // Tells every write of a run from every other: the request's number, mixed over the bytes.
+    // Distinguishes every write of a run from every other: the request's number, mixed over the bytes.
     for (std::size_t i = 0; i < bytes.size(); ++i)
       t.data[i] = static_cast<unsigned char>((issued_ * 0x9e3779b97f4a7c15U >> (i % 8 * 8)) + i);
     shadow_->write(r.address, bytes);

@@ -66,7 +66,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   [[nodiscard]] std::uint64_t measured_in_flight() const {
     return results_.measured_made - results_.latencies.count();
   }
-  /// Sum over measured packets that have not arrived of how long they have been under way at `cycle`, which
+  /// Sum over measured packets that have not arrived of how long they have been in flight at `cycle`, which
   /// no measured packet is made after.
   [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {
     return measured_in_flight() * cycle - (measured_made_sum_ - measured_done_sum_);
@@ -86,7 +86,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint32_t next;
   };
   struct source {
-    std::uint32_t first{none}, last{none};  ///< its queue
+    std::uint32_t first{none}, last{none};  ///< queue of packets that wait
     std::uint64_t free_from{};              ///< cycle in which the next packet may start
     std::uint64_t sequence{};
     std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for

@@ -93,7 +93,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   struct stream {
     std::size_t next{};
     std::uint64_t base{};  ///< cycle `after` counts from
-    bool in_barrier{};     ///< whose end is the base
+    bool in_barrier{};     ///< a barrier is in progress, whose end becomes `base`
     std::uint64_t under_way{};
     std::uint32_t barriers{};
     std::uint64_t last_done{};

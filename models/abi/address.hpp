@@ -19,8 +19,8 @@ namespace diecast::abi {
 
 using address = std::uint64_t;
 
-/// What answers at an address. Values are part of the encoding; 0 is never valid, so that a
-/// forgotten address is an error and not somebody's memory.
+/// What answers at an address. Values are part of the encoding; 0 is never valid, so that a forgotten address
+/// is an error and not an access to some memory.
 enum class region : std::uint8_t {
   tcm = 1,             ///< unit = PE
   pe_registers = 2,    ///< unit = PE; register offsets in models/abi/registers.hpp

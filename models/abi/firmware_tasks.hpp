@@ -55,8 +55,8 @@ class firmware_tasks {
     std::uint16_t qp{};
     bool send{};
   };
-  /// A register is written by the task that runs. Tells when it is the first to use a half of a queue pair,
-  /// or another one did before.
+  /// A register is written by the task that runs. Reports when it is the first to use a half of a queue pair,
+  /// or when another task used it before.
   std::optional<new_use> wrote(std::uint32_t reg, std::uint64_t value);
   /// The task that runs begins (ends) to watch a word in global memory.
   void watches(bool begins) { watcher_ = begins ? std::optional(running()) : std::nullopt; }

@@ -78,8 +78,8 @@ enum class compare : std::uint8_t { eq, ne, lt, le, gt, ge };
 }
 [[nodiscard]] const char* to_string(compare how);
 
-/// Polling of a 64-bit word in local TCM that somebody else writes. `expected_writer` has no effect but
-/// that a report of a hang can say who is waited for.
+/// Polling of a 64-bit word in local TCM that another block writes. `expected_writer` is only for reports of
+/// hangs, which name it.
 struct poll_request {
   std::uint64_t tcm_offset{};
   compare how{compare::eq};
@@ -89,7 +89,7 @@ struct poll_request {
 };
 
 /// What firmware waits for in global memory: a 64-bit word that `expected_writer` is to set. A note for
-/// reports of hangs; the looking is done by the firmware's own loads. Words are compared modulo 2^32.
+/// reports of hangs: the firmware polls by its own loads. Words are compared modulo 2^32.
 struct signal_watch {
   address at{};
   compare how{compare::eq};
@@ -164,14 +164,14 @@ class hal : public abstract_interface {
   /// Straight-line firmware work.
   virtual void compute(std::uint64_t cycles) = 0;
 
-  /// The same time, spent between two looks at something somebody else changes: no work, so that a run in
-  /// which everybody only looks is found to be a deadlock.
+  /// Pauses between two polls of a value that another block changes. Unlike compute() this is no progress, so
+  /// that a run in which all PEs only poll is found to be a deadlock.
   virtual void pause(std::uint64_t cycles) = 0;
 
   /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
   virtual void wait_for_event() = 0;
 
-  /// The same, but returns when now() has reached `when` even without an event (the PE's timer).
+  /// wait_for_event() that returns when now() has reached `when` even without an event (the PE's timer).
   virtual void wait_for_event_until(sim_time when) = 0;
 
   /// Loads the word every period until the comparison holds.
@@ -192,7 +192,7 @@ class hal : public abstract_interface {
   /// Adds to the 64-bit word at `at` (a multiple of 8) in one piece, at the memory and around the data
   /// cache. Returns what it held before.
   virtual std::uint64_t add_at_memory(address at, std::uint64_t value) = 0;
-  /// From here to watch({}) the firmware only looks, at this word or those it names meanwhile; costs no time.
+  /// From here to watch({}) the firmware only polls this word, or words it names meanwhile; costs no time.
   virtual void watch(const std::optional<signal_watch>& wanted) = 0;
   /// Costs no time.
   virtual void count(firmware_count what, std::uint64_t n) = 0;

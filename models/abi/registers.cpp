@@ -75,7 +75,7 @@ constexpr std::array register_table{
     register_description{qp(qp_tx_check), "QP_TX_CHECK", access::read_write, 0,
                          "32 bits that travel with the next message and are 0 for the one after it."},
     register_description{qp(qp_rx_check), "QP_RX_CHECK", access::read_only, 0,
-                         "Those of the oldest message."},
+                         "The 32 check bits of the oldest message."},
 };
 
 std::span<const register_description> register_map() { return register_table; }

@@ -191,7 +191,7 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
           pe_path(shape, h.stored_by), h.value, h.stored_at.ns(), by);
     }
     case word_finding::overlooked_signal:
-      return fmt::format("{} has signaled and is one count ahead; {} must accept {}, too", writer,
+      return fmt::format("{} has signaled and is one count ahead; {} must also accept {}", writer,
                          pe_path(shape, w.pe), static_cast<std::uint32_t>(w.wanted.value + 1));
     case word_finding::counts_apart: return apart_text(shape, w);
     case word_finding::not_signaled:

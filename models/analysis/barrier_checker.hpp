@@ -19,7 +19,7 @@
 #include "models/types/ids.hpp"
 
 namespace diecast::analysis {
-/// Hears the steps that firmware marks around its barriers: "enter barrier" and "left barrier". Where a
+/// Receives the steps that firmware marks around its barriers: "enter barrier" and "left barrier". Where a
 /// launch has several barriers, a blank and the barrier's name follow. Wants events::steps.
 class barrier_checker : public events::observer {
  public:
@@ -36,7 +36,7 @@ class barrier_checker : public events::observer {
 
   explicit barrier_checker(const machine_shape& shape) : shape_(shape) {}
 
-  /// Before the run: a barrier, who takes part, and the rank of each. Marks of a barrier that nobody has
+  /// Before the run: a barrier, who takes part, and the rank of each. Marks of a barrier that was not
   /// announced, and of a PE that is no member, throw std::logic_error.
   void expect(const std::string& name, const std::vector<pe_coord>& members,
               const std::vector<std::uint32_t>& ranks);
@@ -86,13 +86,13 @@ class barrier_checker : public events::observer {
 // Why a wait for a word in global memory does not end, from what the caches and the memory hold: a pure
 // function of bytes. Nothing in the machine knows that a line is stale.
 
-/// A copy of the word in somebody's data cache.
+/// A copy of the word in a PE's data cache.
 struct cached_word {
   std::uint64_t value{};
   bool dirty{};
 };
 
-/// The last store to a word that is known, and the last time somebody else wrote its line back.
+/// The last store to a word that is known, and the last time another PE wrote its line back.
 struct word_history {
   pe_coord stored_by;
   std::uint64_t value{};
@@ -114,13 +114,13 @@ struct watched_word {
 };
 
 enum class word_finding : std::uint8_t {
-  stale_line,         ///< memory satisfies the wait, the PE looks at its old copy
+  stale_line,         ///< memory satisfies the wait, the PE reads its old copy
   unflushed_signal,   ///< the value is in the writer's data cache only
-  lost_signal,        ///< it was in memory and somebody wrote the line back over it
+  lost_signal,        ///< it was in memory and another PE wrote the line back over it
   overlooked_signal,  ///< memory holds the count after the wanted one: the peer has gone on, the wait missed
                       ///< it
   counts_apart,       ///< waiter and writer count differently: the wanted count has been skipped
-  not_signaled        ///< nobody has stored it
+  not_signaled        ///< no PE has stored it
 };
 [[nodiscard]] const char* to_string(word_finding f);
 

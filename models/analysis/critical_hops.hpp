@@ -26,7 +26,7 @@ struct hop_depth {
 /// cubes; sip, any message between two SIPs. Messages in other directions carry the depth on.
 class critical_hops : public events::observer {
  public:
-  /// The plan says which receive direction hears which transmit direction.
+  /// The plan pairs receive and transmit directions.
   explicit critical_hops(const comm::install_plan& plan);
 
   using events::observer::on;
@@ -38,7 +38,7 @@ class critical_hops : public events::observer {
   /// Messages that became visible where the plan does not expect them (sender matching does that);
   /// unless it is 0 the counts miss chains.
   [[nodiscard]] std::uint64_t unmatched() const { return unmatched_; }
-  /// A message under way to a SIP whose process must hear of it.
+  /// A message in flight to a SIP of another process, which must be informed.
   struct carried {
     sip_id to;
     std::uint32_t receiver{}, sequence{};
@@ -47,7 +47,7 @@ class critical_hops : public events::observer {
   };
   /// SIPs of this process; messages to others are kept for take_leaving().
   void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
-  /// Calls visit(sip_id from, sip_id to) for each way of a message.
+  /// Calls visit(sip_id from, sip_id to) for each direction of a message.
   template <class Visit>
   void visit_paths(Visit visit) const {
     for (const path& p : paths_) visit(p.from.sip, receivers_[p.receiver].pe.sip);

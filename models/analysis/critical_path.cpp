@@ -166,7 +166,7 @@ class walker {
     return true;
   }
 
-  /// The last message or credit that came in during a pause: the look after it found it.
+  /// The last message or credit that came in during a pause: the poll after the pause found it.
   bool follow_poll(const events::core_worked& pause) {
     sim_time latest{};
     std::optional<queue_end> message, credit;

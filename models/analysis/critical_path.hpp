@@ -18,7 +18,7 @@ enum class path_cause : std::uint8_t {
   firmware,     ///< the core runs firmware: registers, runtime calls, task switches, accesses beyond its TCM
   vector,       ///< the vector unit works
   tcm,          ///< the core loads or stores in its TCM
-  poll,         ///< the core pauses between two looks
+  poll,         ///< the core pauses between two polls
   interrupt,    ///< from an event being queued to the core going on
   ipcq_check,   ///< the queue engine checks a doorbell and hands the descriptor on
   dma_start,    ///< the descriptor waits in the DMA engine: its start-up and those before it

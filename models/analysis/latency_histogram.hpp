@@ -59,7 +59,8 @@ class latency_histogram {
 
  private:
   static constexpr std::uint64_t fs_per_ns = 1'000'000;
-  static constexpr unsigned precision_bits = 9;  ///< precision of a bucket: half of 1 / 2^9 either way
+  static constexpr unsigned precision_bits =
+      9;  ///< precision of a bucket: half of 1 / 2^9 in either direction
 
   /// Durations below 2^(precision_bits + 1) have a bucket each; each octave above has 2^precision_bits.
   static std::size_t bucket_of(std::uint64_t v) {

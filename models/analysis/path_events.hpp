@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events of a run for the critical path, and the ends of queue pairs they meet at.
 //
-// Which receive half hears which transmit half, from an install plan.
+// The transmit half that feeds each receive half, from an install plan.
 #pragma once
 
 #include <algorithm>
@@ -107,14 +107,14 @@ struct core_record {
 
 class path_events : public events::observer {
  public:
-  /// Keeps at most `limit` events of a launch; of a launch with more, only the messages and credits under
-  /// way.
+  /// Keeps at most `limit` events of a launch; of a launch with more, only the messages and credits in
+  /// flight.
   path_events(const comm::install_plan& plan, std::uint64_t limit) : ends_(plan), limit_(limit) {}
 
   static constexpr unsigned interests =
       events::core_states | events::steps | events::messages | events::work | events::transfers;
 
-  /// Forgets the launch before; what is still under way stays known.
+  /// Forgets the launch before; what is still in flight stays known.
   void reset();
 
   using events::observer::on;

@@ -87,7 +87,7 @@ class wait_graph {
 
   const queue_pair_state& state(place p) const { return dumps_[p.dump].queue_pairs[p.dir]; }
 
-  /// The wait cannot end by itself. What is under way ends it unless nothing moves.
+  /// The wait cannot end by itself. What is in flight ends it unless nothing moves.
   [[nodiscard]] bool holds(const wait_edge& e) const {
     if (e.cause == wait_cause::peer) return false;
     return machine_.still || e.cause == wait_cause::unwired;
@@ -106,14 +106,14 @@ class wait_graph {
     const auto after = readers_.upper_bound(f.fields.match_address);
     return after == readers_.begin() ? f.fields.match_address : std::prev(after)->first;
   }
-  /// The message that would be the next of a ring, if it is under way.
+  /// The message that would be the next of a ring, if it is in flight.
   [[nodiscard]] const flight* next_message(const queue_pair_state& reader) const {
     const auto [first, last] = messages_.equal_range(reader.rx_base);
     const auto at = std::find_if(
         first, last, [&](const auto& m) { return m.second->fields.sequence == reader.peer_head_cache; });
     return at == last ? nullptr : at->second;
   }
-  /// A credit under way that would free a slot of the ring this queue pair writes.
+  /// A credit in flight that would free a slot of the ring this queue pair writes.
   [[nodiscard]] const flight* next_credit(const queue_pair_state& writer) const {
     const auto [first, last] = credits_.equal_range(writer.peer_rx_base);
     const std::uint32_t in_use = writer.space.distance(writer.peer_tail_cache, writer.my_head);
@@ -140,8 +140,8 @@ class wait_graph {
     return mailbox && mailbox->kind == abi::region::tree;
   }
 
-  /// The other end of a ring. Of a tree in the network, whoever has done least for this wait: routers combine
-  /// what comes from many, so the last of them is what is waited for.
+  /// The other end of a ring. For a tree in the network it is the member that has sent least: routers combine
+  /// contributions of many, so the wait is for the last of them.
   template <class Missing>
   [[nodiscard]] std::optional<place> other_end(place here, wait_kind kind,
                                                const std::map<abi::address, place>& ends, abi::address ring,

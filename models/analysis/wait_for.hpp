@@ -41,7 +41,7 @@ struct flight {
   bool credit{};
   abi::ipcq_fields fields;
   std::string where;  ///< "in the fabric"
-  bool begins{};      ///< its first packet is one of those under way
+  bool begins{};      ///< its first packet is one of those in flight
   flight_state state{flight_state::under_way};
   bool in_fabric{};  ///< in a router or on a link
 };
@@ -57,8 +57,8 @@ struct other_packet {
 struct stopped_machine {
   std::vector<pe_dump> pes;
   std::vector<flight> flights;
-  /// True: nothing moves any more. False: the run was cut off while things still moved, so a message
-  /// under way explains a wait, and one that no dump shows may be on a wire.
+  /// True: nothing moves any more. False: the run was cut off while things still moved, so a message in
+  /// flight explains a wait, and one that no dump shows may be on a wire.
   bool still{true};
   std::vector<other_packet> others{};
 };
@@ -76,7 +76,7 @@ enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy, me
 /// Why a wait does not end.
 enum class wait_cause : std::uint8_t {
   peer,          ///< the peer has not done its part
-  in_flight,     ///< the message or credit is under way: `where` says where it is
+  in_flight,     ///< the message or credit is in flight: `where` says where it is
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
   unwired,       ///< no queue pair of the pod is at the other end, or no PE that ever was to write

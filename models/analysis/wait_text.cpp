@@ -121,7 +121,7 @@ class writer {
         return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
       case wait_cause::unwired:
         return fmt::format("{}, which no queue pair {}", wait, receive ? "writes" : "owns");
-      case wait_cause::ended:  // of tag-matched messages only
+      case wait_cause::ended:  // a cause of tag-matched messages only
       case wait_cause::own_dma: break;
     }
     return wait;
@@ -148,7 +148,7 @@ class writer {
     }
   }
 
-  /// What to look at first.
+  /// The first thing to check.
   std::string advice(const wait_root& root) const {
     const auto all = [&](wait_kind kind) {
       return std::all_of(root.waits.begin(), root.waits.end(),

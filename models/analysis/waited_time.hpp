@@ -16,7 +16,7 @@ inline constexpr std::size_t wait_causes = static_cast<std::size_t>(events::wait
 /// Sums of one core. A core waits for one thing at a time: the sums never overlap.
 struct core_waits {
   std::array<sim_time, wait_causes> by_cause{};  ///< waits that have ended, by events::wait_cause
-  sim_time poll;                                 ///< firmware's pauses between two looks
+  sim_time poll;                                 ///< firmware's pauses between two polls
   std::optional<sim_time> asleep_since;          ///< start of a wait that has not ended
 };
 
@@ -29,7 +29,7 @@ class waited_time final : public events::observer {
   void on(const events::core_waited& e) override;
   void on(const events::core_worked& e) override;
 
-  /// Zeros of a core that was never heard of.
+  /// Zeros for a core without events.
   [[nodiscard]] core_waits of(pe_coord pe) const;
 
  private:

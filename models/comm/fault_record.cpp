@@ -78,14 +78,13 @@ std::string of_packet(const fault_record& r) {
           r.sequence, r.sender, r.expected, over);
     case fault_kind::surplus_bytes:
       return fmt::format(
-          "{} bytes at offset {} of a message of {} bytes ({}), more than have yet to come; they came over "
+          "{} bytes at offset {} of a message of {} bytes ({}), more than are still missing; they came over "
           "{}",
           r.bytes, r.offset, r.message_bytes, message_of(r), over);
     default:
       return fmt::format(
-          "bytes at offset {} of {}, of which no message is open here: its first packet has not come, or all "
-          "of "
-          "it has; they came over {}",
+          "bytes at offset {} of {}, which belong to no open message: its first packet has not come, or it "
+          "is complete; they came over {}",
           r.offset, message_of(r), over);
   }
 }

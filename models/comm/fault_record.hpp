@@ -43,7 +43,7 @@ enum class fault_kind : std::uint8_t {
   unknown_send,            ///< the tag-matching unit completes a send that is not open
   messages_left,           ///< a program ends with messages that it has not received
   bad_call,                ///< a call through a corrupted table
-  tag_list_contradiction,  ///< the tag-matching unit contradicts what firmware has told it
+  tag_list_contradiction,  ///< the tag-matching unit contradicts firmware's commands
   barrier_left_early,      ///< a PE left a barrier before all had entered it
 };
 [[nodiscard]] const char* to_string(fault_kind k);
@@ -62,7 +62,7 @@ struct fault_record {
   } ring{};  ///< the slot ring that a token was matched with
   std::uint64_t offset{}, bytes{}, message_bytes{}, tag{};
   bool tag_matched{};                ///< what arrived is of a tag-matched message
-  std::vector<std::string> links{};  ///< that the packet came over
+  std::vector<std::string> links{};  ///< links that the packet crossed
   std::string text{};                ///< what only the finder can say; queue pairs are marks
   std::string dump{};                ///< registers, a queue pair a line, with marks
 };

@@ -85,7 +85,7 @@ class sip_trees {
   }
 
   /// The best new child of `giver`: over steps that carry least, one that may still send, the nearest; none
-  /// when every way is taken, unless `forced`.
+  /// when every path is taken, unless `forced`.
   [[nodiscard]] std::optional<std::uint32_t> best_child(std::uint32_t t, std::uint32_t giver,
                                                         bool forced) const {
     std::optional<std::tuple<std::uint32_t, bool, std::size_t, std::uint32_t>> best;
@@ -111,7 +111,7 @@ class sip_trees {
     if (sends_[m] > 0) --sends_[m];
   }
 
-  /// The root has a child in each tree; elsewhere the trees enter at two members next to the gateway: a way
+  /// The root has a child in each tree; elsewhere the trees enter at two members next to the gateway: a path
   /// between SIPs is long, and on a shorter one the slots of a queue pair carry more. These feed the next
   /// SIP.
   void plant() {
@@ -149,7 +149,7 @@ class sip_trees {
     return order;
   }
 
-  /// Gives one member of each tree a child above `level`; false when nobody can have one.
+  /// Gives one member of each tree a child above `level`; false when no member can have one.
   bool grow(std::uint32_t level) {
     bool grown = false;
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
@@ -181,7 +181,7 @@ class sip_trees {
   bool up_;
   tree_pair& found_;
   rank_list sends_;  ///< what each member may still send, in halves of the vector
-  rank_list steps_;  ///< halves that cross from a cube, by cube and way
+  rank_list steps_;  ///< halves that cross from a cube, by cube and direction
   std::array<rank_list, trees_of_pair> depth_;
   std::array<rank_list, trees_of_pair> in_tree_;  ///< in the order in which they came
   std::array<std::uint32_t, trees_of_pair> feeder_{};
@@ -210,8 +210,8 @@ class gateways {
   fabric::sip_graph graph_;
 };
 
-/// Members that have a key in common, in the order in which keys first occur, from that of the root on, who
-/// is the first of them.
+/// Members grouped by key, in the order in which keys first occur. The root's key comes first, and the root
+/// is the first of its group.
 template <class Key>
 std::vector<rank_list> members_by(const group& g, std::uint32_t root, const Key& key) {
   std::map<decltype(key(g.members[root])), std::size_t> number;

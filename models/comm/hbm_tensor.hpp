@@ -80,7 +80,7 @@ struct home_ports {
   std::uint32_t slice{};    ///< place of the PE among those that share its port
   std::uint32_t slices{1};  ///< how many they are, at most
 };
-/// Home ports among those that the cube has: those that overrides leave out belong to nobody. `channels` are
+/// Home ports among those that the cube has: those that overrides leave out belong to no PE. `channels` are
 /// those of `c`. Throws user_error when the cube has none.
 [[nodiscard]] home_ports home_ports_of(const config::machine_config& c,
                                        const config::memory_channels& channels, pe_coord pe);

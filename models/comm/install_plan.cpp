@@ -90,7 +90,7 @@ message_install plan_messages(const config::machine_config& c, std::vector<pe_co
   message_install m{std::move(pes), tcm_offset, b.slot_bytes(), b.ring_messages, b.heap_kib * 1024};
   if (m.slots() > UINT16_MAX) {
     throw user_error(
-        {"tag_match.ring_messages", "a PE has more slots for messages than the unit can name",
+        {"tag_match.ring_messages", "a PE has more message slots than the tag-matching unit can number",
          std::to_string(b.ring_messages) + " for each of " + std::to_string(m.pes.size()) + " PEs",
          "at most " + std::to_string(UINT16_MAX / m.pes.size()) + " for each"});
   }

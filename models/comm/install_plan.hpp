@@ -177,7 +177,7 @@ void check_launch_packet(const config::machine_config& config);
 
 /// Upper bound of the time from the hosts' launch calls, one per SIP at one instant, to the arrival of
 /// the last participant's packet. `participants` of each SIP are in the order they are launched; order
-/// between SIPs does not matter. 0 when host.launch is ideal or nobody takes part.
+/// between SIPs does not matter. 0 when host.launch is ideal or no PE takes part.
 ///
 /// Along the path: host_cycles; the IO CPU's packets one after the other; idle latency to the cube; the
 /// control CPU's packets one after the other; idle latency to the PE. Launch packets also meet each

@@ -30,10 +30,10 @@ struct sip_rows {
 [[nodiscard]] sip_rows sip_rows_of(const group& g);
 
 /// Place of a cube on a closed walk over a grid of cubes that takes one step at a time, so that a ring along
-/// it crosses every edge between cubes at most once each way. Where there is none (both sides odd, or a
-/// line) the walk is that of ring_order and its last step is long. With an even number of columns its long
-/// runs go north and south: packets for other SIPs start along x, so that the rows are theirs for the most
-/// part.
+/// it crosses every edge between cubes at most once in each direction. Where there is none (both sides odd,
+/// or a line) the walk is that of ring_order and its last step is long. With an even number of columns its
+/// long runs go north and south: packets for other SIPs start along x, so that the rows are theirs for the
+/// most part.
 [[nodiscard]] std::uint32_t cycle_position(std::uint32_t x, std::uint32_t y, std::uint32_t columns,
                                            std::uint32_t rows);
 /// Columns of a row in the order in which its ring passes them: cubes along cycle_position, PEs in order.
@@ -43,10 +43,11 @@ struct sip_rows {
 /// Rings: E/W along every row (row_ring), global_E/global_W along every column.
 [[nodiscard]] std::vector<edge> two_level_rings(const pattern_context& c);
 
-/// Steps of a row's ring (a hop of one block of so many slots, each way) from the begin of one round to the
-/// begin of the next. Between two rounds a block goes along the column, too, which takes as many steps as it
-/// has slots, or twice as many; beside copies of tensors in HBM steps are longer (measured, docs/adr/0050).
-[[nodiscard]] constexpr std::uint32_t turns_between_laps(std::uint64_t slots, bool beside_copies) {
+/// Steps of a row's ring (a hop of one block of so many slots, in each direction) from the start of one round
+/// to the start of the next. Between two rounds a block goes along the column, too, which takes as many steps
+/// as it has slots, or twice as many; beside copies of tensors in HBM steps are longer (measured,
+/// docs/adr/0050).
+[[nodiscard]] constexpr std::uint32_t steps_between_passes(std::uint64_t slots, bool beside_copies) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(1 + (beside_copies ? 1 : 2) * slots, 1u << 20));
 }
 
@@ -74,8 +75,8 @@ struct found_ring {
   std::uint32_t cost{};
   std::uint64_t steps{};  ///< flows and links that the search has examined, each as often as it did
 };
-/// A search looks at no more, but for the ring at hand: a third of a second or so. With up to 32 PEs it ends
-/// below a quarter of that.
+/// Limit of a search, which still finishes its current ring: about a third of a second. With up to 32 PEs it
+/// ends below a quarter of that.
 inline constexpr std::uint64_t most_ring_steps = 10'000'000;
 
 /// Reverses and swaps what makes the ring better until nothing does, from the order of numbers; where that
@@ -88,7 +89,7 @@ inline constexpr std::uint64_t most_ring_steps = 10'000'000;
 [[nodiscard]] std::uint32_t ring_cost(const ring_task& task, const std::vector<std::uint32_t>& ring);
 
 /// The PEs of each pair in turn: where the ring meets one first, the next pair has it last. So both rings
-/// have short ways.
+/// have short paths.
 [[nodiscard]] std::array<std::vector<std::uint32_t>, 2> halves_of(const std::vector<std::uint32_t>& ring);
 
 // A group seen as SIPs of cubes of PEs, with rings at every level for every place: over the SIPs, over the

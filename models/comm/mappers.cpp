@@ -20,7 +20,8 @@ group map_listed(const mapper_context& c) {
   const machine_shape& shape = c.machine.shape();
   for (const pe_coord& pe : c.listed) {
     if (shape.contains(pe) && !c.machine.has(pe)) {
-      problems.push_back({where, "an override leaves this PE out", owner_name(pe), "PEs that are there"});
+      problems.push_back(
+          {where, "an override leaves this PE out", owner_name(pe), "PEs that the machine has"});
     } else if (!shape.contains(pe)) {
       problems.push_back({where, "no such PE in this machine", owner_name(pe),
                           fmt::format("sip 0..{}, cube 0..{}, pe 0..{}", shape.sips - 1,
@@ -202,7 +203,9 @@ std::vector<shard_group> shard_groups(const config::population& machine, const t
         g.members.members.push_back(holder);
         if (machine.has(holder)) continue;
         problems.push_back({"overrides", "a shard of every SIP's vector has no holder in one of them",
-                            pe_path(shape, holder), "a layout whose shards are held by PEs that are there"});
+                            pe_path(shape, holder),
+                            "a layout whose shards are held by PEs that the machine "
+                            "has"});
       }
       groups.push_back(std::move(g));
     }

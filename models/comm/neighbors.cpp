@@ -20,8 +20,8 @@ struct cube_link {
   bool between_sips{};
 };
 
-/// Payload rate, 1e9 bytes/s, as the machine uses the link: messages staged through host memory go over a way
-/// that the links of a SIP share, which is what each can have of it.
+/// Payload rate, 1e9 bytes/s, as the machine uses the link: messages staged through host memory go over a
+/// path that the links of a SIP share, which is what each can have of it.
 double sip_link_gbytes_s(const config::machine_config& c, const config::sip_link_block& link) {
   if (c.comm.path == config::transfer_path::staged) return c.host.staging_gbytes_s;
   return timing::sip_link_timing_of(c, link).gbytes_s;
@@ -90,7 +90,7 @@ neighbor_graph::neighbor_graph(const pattern_context& c) : leaving_(c.members.me
   }
 }
 
-/// Both ways at once. A pair of ranks that is joined already keeps the faster link.
+/// Both directions at once. A pair of ranks that is joined already keeps the faster link.
 void neighbor_graph::join(std::uint32_t a, std::uint32_t b, double gbytes_s) {
   fastest_ = std::max(fastest_, gbytes_s);
   for (const std::uint32_t l : leaving_[a]) {

@@ -19,7 +19,7 @@ inline constexpr double rate_rounding = 1e-9;
 /// cubes between them.
 class neighbor_graph {
  public:
-  /// Links come in pairs: link ^ 1 is the way back.
+  /// Links come in pairs: link ^ 1 is the reverse direction.
   struct link {
     std::uint32_t from{}, to{};  ///< ranks
     double gbytes_s{};           ///< payload rate, at most that of a rank's network interface

@@ -268,9 +268,9 @@ struct move {
 
 /// Gives each move its time: a part goes on when it has come; of those that wait for a link the one goes
 /// that has most links before it.
-class timetable {
+class link_schedule {
  public:
-  timetable(const neighbor_graph& g, const std::vector<part_tree>& trees)
+  link_schedule(const neighbor_graph& g, const std::vector<part_tree>& trees)
       : g_(g), waiting_(g.links().size()), free_at_(g.links().size()) {
     for (const part_tree& t : trees) add(t);
   }
@@ -324,8 +324,8 @@ class timetable {
   const neighbor_graph& g_;
   std::vector<move> moves_;
   std::vector<std::vector<std::uint32_t>> next_;
-  std::vector<std::uint32_t> before_;  ///< the move itself where the part begins its way
-  std::vector<std::uint32_t> ahead_;   ///< links behind this one on the longest way on
+  std::vector<std::uint32_t> before_;  ///< the move itself where the part begins its path
+  std::vector<std::uint32_t> ahead_;   ///< links behind this one on the longest path onwards
   /// By link: of equals the block goes first whose rank is farthest back, so that ranks begin with different
   /// ones.
   std::vector<std::priority_queue<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>> waiting_;
@@ -365,7 +365,7 @@ packed_routes::packed_routes(const pattern_context& c, collective what, cut bloc
   const route_set found = search(g, c, what, blocks);
   parts_ = found.parts;
   busiest_ = found.busiest;
-  std::vector<move> moves = timetable(g, found.trees).run();
+  std::vector<move> moves = link_schedule(g, found.trees).run();
   if (what == collective::gather || what == collective::reduce_scatter) turn_round(moves);
   // Every piece waits only for some that stand before it in this order, whatever the lanes: no cycle of
   // waits.

@@ -2,7 +2,7 @@
 // How blocks travel from neighbor to neighbor so that no link carries more than it must: each block is cut
 // into parts, each part has a tree of its own (a path, where one rank alone wants it), and what a link
 // carries follows each other in one fixed order. (Zhao et al., "ForestColl: Throughput-Optimal Collective
-// Communications on Heterogeneous Network Fabrics", 2024, packs trees of every root likewise.)
+// Communications on Heterogeneous Network Fabrics", 2024, packs trees of every root in this manner.)
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace diecast::comm {
 class packed_routes {
  public:
   enum class cut : std::uint8_t {
-    least_load,  ///< as above
+    least_load,  ///< the schedules described above, for the least load on links
     steps        ///< all_gather: whole blocks; reduce_scatter: halves round a ring, else whole blocks
   };
   /// Throws user_error beyond most_ranks, and what neighbor_graph and root_of throw; std::logic_error for

@@ -11,7 +11,7 @@
 
 namespace diecast::comm {
 /// Queue pairs of an edge. With four slots each they cover an edge of four steps within a SIP, and most of a
-/// way across two SIPs.
+/// path across two SIPs.
 constexpr std::uint32_t widest_within = 2;
 constexpr std::uint32_t widest_crossing = 4;
 

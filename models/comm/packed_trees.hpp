@@ -26,33 +26,33 @@ namespace diecast::comm {
 inline constexpr std::uint32_t trees_of_pair = 2;
 using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 
-/// Exchanges what members do so that ways share few links and trees are shallow: members of one cube where
+/// Exchanges what members do so that paths share few links and trees are shallow: members of one cube where
 /// several share it, else members of one SIP. What goes from SIP to SIP, and from cube to cube where several
 /// members share one, stays; the root keeps its one child in each tree; trees enter another SIP at two
-/// members. Nobody passes on more than two halves of the vector, as far as the trees allow. A child in
+/// members. No member forwards more than two halves of the vector, as far as the trees allow. A child in
 /// another SIP is the first, the others are in the order in which they are best sent to. `up`: messages go
 /// towards the root.
 ///
 /// A slot that waits for another one holds up what its sender has for others, and who sends all the time
-/// never makes good for it: shared links cost more than any way. Numbers of moves and seeds are fixed: equal
+/// never makes good for it: shared links cost more than any path. Numbers of moves and seeds are fixed: equal
 /// machines and members, equal trees.
 void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 
 // Trees to begin a search with (tree_search.hpp), for any machine: level by level every member that may send
 // takes the nearest of those that are left.
 
-/// SIPs follow each other along each tree, one way round in the first and the other way round in the second,
-/// so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too, and
-/// those who pass on there what they get are others in the second tree than in the first, as far as can be.
-/// `up`: messages go towards the root.
+/// SIPs follow each other along each tree, one way round in the first and in the opposite direction in the
+/// second, so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too,
+/// and those who pass on there what they get are others in the second tree than in the first, as far as can
+/// be. `up`: messages go towards the root.
 [[nodiscard]] tree_pair grown_trees(const pattern_context& c, bool up);
 
 /// Equal machines and members have equal trees; the last ones are remembered.
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
-  /// Which way the vector goes: packets do not come back the way they went, so trees that fit one of them
-  /// need not fit the other.
+  /// The direction of the vector: packets do not come back on the path they went, so trees that fit one of
+  /// them need not fit the other.
   enum class flow : std::uint8_t { down, up };
 
   explicit packed_trees(const pattern_context& c, flow to = flow::down);
@@ -60,7 +60,7 @@ class packed_trees {
   [[nodiscard]] const tree_node& node(std::uint32_t tree, std::uint32_t rank) const {
     return nodes_[tree][rank];
   }
-  /// Queue pairs of an edge, side by side: the slots of one do not cover the way of a large message. Fewer
+  /// Queue pairs of an edge, side by side: the slots of one do not cover the path of a large message. Fewer
   /// where directions or ipcq.queue_pairs do not suffice, down to one; one where patterns share queue pairs.
   [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {
     return crosses(above, below) ? crossing_ : within_;
@@ -150,7 +150,7 @@ class spanning_trees {
 
   [[nodiscard]] std::uint32_t trees() const { return static_cast<std::uint32_t>(nodes_.size()); }
   [[nodiscard]] const std::vector<tree_node>& tree(std::uint32_t number) const { return nodes_[number]; }
-  /// What the link that takes longest carries each way, of the vector, as if over the fastest link.
+  /// What the link that takes longest carries in each direction, of the vector, as if over the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }
   /// Edges from the root of a tree to its farthest member, at most.
   [[nodiscard]] std::uint32_t depth() const { return depth_; }
@@ -161,7 +161,8 @@ class spanning_trees {
   std::uint32_t depth_{};
 };
 
-// Queue pairs of trees whose edges have one each way; the patterns made of them are in peer_patterns.hpp.
+// Queue pairs of trees whose edges have one in each direction; the patterns made of them are in
+// peer_patterns.hpp.
 
 /// Directions of a rank over a list of trees, each given by its nodes: those of the first tree before those
 /// of the second; of a tree the parent, where there is one, before the children.

@@ -273,7 +273,7 @@ std::vector<pattern_entry> builtin_patterns() {
       {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
       {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
       {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
-      {"none", "no queue pairs: for what goes through global memory",
+      {"none", "no queue pairs: data goes through global memory",
        [](const pattern_context&) { return std::vector<edge>{}; }},
       {"intercube",
        "the first PE of each cube: rows and the root's column of each SIP, and the roots between SIPs",
@@ -288,7 +288,7 @@ std::vector<pattern_entry> builtin_patterns() {
        "two binary trees; no rank is an inner node of both",
        double_binary_tree,
        {"parent2", "child_left2", "child_right2"}},
-      {"binomial_tree", "rank r below r without its lowest bit",
+      {"binomial_tree", "binomial tree: the parent of rank r is r without its lowest set bit",
        [](const pattern_context& c) { return binomial_tree(c); }, partner_names(), true},
       {"recursive_doubling", "partners whose numbers differ in one bit; beyond a power of two neighbors fold",
        recursive_doubling, partner_names(), true},
@@ -303,14 +303,16 @@ std::vector<pattern_entry> builtin_patterns() {
       {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
        numbered_names("peer+", 1, 511), true},
       {"two_level_rings",
-       "a ring over the members of each SIP (E, W), and over the SIPs for every place within one (global_E, "
-       "global_W)",
+       "a ring over the members of each SIP (E, W), and over the SIPs for every position within one "
+       "(global_E, global_W)",
        two_level_rings},
-      {"two_level_direct", "every rank with all of its SIP and with the same place in all SIPs",
+      {"two_level_direct",
+       "every rank with all ranks of its SIP, and with those at its position in the "
+       "other SIPs",
        two_level_direct, numbered_names("partner", 0, 512), true},
       {"three_level_rings",
-       "for every place rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube, over "
-       "one of every pair of them, and the pairs",
+       "for every position rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube and "
+       "over one PE of every pair; pairs",
        three_level_rings, three_level_names(), true},
       {"box_lines",
        "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs (peer+1, "

@@ -20,7 +20,7 @@ namespace diecast::comm {
 /// The graph of dissemination and of binomial trees with any root: up(k) and down(k) of every level,
 /// both ways.
 [[nodiscard]] std::vector<edge> circulant(const pattern_context& c);
-/// The same, one way: every rank sends up(k) and receives down(k).
+/// circulant() in one direction: every rank sends up(k) and receives down(k).
 [[nodiscard]] std::vector<edge> circulant_unidir(const pattern_context& c);
 
 /// Direction that leads `distance` ranks on (modulo the ranks), 1 to ranks - 1.

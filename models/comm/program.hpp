@@ -41,7 +41,7 @@ enum class step_type : std::uint8_t {
   wait
 };
 [[nodiscard]] const char* to_string(step_type t);  ///< the XML spelling, "rrcs"
-/// Of a step in XML.
+/// The type of a step by its name in XML.
 [[nodiscard]] std::optional<step_type> parse_step_type(std::string_view name);
 [[nodiscard]] bool sends(step_type t);
 [[nodiscard]] bool receives(step_type t);
@@ -153,8 +153,8 @@ struct check_options {
   /// A step that receives and sends takes its message before it has space to pass it on, as firmware
   /// does. Otherwise it waits for both, as on a GPU.
   bool take_before_space{};
-  /// Also looks for accesses to a chunk that nothing orders (check_result::races), whatever the order of this
-  /// run. Precondition: order_can_be_checked.
+  /// Also searches accesses to a chunk in an undefined order (check_result::races), whatever the order of
+  /// this run. Precondition: order_can_be_checked.
   bool races{};
 };
 /// In a second and a GiB or so.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Symbolic execution of a program: chunks are multisets of contributions, FIFOs are bounded queues
 // of such chunks, and a sweep in which no thread block moves is a deadlock. What orders steps (thread blocks,
-// dependencies, messages) is the same in every execution: vector clocks of one tell of all.
+// dependencies, messages) is the same in every execution: vector clocks of one order show the races of all.
 #include <algorithm>
 #include <array>
 #include <deque>

@@ -122,7 +122,7 @@ void prove_heard(const refs& rings, const refs& writers, std::vector<problem>& p
     const auto at = std::lower_bound(writers.begin(), writers.end(), ring->rx_base,
                                      [](const auto* q, abi::address a) { return q->peer_rx_base < a; });
     if (at != writers.end() && (*at)->peer_rx_base == ring->rx_base) continue;
-    problems.push_back({ring_name(*ring), "a receive ring that nobody writes",
+    problems.push_back({ring_name(*ring), "a receive ring without a writer",
                         fmt::format("{:#018x}", ring->rx_base),
                         fmt::format("a transmit half at {}", owner_name(ring->peer))});
   }
@@ -189,7 +189,7 @@ class tree_prover {
       contributors += m.contributes ? 1 : 0;
     }
     if (rings == rings_ && contributors == contributors_) return;
-    problems_.push_back({"tree", "the routers know members that the plan has not",
+    problems_.push_back({"tree", "the routers' tree has members that the plan lacks",
                          fmt::format("{} rings and {} contributors", rings, contributors),
                          fmt::format("{} and {}", rings_, contributors_)});
   }
@@ -197,7 +197,7 @@ class tree_prover {
  private:
   void prove_shape(const queue_pair_install& q) {
     if (q.n_slots != tree_.n_slots || q.slot_bytes != tree_.slot_bytes) {
-      wrong(q, "a ring of a tree has another shape than the tree",
+      wrong(q, "the slots of a ring differ from those of its tree",
             fmt::format("{} x {} bytes", q.n_slots, q.slot_bytes),
             fmt::format("{} x {} bytes", tree_.n_slots, tree_.slot_bytes));
     }
@@ -232,7 +232,7 @@ void prove_tree(const install_plan& plan, std::vector<problem>& problems) {
     if (prover) {
       prover->prove(q);
     } else {
-      problems.push_back({ring_name(q), "belongs to a tree that the plan has not", "", "a tree"});
+      problems.push_back({ring_name(q), "belongs to a tree that is not in the plan", "", "a tree"});
     }
   }
   if (prover) prover->prove_members();

@@ -82,7 +82,7 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
 
 /// Start of a PE's home region. Throws user_error when its cube has no memory channel.
 [[nodiscard]] abi::address sync_home(const config::memory_channels& channels, pe_coord pe);
-/// The same; for who asks once.
+/// Start of a PE's home region, for a single query.
 [[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);
 /// What the home regions of its PEs take at the bottom of an HBM port that so many share.
 [[nodiscard]] constexpr std::uint64_t sync_port_bytes(std::uint64_t sharers) {

@@ -24,12 +24,12 @@ constexpr std::uint32_t second_sender_ns = 700, second_feeder_ns = 1000;
 /// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
 /// is held up holds up the other.
 constexpr std::uint32_t second_flow_ns = 20;
-/// And beside that, whatever it carries, a link that both of the root's take: what the root is late by,
-/// everybody is.
+/// And beside that, whatever it carries, a link that both of the root's take: a delay of the root delays all
+/// members.
 constexpr std::uint32_t second_flow_of_root_ns = 70;
 /// A half of the vector that a member passes on beyond two slows down the whole tree.
 constexpr double beyond_ns = 10'000;
-/// Weight of the mean way to a member, beside the longest one.
+/// Weight of the mean path to a member, beside the longest one.
 constexpr double mean_weight = 0.5;
 
 /// By how much a state may be worse than the one before it, ns, in the first moves and in the last.
@@ -38,20 +38,19 @@ constexpr double hottest_ns = 300, coldest_ns = 5;
 constexpr std::uint64_t moves_each = 16'000, most_moves = 400'000, most_work = 12'000'000;
 
 /// From a slot at a member to its first packet on the way to a child, beside the DMA's start and the read of
-/// the memory: an interrupt, the call, and as many registers as it takes to hear of a message and to pass it
-/// on.
+/// the memory: an interrupt, the call, and the register accesses to learn of a message and to forward it.
 constexpr std::uint64_t registers_to_pass_on = 2;
 
 /// A link of the machine, as messages see it, and who sends over it.
 struct used_link {
   std::uint32_t fit{1};  ///< flows that it carries side by side at full speed
-  bool between_sips{};   ///< every way to another SIP takes it
+  bool between_sips{};   ///< every path to another SIP takes it
   bool narrow{};         ///< slower than a sender: two flows of one take turns as those of two do
   std::vector<std::uint32_t> senders;
   std::uint32_t price_ns{};
 };
 
-/// The way of messages from one member to another.
+/// The path of messages from one member to another.
 struct way {
   double ns{};  ///< from a slot at the one to the slot at the other, on an idle machine
   /// But for those of its ends, which are as busy as these are. Who gets messages from another SIP needs much
@@ -59,7 +58,7 @@ struct way {
   std::vector<std::uint32_t> links;
 };
 
-/// The links of a machine, and the ways that have been asked for.
+/// The links of a machine, and the paths that have been requested.
 class way_table {
  public:
   way_table(const pattern_context& c, bool up)
@@ -73,7 +72,7 @@ class way_table {
     slot_ns_ = static_cast<double>(packets * flits_) / noc.clock_ghz;
     const std::uint64_t cycles = c_.pe.dma_startup_cycles + c_.pe.tcm_read_cycles + c_.pe.interrupt_cycles +
                                  c_.ccl.kernel_call_cycles + registers_to_pass_on * c_.pe.register_cycles;
-    // The last packet of a slot ends the way; the others are in front of it.
+    // The last packet of a slot ends the path; the others are in front of it.
     beside_ns_ = (static_cast<double>(cycles) - flits_) / noc.clock_ghz + slot_ns_;
     const double interface = static_cast<double>(noc.flit_bytes) * noc.clock_ghz;
     for (const fabric::link& l : topology_.links())
@@ -369,9 +368,9 @@ class tree_improver {
   std::int64_t shared_ns_{};                       ///< for links that flows share
   std::uint32_t beyond_{};                         ///< halves of the vector that members pass on beyond two
   std::array<latency, trees_of_pair> latency_;
-  std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: between it and who is above
+  std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: the path between it and its parent
   std::vector<std::uint32_t> order_;
-  std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the ways, members
+  std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the paths, members
   std::vector<edge_change> changes_;
 };
 

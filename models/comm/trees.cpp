@@ -181,7 +181,7 @@ bool swing_keeps_upper(std::uint32_t rank, std::uint32_t step, std::uint32_t ran
   const std::uint32_t last = steps_over(ranks) - 1;
   if (step == last) return rank % 2 != 0;
   // Ranks that still meet from step s on differ by multiples of 2^(s+1) once odd ones are moved by the
-  // distance of the last step; the bit above tells the halves apart.
+  // distance of the last step; the next higher bit distinguishes the halves.
   const std::uint32_t even = rank % 2 == 0 ? rank : swing_peer(rank, last, ranks);
   return (even >> (step + 1) & 1U) != 0;
 }

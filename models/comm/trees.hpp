@@ -32,7 +32,7 @@ struct tree_node {
 /// In-order binary tree: rank 0 at the root with one child, odd ranks leaves, the others inner nodes whose
 /// subtrees are ranges of ranks. Depth ceil(log2 n).
 [[nodiscard]] tree_node in_order_tree(std::uint32_t rank, std::uint32_t ranks);
-/// The same tree with other ranks at its nodes, so that no rank is an inner node of both: mirrored for
+/// in_order_tree() with its ranks exchanged, so that no rank is an inner node of both trees: mirrored for
 /// an even number of ranks, moved on by one for an odd. (Sanders, Speck, Traeff, "Two-tree algorithms for
 /// full bandwidth broadcast, reduction and scan", Parallel Computing 35, 2009.)
 [[nodiscard]] tree_node complementary_tree(std::uint32_t rank, std::uint32_t ranks);

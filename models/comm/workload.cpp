@@ -97,7 +97,7 @@ void resolver::add_stream(const workload_stream& s) {
   r.stream = &s;
   for (const resolved_stream& before : result_.streams) {
     if (before.stream->name == s.name)
-      report(s.where + ".name", "two streams have this name", s.name, "a name of its own");
+      report(s.where + ".name", "two streams have this name", s.name, "a unique name");
   }
   std::string name = s.on;
   if (s.ranks) {
@@ -132,7 +132,7 @@ void resolver::add_op(const workload_op& o, const std::string& stream_group) {
         report(o.where + ".group",
                fmt::format("a member of the group is missing: {} does not run stream {}",
                            pe_path(machine_.shape(), pe), stream.stream->name),
-               o.group, "a group all of whose members run the stream");
+               o.group, "a group whose members all run the stream");
         break;
       }
     }
@@ -152,8 +152,7 @@ void resolver::check_size() {
 void resolver::number_ops() {
   for (std::uint32_t i = 0; i < result_.ops.size(); ++i) {
     const workload_op& o = *result_.ops[i].op;
-    if (!ids_.emplace(o.id, i).second)
-      report(o.where + ".id", "two ops have this id", o.id, "an id of its own");
+    if (!ids_.emplace(o.id, i).second) report(o.where + ".id", "two ops have this id", o.id, "a unique id");
   }
 }
 
@@ -190,7 +189,7 @@ void resolver::depend_across(const workload_op& o, std::uint32_t index, std::uin
     report(o.where + ".after",
            fmt::format("stream {} repeats {} times, stream {} of op {} {} times", mine.stream->name,
                        mine.stream->repeat, other.stream->name, result_.ops[on].op->id, other.stream->repeat),
-           result_.ops[on].op->id, "streams that depend on each other to repeat equally often");
+           result_.ops[on].op->id, "equal `repeat` of streams whose ops depend on each other");
   }
   const std::set<pe_coord> run(other.members.members.begin(), other.members.members.end());
   for (const pe_coord pe : mine.members.members) {

@@ -36,8 +36,8 @@ verdict pod_columns_divide(const machine_config& c) {
 verdict links_need_list(const machine_config& c) {
   const bool list = c.pod.topology == pod_topology::list;
   if (!list && !c.pod.links.empty()) {
-    return broken_rule{"is given, but pod.topology is not list, which alone uses it",
-                       fmt::format("{} links", c.pod.links.size()), "pod.topology list, or no pod.links"};
+    return broken_rule{"is used only with pod.topology list", fmt::format("{} links", c.pod.links.size()),
+                       "pod.topology list, or no pod.links"};
   }
   if (list && c.pod.links.empty() && c.pod.sips > 1) {
     return broken_rule{"is empty, but pod.topology list takes the SIP links from it", "",
@@ -174,7 +174,7 @@ verdict trees_cut_through(const machine_config& c) {
 verdict flits_alternate_in_worms(const machine_config& c) {
   if (c.noc.interleave != noc_interleave::vcs) return {};
   if (c.noc.flow == noc_flow::wormhole && c.noc.arbiter == arbitration::round_robin) return {};
-  return broken_rule{"arbitrates single flits, by turns", "vcs",
+  return broken_rule{"arbitrates single flits, round robin", "vcs",
                      "noc.flow wormhole with noc.arbitration round_robin, or classes"};
 }
 
@@ -254,7 +254,7 @@ verdict start_delays_name_pes(const machine_config& c) {
   if (c.ccl.start_delays.empty()) return {};
   const machine_shape shape = c.shape();
   const population there(c);
-  // One after the other: a list of all PEs of a large machine takes longer than the look at the first few.
+  // One after the other: a list of all PEs of a large machine takes longer than checking the first few.
   const auto names_one = [&](const std::string& glob) {
     for (std::uint32_t i = 0; i < shape.pes(); ++i) {
       const pe_coord pe = shape.pe_at(i);

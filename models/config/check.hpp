@@ -38,7 +38,7 @@ struct rule {
 [[nodiscard]] std::span<const rule> hbm_rules();
 
 /// Throws user_error with every number that is out of its key's range and every rule that the others break.
-/// Whoever builds a memory from a block that no file was read for calls this.
+/// To be called by code that builds a memory from a block that was not read from a file.
 void need_sound(const hbm_block& hbm);
 
 }  // namespace diecast::config

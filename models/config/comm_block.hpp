@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages are protected and how transfers travel, and the faults of a run. Included by
-// machine_config.hpp alone.
+// Protection and paths of messages, and the faults of a run. Included only by machine_config.hpp.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +18,15 @@
 
 namespace diecast::config {
 
-/// end_to_end: crc32c, and firmware makes and compares one more over the buffers of its callers.
+/// end_to_end: crc32c per packet, and one checksum per message that firmware computes over the callers'
+/// buffers.
 enum class packet_checksum : std::uint8_t { none, xor64, crc32c, end_to_end };
 enum class transfer_path : std::uint8_t { direct, staged };
-/// Sets path, checksum and deterministic_reduction together, below every value that is written out.
+/// Sets path, checksum and deterministic_reduction together; explicit values take precedence.
 enum class comm_profile : std::uint8_t { none, trusted, defensive };
 enum class mr_cache_monitor : std::uint8_t { enabled, disabled };
 enum class sendrecv_form : std::uint8_t { one_call, split };
-/// Where the one-call form keeps what it sends and receives meanwhile: where callers have it, or in pages of
-/// its own.
+/// Where the one-call form keeps its data: in the callers' buffers, or in pages of its own.
 enum class sendrecv_buffers : std::uint8_t { callers, pages };
 
 struct comm_block {
@@ -43,8 +42,7 @@ struct comm_block {
   std::uint64_t registration_cycles{400};               ///< per message, without the monitor
 };
 
-/// What can be made to go wrong. The table of fault_kinds() says where, by which mechanism, and which keys
-/// an entry of that kind takes.
+/// Kinds of injected faults. The table of fault_kinds() has place, mechanism and keys of each kind.
 enum class fault_kind : std::uint8_t {
   bit_flip,
   drop,
@@ -73,12 +71,12 @@ struct fault_setting {
   std::string where;          ///< glob over instance paths of PEs, UCIe sides or SIP ports
   std::uint64_t after{0};     ///< matching packets or operations let through first
   std::uint64_t count{1};     ///< matching packets or operations hit; 0: all from then on
-  double from_us{0.0};        ///< nothing before this time
-  double probability{1.0};    ///< chance of a hit for each packet or operation that could be one
-  double delay_ns{10'000.0};  ///< late_credit, reorder, token_before_data, premature_barrier
+  double from_us{0.0};        ///< the fault is inactive before this time
+  double probability{1.0};    ///< chance that a matching packet or operation is hit
+  double delay_ns{10'000.0};  ///< delay of late_credit, reorder, token_before_data, premature_barrier
   double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
-  std::string variant;        ///< key how: of wrong_install and dispatch_corruption
-  std::uint64_t seed{1};      ///< seed of the draws: which bit, whether at all
+  std::string variant;        ///< key `how` of wrong_install and dispatch_corruption
+  std::uint64_t seed{1};      ///< seed of the draws: the bit, and whether the fault acts
   bool operator==(const fault_setting&) const = default;
 };
 

@@ -96,7 +96,7 @@ std::span<const fault_kind_entry> fault_kinds() {
       fault_kind_entry{k::duplicate, "duplicate", interposer, either, true, true, of_packets,
                        "a packet of data comes twice"},
       fault_kind_entry{k::reorder, "reorder", interposer, either, true, true, with_delay,
-                       "a packet of data is overtaken by what comes within delay_ns"},
+                       "a packet of data is overtaken by packets that come within delay_ns"},
       fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
                        "a returning credit is lost"},
       fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
@@ -108,7 +108,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        true,
                        false,
                        {"after", "from_us"},
-                       "a link stops: what is sent over it stays on it"},
+                       "a link stops: packets sent over it do not arrive"},
       fault_kind_entry{k::link_degraded,
                        "link_degraded",
                        interposer,
@@ -124,7 +124,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {"after", "count", "delay_ns"},
-                       "a message is announced while its bytes still lie delay_ns in a write buffer"},
+                       "a message is announced while its bytes stay delay_ns in a write buffer"},
       fault_kind_entry{
           k::slow_pe, "slow_pe", policy, a_pe, false, true, {"factor"}, "a core runs `factor` times slower"},
       fault_kind_entry{k::dead_pe,
@@ -134,7 +134,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {"after", "from_us"},
-                       "a core stops, after so many writes of its firmware to registers or global memory"},
+                       "a core stops after `after` writes of its firmware to registers or global memory"},
       fault_kind_entry{
           k::wrong_install,
           "wrong_install",
@@ -145,16 +145,15 @@ std::span<const fault_kind_entry> fault_kinds() {
           {"how"},
           "two directions of a PE are swapped, or their receive rings overlap, or all that lead to one peer "
           "write into the peer's first ring for this PE"},
-      fault_kind_entry{
-          k::tag_list_race,
-          "tag_list_race",
-          policy,
-          a_pe,
-          false,
-          true,
-          {},
-          "a new entry of the tag-matching unit takes messages that came after one firmware has not "
-          "seen"},
+      fault_kind_entry{k::tag_list_race,
+                       "tag_list_race",
+                       policy,
+                       a_pe,
+                       false,
+                       true,
+                       {},
+                       "a new entry of the tag-matching unit takes messages that came after one that "
+                       "firmware has not seen"},
       fault_kind_entry{k::sendrecv_alias,
                        "sendrecv_alias",
                        errata,
@@ -171,8 +170,8 @@ std::span<const fault_kind_entry> fault_kinds() {
           false,
           true,
           {"how"},
-          "the registration-cache monitor writes a wrong target into the firmware's dispatch table, where no "
-          "routine begins (trap) or where one for a core without work does"},
+          "the registration-cache monitor writes a wrong target into the firmware's dispatch table: not a "
+          "routine (trap), or the routine of an idle core (wrong_routine)"},
       fault_kind_entry{k::stale_cache_line,
                        "stale_cache_line",
                        errata,
@@ -208,9 +207,9 @@ std::span<const fault_kind_entry> fault_kinds() {
           true,
           true,
           {"after", "count", "delay_ns"},
-          "at a PE, results of the core lie delay_ns in a write buffer, and a send reads before they "
-          "are flushed; on a link, the last of a message's packets lies delay_ns in a buffer of one "
-          "place for each sender, and that of its next message is lost if it comes before"},
+          "at a PE, results of the core stay delay_ns in a write buffer, and a send reads memory before they "
+          "are flushed; on a link, a message's last packet waits delay_ns in a one-place buffer per sender, "
+          "and the last packet of the sender's next message is lost if it comes earlier"},
   };
   return all;
 }

@@ -40,9 +40,9 @@ struct placed_fault {
 
 /// What came of a fault at one place.
 struct fault_tally {
-  std::size_t number{};     ///< in the list `faults`
+  std::size_t number{};     ///< index in the list `faults`
   std::uint64_t chances{};  ///< packets or operations that it could have met
-  std::uint64_t met{};      ///< that it met
+  std::uint64_t met{};      ///< packets or operations that it acted on
 };
 
 /// In the order of fault_kind.

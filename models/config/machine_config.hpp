@@ -100,7 +100,7 @@ struct pe_block {
   std::uint64_t cache_sets{64};
   std::uint64_t cache_ways{4};
   std::uint64_t cache_hit_cycles{2};
-  std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all looks at every set
+  std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all reads every set
   std::uint64_t cache_write_buffer{8};  ///< lines written back and not acknowledged
 
   /// Bytes of an operand that the vector unit takes per cycle.
@@ -191,7 +191,7 @@ struct noc_block {
   std::uint64_t networks{1};             ///< side by side, of transactions
   // Transactions (diecast-noc --traffic transactions:FILE); cycles of clock_ghz.
   noc_replay replay{noc_replay::open};
-  std::uint64_t window{64};          ///< transactions of a core and network under way
+  std::uint64_t window{64};          ///< transactions of a core and network in flight
   std::uint64_t request_queue{4};    ///< requests that a core may have queued
   std::uint64_t access_cycles{60};   ///< request at a core to its response
   double tile_bytes_per_cycle{1e6};  ///< read from the memory of a core, for all networks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many transactions the network interface of a memory has under way.
+// How many transactions the network interface of a memory has in flight.
 #pragma once
 
 #include <algorithm>

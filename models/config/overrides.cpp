@@ -41,8 +41,8 @@ std::vector<override_key> link_keys() {
   using o = instance_override;
   return {
       key<&o::enabled>("enabled",
-                       "false: it is missing. Routes go around links, in both directions; ranks are the PEs "
-                       "that are left; memory is spread over the channels that are left.",
+                       "false: it is missing. Routes avoid a missing link both ways; ranks are the remaining "
+                       "PEs; memory is spread over the remaining channels.",
                        nullptr, {kind::ucie_link, kind::sip_link, kind::pe, kind::channel}),
       key<&o::modules>("modules", "UCIe links: modules that work.", "ucie.modules", {kind::ucie_link}),
       key<&o::gt_s>("gt_s", "UCIe links: transfers per second and lane.", "ucie.gt_s", {kind::ucie_link}),

@@ -29,7 +29,7 @@ struct override_key {
   std::string name;
   std::string description;
   const field* row;                  ///< range and type; null: true or false
-  std::vector<instance_kind> kinds;  ///< that have it
+  std::vector<instance_kind> kinds;  ///< kinds of instances that have the key
   limit against_block;
   std::optional<field_value> (*get)(const instance_override&);
   /// Precondition: accepts_override(key, value).

@@ -43,7 +43,8 @@ block_table energy_table() {
       .real(&b::hbm_pj_per_byte, "hbm_pj_per_byte", pj_byte, 0, most,
             "A byte read or written: columns, wires on the die, interface.", dram)
       .real(&b::hbm_refresh_pj, "hbm_refresh_pj", "pJ", 0, most,
-            "A refresh of all banks of a pseudo-channel, a row each; one of a single bank costs its share.",
+            "A refresh of all banks of a pseudo-channel, one row of each; the refresh of one bank costs its "
+            "share.",
             "32 banks x hbm_activate_pj")
       .real(&b::vector_f16_pj, "vector_f16_pj", "pJ", 0, most,
             "An element of f16 or bf16 through the vector unit.", operations)
@@ -51,7 +52,7 @@ block_table energy_table() {
             operations)
       .real(&b::vector_i32_pj, "vector_i32_pj", "pJ", 0, most, "An element of i32 through the vector unit.",
             operations)
-      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Power of a PE, whatever it does.", assumption)
+      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Power of a PE, busy or idle.", assumption)
       .real(&b::cube_idle_mw, "cube_idle_mw", "mW", 0, most,
             "Power of a cube without its PEs: NoC, memory controllers, adapters.", assumption)
       .table();

@@ -8,15 +8,15 @@ block_table comm_table() {
   using b = comm_block;
   return rows<b>(&machine_config::comm, "comm", "How messages are protected and transferred.")
       .choice(&b::profile, "profile", {"none", "trusted", "defensive"},
-              "Sets path, checksum and deterministic_reduction together, below values written out: trusted "
+              "Sets path, checksum and deterministic_reduction together, unless set explicitly: trusted "
               "is direct, none, false; defensive is staged, crc32c, true.",
               assumption)
       .choice(
           &b::checksum, "checksum", {"none", "xor64", "crc32c", "end_to_end"},
           "Checksum of every IPCQ packet over payload, sequence number, slot address and offset: made by the "
           "sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors. "
-          "end_to_end is crc32c, and one more per message that firmware makes over the sender's buffer and "
-          "compares over the receiver's: it covers copies within a PE, too.",
+          "end_to_end is crc32c and one more checksum per message, computed by firmware over the sender's "
+          "and over the receiver's buffer: it covers copies within a PE, too.",
           assumption)
       .real(&b::checksum_gbytes_s, "checksum_gbytes_s", "GB/s", 0.001, 1e6,
             "Rate of the checksum engine at each end; packets pass through it.", assumption)
@@ -32,9 +32,9 @@ block_table comm_table() {
               assumption)
       .choice(
           &b::staging, "sendrecv_staging", {"none", "pages"},
-          "Whether the one-call form copies what it sends and receives through pages of its own in TCM (a "
-          "slot of ipcq.slot_bytes each way; of tag-matched messages, room in the heap). With "
-          "comm.path=staged host memory takes their place.",
+          "Whether one_call copies what it sends and receives through TCM pages of its own (ipcq.slot_bytes "
+          "per direction; tag-matched messages: heap memory). With comm.path=staged host memory takes their "
+          "place.",
           assumption)
       .choice(
           &b::monitor, "mr_cache_monitor", {"enabled", "disabled"},

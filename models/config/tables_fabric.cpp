@@ -29,11 +29,11 @@ block_table noc_table() {
              assumption)
       .count(
           &b::routing_cycles, "routing_cycles", "cycles", 0, 999,
-          "Route computation within noc.hop_cycles; starts when the packet before in the same VC has left.",
+          "Route computation within noc.hop_cycles; starts when the previous packet of the same VC has left.",
           "0: looked ahead; 1 as in BookSim2's routing_delay")
       .count(&b::vc_alloc_cycles, "vc_alloc_cycles", "cycles", 0, 999,
              "VC allocation within noc.hop_cycles; follows routing and, like it, does not overlap with the "
-             "packet before in the same VC.",
+             "previous packet of the same VC.",
              "0: overlapped; 1 as in BookSim2's vc_alloc_delay")
       .count(&b::switch_alloc_cycles, "switch_alloc_cycles", "cycles", 0, 999,
              "Switch allocation within noc.hop_cycles; pipelined.",
@@ -59,9 +59,9 @@ block_table noc_table() {
               "virtual_cut_through: a packet waits for room for all of it; wormhole: for room for one flit.",
               "Dally and Towles, 2004")
       .choice(&b::interleave, "interleave", {"auto", "classes", "vcs"},
-              "Whose flits alternate on a link. classes: packets of one class follow each other. vcs: every "
-              "flit is arbitrated, as in wormhole routers; exact and slower to simulate. auto: vcs where "
-              "noc.flow is wormhole and noc.arbitration round_robin.",
+              "What alternates on a link. classes: packets of one class follow each other, flits of "
+              "different classes alternate. vcs: every flit is arbitrated, as in wormhole routers; exact and "
+              "slower to simulate. auto: vcs where noc.flow is wormhole and noc.arbitration round_robin.",
               "BookSim2's hold_switch_for_packet: 1 as classes, 0 as vcs")
       .choice(&b::sideband, "sideband", {"wires", "vc"},
               "Credits of IPCQ on wires of their own or in a VC class of their own.", assumption)
@@ -72,7 +72,7 @@ block_table noc_table() {
       .choice(&b::vcs_taken, "vc_policy", {"per_flow", "dynamic"},
               "per_flow: a flow keeps its VC, in order per source, destination and class. dynamic: any free "
               "VC of the class and leg at each hop, but for classes comm and sideband, which keep theirs "
-              "(diecast-noc: for all).",
+              "(not in diecast-noc).",
               "dynamic: BookSim2 (Jiang et al., ISPASS 2013)")
       .choice(
           &b::arbiter, "arbitration", {"round_robin", "weighted"},
@@ -85,16 +85,17 @@ block_table noc_table() {
       .count(&b::sideband_weight, "sideband_weight", "", 1, 256, "Weight of class sideband.", assumption)
       .boolean(
           &b::vc_round_robin, "vc_round_robin",
-          "Where VC and switch are allocated together (noc.vc_alloc_cycles 0), a head tries the VCs of an "
-          "output in turn; false: from the first on.",
+          "Where VC and switch are allocated together (noc.vc_alloc_cycles 0), a head flit tries an output's "
+          "VCs round robin; false: lowest first.",
           assumption)
       .boolean(
           &b::leg_vcs, "leg_vcs",
-          "One VC per leg of a route (source cube, transit, destination); false shows the cycle it prevents.",
+          "One VC per leg of a route (source cube, transit, destination); false: the route check shows the "
+          "cycle that this prevents.",
           "dependency check of all routes")
       .boolean(&b::dateline_vcs, "dateline_vcs",
-               "Two VC sets on a torus or ring, before and after a wrap link; false shows the cycle they "
-               "prevent.",
+               "Two VC sets on a torus or ring, before and after a wrap link; false: the route check shows "
+               "the cycle that they prevent.",
                "Dally and Seitz, 1987")
       .boolean(
           &b::multicast, "multicast",
@@ -102,7 +103,7 @@ block_table noc_table() {
           "come back; for the algorithms multicast and in_network. Needs noc.flow virtual_cut_through.",
           "Krishna et al., MICRO 2011 (routers that fork and join); NVLink SHARP (multimem)")
       .count(&b::multicast_cycles, "multicast_cycles", "cycles", 1, 1000,
-             "What a router of a tree adds to a hop: table look-up and a second switch allocation.",
+             "Cycles that a router of a tree adds to a hop: table look-up and a second switch allocation.",
              assumption)
       .boolean(&b::reduce, "reduce",
                "Routers combine contributions that come up a tree; for the algorithm in_network. Needs "
@@ -114,25 +115,23 @@ block_table noc_table() {
              "Operand bytes that the arithmetic of one router adds to a sum per cycle.",
              "five flits into one per cycle: SHARP works at the rate of its links")
       .count(&b::reduce_buffer_kib, "reduce_buffer_kib", "KiB", 1, 65'536,
-             "Contributions that wait in a router for others, per input; holds a ring of ipcq.n_slots x "
-             "ipcq.slot_bytes.",
+             "Router buffer per input for contributions that wait for others; at least a ring of "
+             "ipcq.n_slots x ipcq.slot_bytes.",
              assumption)
-      .text(
-          &b::directions, "directions", "(east|west|north|south)_[a-z]+(,[a-z]+_[a-z]+)*",
-          "Of noc.topology torus_oneway: the two directions of its links, in the order packets take them; a "
-          "list has a pair for each of noc.networks.",
-          assumption)
+      .text(&b::directions, "directions", "(east|west|north|south)_[a-z]+(,[a-z]+_[a-z]+)*",
+            "noc.topology torus_oneway: the two directions of its links, in routing order; a list has a pair "
+            "for each of noc.networks.",
+            assumption)
       .count(&b::networks, "networks", "", 1, 8,
-             "Networks side by side that join the same terminals, of diecast-noc --traffic transactions.",
+             "Parallel networks that join the same terminals, for diecast-noc --traffic transactions.",
              assumption)
       .choice(
           &b::replay, "replay", {"open", "closed"},
           "When the operations of a transaction file are issued. open: at their recorded times. closed: the "
-          "recorded gap after the operation before, of a barrier after its simulated end.",
+          "recorded gap after the previous operation's issue, or after the previous barrier's simulated end.",
           assumption)
       .count(&b::window, "window", "", 1, 65'536,
-             "Transactions that a core may have under way in a network before the next one waits.",
-             assumption)
+             "Most transactions of a core in flight in one network; the next one waits.", assumption)
       .count(&b::request_queue, "request_queue", "", 1, 65'536,
              "Requests that wait or are served at a terminal; further ones wait in the network.", assumption)
       .count(&b::access_cycles, "access_cycles", "cycles", 1, 65'536,
@@ -144,7 +143,7 @@ block_table noc_table() {
              "Arrival of the last response of a barrier to its end: counters and the core's poll.",
              assumption)
       .count(&b::barrier_cycles, "barrier_cycles", "cycles", 0, 65'536,
-             "Least cycles of a barrier: what one takes that finds nothing under way.", assumption)
+             "Least cycles of a barrier: the time of one with nothing in flight.", assumption)
       .text(&b::dram_tiles, "dram_tiles", "none|[0-9]+_[0-9]+([,/][0-9]+_[0-9]+)*",
             "Terminals of memory controllers as COLUMN_ROW: a comma joins those of one controller, a slash "
             "separates controllers.",
@@ -180,13 +179,13 @@ block_table ucie_table() {
                  "22 ns x 128 GB/s = 11 flits of 256 B per module")
       .real_or_auto(
           &b::ber, "ber", "", 0, 0.002,
-          "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC. At 0.002 one "
-          "frame of 256 B in 60 arrives whole.",
+          "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC. At 0.002, 1 "
+          "of 60 frames of 256 B is error-free.",
           "UCIe")
       .real_or_auto(
           &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
           "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
-          "UCIe targets 0.25-0.3 and 0.5-0.6; which rate has which end is an assumption")
+          "UCIe targets 0.25-0.3 and 0.5-0.6; which of them applies at which rate: assumption")
       .table();
 }
 
@@ -232,8 +231,8 @@ block_table hbm_table() {
       .choice(&b::scheduler, "scheduler", {"fr_fcfs", "fcfs"},
               "First ready (row hits first, then oldest), or strictly the oldest.", "Ramulator 2.1")
       .choice(&b::page_policy, "page_policy", {"open", "closed"},
-              "closed: a row is closed with its last waiting access (auto-precharge), but for a read closely "
-              "behind a write.",
+              "closed: the last waiting access closes the row (auto-precharge), except a read shortly after "
+              "a write.",
               "Ramulator 2.1")
       .choice(&b::refresh, "refresh", {"all_bank", "per_bank", "none"},
               "Refresh of all banks of a pseudo-channel at once, of one bank at a time, or none.",
@@ -241,11 +240,12 @@ block_table hbm_table() {
       .count(&b::read_queue, "read_queue", "bursts", 1, 65'536, "Read queue of a channel.", assumption)
       .count(&b::write_queue, "write_queue", "bursts", 1, 65'536, "Write queue of a channel.", assumption)
       .real(&b::drain_high, "drain_high", "", 0, 1,
-            "Share of the write queue above which writes are drained; they also are when no read waits.",
+            "Share of the write queue above which writes are drained; they are also drained when no read "
+            "waits.",
             "Ramulator 2.1, wr_high_watermark")
       .real(&b::drain_low, "drain_low", "", 0, 1,
-            "Share of the write queue below which draining ends when a read waits; it ends with the last "
-            "write, too.",
+            "Share of the write queue below which draining ends when a read waits; it also ends with the "
+            "last write.",
             "Ramulator 2.1, wr_low_watermark")
       .real(&b::burst_ns, "burst_ns", "ns", 0.001, 1000,
             "Time of one burst on the data bus (tCCD_S): two command clocks.", "32 B at 6.4 GT/s x 32 bit")

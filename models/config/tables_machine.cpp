@@ -28,8 +28,8 @@ block_table sim_table() {
       .count(&b::seed, "seed", "", 0, UINT64_MAX,
              "Key of every random draw; equal configs and seeds give equal results.", assumption)
       .count(&b::fault_draw, "fault_draw", "", 0, UINT64_MAX,
-             "Number of the draw for the chances (`probability`) of all faults: another number hits other "
-             "packets. Which bit is hit follows from the fault's seed.",
+             "Selects the random draws of all faults' `probability`: another number hits other packets. "
+             "Which bit is hit depends on the fault's seed.",
              assumption)
       .text(
           &b::build_order, "build_order", "forward|reverse|shuffle:[0-9]{1,18}",
@@ -39,12 +39,11 @@ block_table sim_table() {
              "Simulated time between two checks of progress and signals.", assumption)
       .count(&b::limit_ms, "limit_ms", "ms", 1, 1'000'000, "Simulated time at which a run is stopped.",
              assumption)
-      .count(
-          &b::watchdog_us, "watchdog_us", "us", 1, 1'000'000'000,
-          "Time without any movement after which a run is reported as a deadlock though events go on, but at "
-          "least twice the machine's longest single step (a packet over its slowest link and through host "
-          "memory, an access to each kind of memory, checksums). A long computation counts as movement.",
-          assumption)
+      .count(&b::watchdog_us, "watchdog_us", "us", 1, 1'000'000'000,
+             "Time without progress after which a run with pending events is reported as a deadlock, but at "
+             "least twice the machine's longest single step (a packet over its slowest link and through host "
+             "memory, an access to each kind of memory, checksums). A long computation counts as progress.",
+             assumption)
       .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 32, 65'536,
              "Stack of a PE's firmware thread.", assumption)
       .count(&b::task_stack_kib, "task_stack_kib", "KiB", 16, 65'536,
@@ -125,10 +124,8 @@ block_table placement_table() {
             "Cube of a SIP that has the host's IO CPU and memory; auto: 0_0.", assumption)
       .text(&b::io_cpu, "io_cpu", one_place, "Router of the IO CPU in that cube; auto: 0_0.", assumption)
       .text(&b::sip_ports, "sip_ports", "auto|" + port + "(," + port + ")*",
-            "Cubes of a SIP's ports to other SIPs: e=3_1,w=0_1, with n, e, s, w on rings, meshes and tori, "
-            "p0, p1 "
-            "... in order of the links elsewhere; each at the edge it leaves over. auto, and ports not "
-            "listed: the "
+            "Cubes of a SIP's ports to other SIPs (e=3_1,w=0_1): n, e, s, w on rings, meshes and tori, "
+            "else p0, p1 ... in link order; each at the edge it leaves over. auto, and ports not listed: the "
             "middle of that edge, p0, p1 ... spread around the SIP.",
             assumption)
       .table();
@@ -171,7 +168,7 @@ block_table pe_table() {
              "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
       .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096,
              "Packets of copies that a DMA engine has in flight, and as many reads of message sources in "
-             "other memories; fetched packets have a buffer of twice as many.",
+             "other memories; the buffer of fetched packets holds twice as many.",
              assumption)
       .count(&b::dma_channels, "dma_channels", "", 1, most_dma_channels,
              "IPCQ messages of different queue pairs that are sent at one time, a packet of each in turn. 1: "
@@ -224,8 +221,7 @@ block_table host_table() {
   return rows<b>(&machine_config::host, "host",
                  "Host and launch path of each SIP. Cycles are of noc.clock_ghz.")
       .choice(&b::launch, "launch", {"modelled", "ideal"},
-              "Launches travel host, IO CPU, control CPU, PE over the fabric, or arrive in no time.",
-              assumption)
+              "Launches travel host, IO CPU, control CPU, PE over the fabric, or arrive at once.", assumption)
       .count(&b::io_cpu_cycles, "io_cpu_cycles", "cycles", 1, 1'000'000,
              "Cycles of the IO CPU per forwarded packet.", assumption)
       .count(&b::control_cpu_cycles, "control_cpu_cycles", "cycles", 1, 1'000'000,
@@ -279,28 +275,28 @@ block_table ccl_table() {
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
             assumption)
       .count(&b::connect_ns, "connect_ns", "ns", 0, 1'000'000'000,
-             "Launch of a collective: until a rank's connections to its neighbors are open.", assumption)
+             "Launch of a collective: time to open a rank's connections to its neighbors.", assumption)
       .count(
           &b::entry_signal_ns, "entry_signal_ns", "ns", 0, 1'000'000'000,
           "Launch of a collective: its entry barrier takes this time for each rank but one, as its signals "
           "pass from rank to rank.",
           assumption)
       .count(&b::exit_ns, "exit_ns", "ns", 0, 1'000'000'000,
-             "End of a collective: until a rank's connections are closed.", assumption)
+             "End of a collective: time to close a rank's connections.", assumption)
       .count(&b::jitter_ns, "jitter_ns", "ns", 1, 1'000'000'000,
              "Largest delay of a PE's start in a draw of --jitter N; --jitter N:NS replaces it. Delays are "
              "uniform "
              "and drawn by sim.seed.",
              assumption)
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
-             "Radix of group_dissemination: each round signals one less than that many ranks.", assumption)
+             "Radix of group_dissemination: in each round a rank signals radix - 1 others.", assumption)
       .count(&b::barrier_pollers, "barrier_pollers", "", 1, 64,
              "Parallelism of centralized_pull: at most this many cores of a rank share the polling.",
              "assumption: as the default of shmem libraries for NPUs")
       .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,
-             "Counter and flags of a new team; counters run modulo 2^32.", assumption)
+             "Initial value of the counter and flags of a team; counters run modulo 2^32.", assumption)
       .count(&b::barrier_skew_ns, "barrier_skew_ns", "ns", 0, 1'000'000'000,
-             "Each PE enters each barrier up to that much later, drawn at random by sim.seed.", assumption)
+             "Largest random delay of a PE before it enters a barrier, drawn by sim.seed.", assumption)
       .count(&b::barrier_repeats, "barrier_repeats", "", 1, 1'000'000,
              "Barriers in one launch, one right after the other; time_ns is that of all of them.", assumption)
       .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
@@ -317,21 +313,19 @@ block_table ccl_table() {
             "sizes as for --bytes; the first match counts.",
             "NCCL_ALGO")
       .text(&b::tuner, "tuner", "[ -~]*",
-            "CSV file with such rules (collective, min_bytes, max_bytes, algorithm; rank_set and ranks if "
-            "wanted), "
-            "used after algorithm_rules.",
+            "CSV file of algorithm rules (collective, min_bytes, max_bytes, algorithm; optional rank_set, "
+            "ranks), used after algorithm_rules.",
             "NCCL tuner plugin")
       .choice(
           &b::tensors, "tensor_kind", {"tcm", "hbm"},
           "Memory that holds input and output of a collective: each PE's TCM, or the HBM ports nearest to "
-          "it, from where chunks come into TCM, one while another is worked on, or slots go straight into "
-          "messages.",
+          "it, from which chunks are copied to TCM while others are processed, or slots are sent directly.",
           assumption)
       .auto_size(
           &b::tensor_chunk_bytes, "tensor_chunk_bytes", "B", 1, 1U << 30,
-          "Bytes of a rank's vector that are worked on at a time with tensors in HBM, rounded down to "
-          "whole elements (of every block); auto: from size, ranks and the cost of a message, as far as "
-          "three chunks fit the TCM, and none for an all_to_all by mesh_steps whose slots keep to stripes.",
+          "Bytes of a rank's vector that are processed at a time with tensors in HBM, rounded down to whole "
+          "elements (of every block); auto: from size, ranks and the cost of a message, at most a third of "
+          "the TCM; no chunks for an all_to_all by mesh_steps whose slots do not cross stripes.",
           assumption)
       .count(
           &b::tensor_stripe_bytes, "tensor_stripe_bytes", "B", 64, 1U << 30,
@@ -353,18 +347,18 @@ block_table trace_table() {
       .real(&b::vcd_to_ns, "vcd_to_ns", "ns", 0, 1e12, "Changes after this time are not in the waveform.",
             assumption)
       .boolean(&b::vcd_credits, "vcd_credits",
-               "Waveforms show, for each VC of a link, the flits that its sender has credits for: most of "
-               "all signals.",
+               "Waveforms show, for each VC of a link, the sender's credits in flits. They are the largest "
+               "group of signals.",
                assumption)
       .text(&b::timeline_scope, "timeline_scope", "[!-~]+",
             "Glob over instance paths: whose tracks go into the timeline.", assumption)
       .count(&b::timeline_packets, "timeline_packets", "", 0, 1'000'000'000,
-             "Packets on links that the timeline draws; later ones are left out, which an instant in the "
-             "timeline marks.",
+             "Packets on links that the timeline draws; a mark in the timeline shows where later ones are "
+             "left out.",
              assumption)
       .count(&b::path_events, "path_events", "events", 0, 1'000'000'000,
-             "Events of a launch kept for its critical path; a launch with more has none, with a note. 0: "
-             "never kept.",
+             "Events of a launch kept for its critical path; a launch with more events has a note and no "
+             "critical path. 0: never kept.",
              assumption)
       .table();
 }

@@ -39,7 +39,7 @@ class machine {
     largest_rank_.assign(first, first + cores.count(largest));
   }
 
-  /// Of the rank that has fewest: the slowest at what cores share.
+  /// Number of cores of the rank with fewest, which is the slowest at work that cores share.
   [[nodiscard]] std::uint32_t cores() const { return fewest_; }
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(firsts_.size()); }
   /// Cores of a rank that share its flags in a pull.
@@ -54,7 +54,7 @@ class machine {
   double write(pe_coord from, pe_coord at) { return one_way(from, at, line_flits_) + 2 * cycle_ns_; }
   /// From the call to the flag being in memory.
   double signal(pe_coord from, pe_coord at) { return read(from, at) + write(from, at); }
-  /// A wait whose flag comes while it polls: it looks half a period late on average.
+  /// A wait whose flag is set while it polls: on average it reads the flag half a period late.
   double notice(pe_coord from, pe_coord at) {
     const double look = read(from, at);
     return look + (look + static_cast<double>(config_.ccl.signal_poll_cycles) * cycle_ns_) / 2;

@@ -91,8 +91,8 @@ class cut_finder {
     cuts_.push_back(std::move(c));
   }
 
-  /// Adds the rates of SIP links with one end inside; of staged messages, the way to host memory of a part of
-  /// `sip` that has its I/O CPU.
+  /// Adds the rates of SIP links with one end inside; of staged messages, the path to host memory of a part
+  /// of `sip` that has its I/O CPU.
   void add_ways_out(cut& c, sip_id sip, const std::function<bool(const abi::node_address&)>& inside) const {
     if (!staged_) return add_sip_links(c, inside);
     if (!inside(comm::io_cpu_node(t_, sip))) return;
@@ -233,7 +233,7 @@ class cut_finder {
     for (std::uint32_t first = 0; first < shape_.sips; ++first) {
       for (std::uint32_t end = first + 1; end <= shape_.sips; ++end) {
         const bool one = end == first + 1;
-        // Longer arcs of big pods only from the first SIP on: the rest tells nothing new there.
+        // Longer arcs of big pods only from the first SIP on: the other cuts add nothing there.
         if (!one && first > 0 && shape_.sips > 32) break;
         sips(one ? cut_kind::sip : cut_kind::bisection,
              one ? sip_path(sip_id{first}) : fmt::format("SIPs {} to {}", first, end - 1),

@@ -21,9 +21,10 @@ struct cut {
   std::string name;  ///< "pod.sip0.cube_0_0", "pod.sip0 west of column 8", "SIPs 0 to 1"
   double out_gbytes_s{};
   double in_gbytes_s{};
-  std::uint64_t ranks{};    ///< inside
-  std::uint64_t leaving{};  ///< ranks inside whose next rank, cyclically, is outside; as many the other way
-  bool root{};              ///< the root is inside
+  std::uint64_t ranks{};  ///< inside
+  std::uint64_t
+      leaving{};  ///< ranks inside whose next rank, cyclically, is outside; as many in the opposite direction
+  bool root{};    ///< the root is inside
 };
 
 /// Every cube and every SIP that holds ranks; every straight line through the routers of a SIP; consecutive

@@ -17,7 +17,7 @@ struct activity {
   std::uint64_t pes{}, cubes{};
   std::uint64_t router_bytes{};  ///< through outputs of routers, headers included
   std::uint64_t link_bytes{};    ///< from router to router
-  std::uint64_t dma_bytes{};     ///< between PEs and routers, either way
+  std::uint64_t dma_bytes{};     ///< between PEs and routers, in either direction
   double die_to_die_pj{};        ///< as the adapters account it, frames sent again included
   std::uint64_t sip_link_bytes{};
   std::uint64_t tcm_bytes{};

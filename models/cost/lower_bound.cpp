@@ -20,9 +20,9 @@ using comm::collective;
 
 /// What every rank moves on average, and what the busiest one must, in bytes of payload.
 struct rank_load {
-  double sent{}, received{};          ///< by some rank at least
-  double all_sent{}, all_received{};  ///< by all together
-  double reduced{};                   ///< by all together
+  double sent{}, received{};          ///< least bytes of the busiest rank
+  double all_sent{}, all_received{};  ///< bytes of all ranks together
+  double reduced{};                   ///< bytes that all ranks reduce together
 };
 
 /// What routers do. A copy they make was sent once; a sum they make was received once and computed by no
@@ -175,8 +175,9 @@ class bound_finder {
          "network interface of a rank, in");
   }
 
-  /// A vector out of the root: what leaves it last has the way to the farthest rank before it. Into the root:
-  /// what comes before anything of the farthest rank, which is part of every sum, has to come once more.
+  /// A vector out of the root: what leaves it last has the path to the farthest rank before it. Into the
+  /// root: what comes before anything of the farthest rank, which is part of every sum, has to come once
+  /// more.
   void root_terms() {
     const bool out = r_.what == collective::broadcast;
     const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
@@ -184,7 +185,7 @@ class bound_finder {
     const sim_time way = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) + ends_.arrival +
                          consume_ + end_ + staging_latency_;
     keep(out ? "injection" : "ejection", way.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
-         fmt::format("network interface of the root, {}, and the way {} {}", out ? "out" : "in",
+         fmt::format("network interface of the root, {}, and the path {} {}", out ? "out" : "in",
                      out ? "to" : "from", pe_path(t_.shape(), out ? far.to : far.from)));
   }
 
@@ -201,7 +202,7 @@ class bound_finder {
     const link_work work = link_work_of(t_, c_, r_);
     wire("links", work.between_cubes, rates.between_cubes, "all links between cubes together");
     wire("links", work.between_sips, rates.between_sips,
-         is_staged(c_) ? "all SIPs' ways to host memory together" : "all links between SIPs together");
+         is_staged(c_) ? "all SIPs' paths to host memory together" : "all links between SIPs together");
   }
 
   void memory_terms() {
@@ -253,7 +254,8 @@ class bound_finder {
     interface_terms("a rank", (l.all_sent + again) / p_, (l.all_received + again) / p_,
                     {all.read / p_, all.written / p_});
     if (comm::has_root(r_.what)) {
-      // From the root: what it sends, all others receive between them. To the root: the other way round.
+      // From the root: what it sends, all others receive between them. To the root: in the opposite
+      // direction.
       const bool from_root = r_.what == collective::broadcast || r_.what == collective::scatter;
       interface_terms("the root", from_root ? l.sent : 0, from_root ? 0 : l.received, staged_by(true));
       const double each = r_.what == collective::broadcast || r_.what == collective::reduce
@@ -280,7 +282,7 @@ class bound_finder {
   [[nodiscard]] sim_time nearest_hop() const {
     return ends_.send + ends_.departure + nearest_idle(t_, c_, r_.ranks) + ends_.arrival;
   }
-  /// Not so where routers copy: one message may tell all at once.
+  /// Not so where routers copy: one message may carry all at once.
   void spread_to_all() {
     if (routers_.copies) return;
     const sim_time gap = std::max(ends_.send, ends_.issue);
@@ -289,7 +291,7 @@ class bound_finder {
          "word from one rank to all over the best tree of messages");
   }
   /// `combined`: a rank reduces what it receives before it sends on. Not so where routers sum: one message
-  /// may tell of all, of parts beside zeros as well as of sums.
+  /// may carry all parts, beside zeros as well as in sums.
   void collect_from_all(bool combined) {
     if (routers_.sums) return;
     const sim_time gap = ends_.call + ends_.release + (combined ? ends_.vector : sim_time{});
@@ -302,7 +304,7 @@ class bound_finder {
 
   void latency_terms() {
     const bool parts = comm::size_meaning_of(r_.what) == comm::size_meaning::total;
-    // With fewer bytes than that some ranks may have no element to tell of.
+    // With fewer bytes than that some ranks may have no element to send.
     if (parts && n_ < longest_element * p_) return;
     switch (r_.what) {
       case collective::all_reduce: collect_from_all(true); [[fallthrough]];

@@ -50,8 +50,8 @@ struct bound_request {
                                      const comm::group& g);
 
 /// What an algorithm cannot do without: messages in a row, messages of one rank, bytes at its interface. With
-/// the least times of these on the machine at hand that is a lower bound of its time, cheap enough to ask of
-/// every candidate of --algorithm auto before any estimate is made.
+/// the least times of these on this machine that is a lower bound of its time, cheap enough to compute for
+/// every candidate of --algorithm auto before any estimate.
 struct least_work {
   double rounds{};    ///< messages of which each waits for the one before
   double messages{};  ///< that one rank sends or takes

@@ -83,7 +83,7 @@ sim_time message_idle(const fabric::topology& t, const config::machine_config& c
 namespace {
 
 constexpr std::size_t all_pairs_up_to = 64;
-constexpr std::size_t all_ways_up_to = 256;  ///< these take 0.25 s
+constexpr std::size_t all_ways_up_to = 256;  ///< takes 0.25 s
 constexpr int sweeps = 4;
 
 sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to) {
@@ -119,7 +119,8 @@ class least_ways {
     }
   }
 
-  /// Rank and time of the last to hear of `rank`, or to be heard by it (Dijkstra's algorithm).
+  /// Rank and time of the last rank that a word from `rank` reaches, or whose word reaches `rank` (Dijkstra's
+  /// algorithm).
   [[nodiscard]] std::pair<std::size_t, std::uint64_t> last(std::size_t rank, bool inbound) const {
     std::vector<std::uint64_t> when(ranks_, std::numeric_limits<std::uint64_t>::max());
     std::vector<bool> known(ranks_);
@@ -150,7 +151,7 @@ far_pair pair_of(const comm::group& g, std::size_t rank, const std::pair<std::si
   return {{last.second}, inbound ? there : here, inbound ? here : there};
 }
 
-/// Of too many ranks to look at all ways: a bound that any two of them keep.
+/// A bound that holds for any two ranks, where there are too many to compare all pairs.
 far_pair any_pair(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
                   std::size_t rank, bool inbound) {
   return pair_of(g, rank, {rank == 0 ? 1 : 0, nearest_idle(t, c, g).fs}, inbound);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one message costs: the firmware around it, the engines at both ends, the fabric between them. The
-// terms are the blocks' own cycle counts (hw/ipcq, hw/pe, sw/runtime), so that bounds and formulas speak of
-// the machine at hand.
+// terms are the blocks' own cycle counts (hw/ipcq, hw/pe, sw/runtime), so that bounds and formulas describe
+// this machine.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct endpoint_costs {
   sim_time wake;       ///< interrupt and the read of the event register
   sim_time call;       ///< firmware: the runtime call that takes the message
   sim_time release;    ///< firmware: the tail register
-  sim_time drain;      ///< firmware: the last look at the event register before a kernel ends
+  sim_time drain;      ///< firmware: the last read of the event register before a kernel ends
   sim_time vector;     ///< a vector command of one element, from start to result
   sim_time issue;      ///< between two descriptors of the DMA
 };
 [[nodiscard]] endpoint_costs endpoint_costs_of(const config::machine_config& c);
 
-/// Of the longest type, bytes: parts of n ranks differ by less than this.
+/// Bytes of an element of the longest type: parts of n ranks differ by less than this.
 inline constexpr std::uint64_t longest_element = numeric::size_of(numeric::dtype::f32);
 
 /// What messages cost beside the bytes they carry, however many they are: nothing leaves before the first
@@ -65,21 +65,21 @@ struct transfer_ends {
 
 // How long word takes to get round: the latency terms of lower_bound.
 //
-// Two facts are used. The farthest ranks must hear of each other. And one rank's word reaches all others
-// (or all others' word reaches one rank) no faster than over the best tree of messages, where a rank that
-// has the word sends a message every `gap` and each takes `hop` (the optimal broadcast of Karp, Sahay,
+// Two facts are used. A word must get from each rank to the farthest other. And one rank's word reaches all
+// others (or all others' word reaches one rank) no faster than over the best tree of messages, where a rank
+// that has the word sends a message every `gap` and each takes `hop` (the optimal broadcast of Karp, Sahay,
 // Santos and Schauser, SPAA 1993, with LogP's parameters taken from this machine).
 
 /// Time until `ranks` have the word when the first has it at 0. Preconditions: hop > 0, gap > 0.
 [[nodiscard]] sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap);
 
 struct far_pair {
-  /// The least time of one element on an idle fabric, terminal to terminal: in one message, or in several by
-  /// way of other ranks, which where links differ may be faster; what those do with it is left out.
+  /// The least time of one element on an idle fabric, terminal to terminal: in one message, or in several via
+  /// other ranks, which where links differ may be faster; what those do with it is left out.
   sim_time idle;
   pe_coord from, to;
 };
-/// The pair with the longest way: exact up to 64 ranks, up to 256 the longest found by going to the farthest
+/// The pair with the longest path: exact up to 64 ranks, up to 256 the longest found by going to the farthest
 /// rank from the last one found, four times. Of more, nearest_idle() and some pair: a bound of all.
 [[nodiscard]] far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);

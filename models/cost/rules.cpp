@@ -55,7 +55,7 @@ std::optional<algorithm_rule> parse_rule(const std::string& text, std::vector<pr
   const std::vector<std::string> parts = config::split(text.substr(0, equals), ':');
   const auto what = comm::collective_named(parts[0]);
   if (!what) {
-    problems.push_back({rules_key, "a rule is for no collective", text, collective_names()});
+    problems.push_back({rules_key, "a rule names no collective", text, collective_names()});
     return std::nullopt;
   }
   rule.what = *what;

@@ -18,14 +18,15 @@ class wire_rates {
 
   /// Bytes on a wire per byte of payload, at best: full packets of whole flits, none longer than a slot.
   [[nodiscard]] double wire_bytes_per_byte() const { return factor_; }
-  /// The same for copies of the DMA, whose packets are as long as packets may be.
+  /// Bytes on a wire per byte of a DMA copy, whose packets have the largest size.
   [[nodiscard]] double copy_bytes_per_byte() const { return copy_factor_; }
   /// Raw rate of a link between routers, and of a terminal's link to its router; 1e9 bytes/s.
   [[nodiscard]] double noc_gbytes_s() const { return noc_; }
   /// What one side of a cube moves of NoC flits per direction: its UCIe link, or the lanes that feed it.
   [[nodiscard]] double ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube,
                                      fabric::side s) const;
-  /// The same for a SIP link by its index: its own rate, or the NoC port behind it.
+  /// NoC flit rate of a SIP link by its index: its own rate or that of the NoC port behind it, whichever is
+  /// less.
   [[nodiscard]] double sip_link_gbytes_s(const fabric::topology& t, std::uint32_t index) const;
   /// The TCM of one PE.
   [[nodiscard]] double tcm_gbytes_s() const { return tcm_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed events and the observer interface. Counters are always on; events cost one branch when
-// nobody listens. Instances are named by the dense index the netlist gave them.
+// Typed events and the observer interface. Counters are always on; events cost one branch without an
+// observer. Instances are named by the dense index the netlist gave them.
 #pragma once
 
 #include <cstddef>
@@ -59,9 +59,9 @@ struct message_event {
   std::uint32_t sequence{};
   std::uint32_t bytes{};
 };
-/// All bytes of a message are written at its destination; at the instant of the last. Of tag-matched messages
-/// every packet is told, when it comes: its source_direction is comm::no_direction, its source the sender, or
-/// the receiver itself for what that reads.
+/// All bytes of a message are written at its destination; at the instant of the last. Every packet of
+/// tag-matched messages is reported when it arrives: its source_direction is comm::no_direction, its source
+/// the sender, or the receiver itself for what that reads.
 struct message_content {
   sim_time at;
   pe_coord pe;  ///< the receiver
@@ -79,7 +79,8 @@ struct link_occupied {
 
 /// Credits of a VC of a directed link, as its sender counts them. Usable again: one after the other from
 /// `first` to `last`, on edges of a clock of `cycle`. Not there from `first` on (flits < 0): spent now; or
-/// put off, for transfers that share a port end later than was told, and told again for when they come.
+/// delayed, because transfers that share a port end later than was reported: they are reported again with
+/// their new times.
 struct link_credits {
   sim_time at;
   std::uint32_t link{};
@@ -114,8 +115,8 @@ struct core_waited {
   std::uint16_t qp{};     ///< for data, credit, dma
   std::uint32_t value{};  ///< abi::ipcq_event_word::value of that event
 };
-/// What a core did in a stretch of time; what no event claims is firmware. A pause lies between two looks
-/// at something somebody else changes.
+/// What a core did in an interval; time without an event is firmware. A pause is the time between two polls
+/// of a value that another block changes.
 enum class core_work : std::uint8_t { vector, tcm, pause };
 [[nodiscard]] constexpr std::string_view to_string(core_work w) {
   constexpr std::string_view names[]{"vector", "tcm", "pause"};
@@ -128,7 +129,7 @@ struct core_worked {
 };
 /// Stations of a message between `sent` and `visible`. queued: the DMA engine has the descriptor; issued:
 /// it begins to read the source; injected: the last packet is at the NoC; arrived: the last packet is at the
-/// destination's DMA engine; written: every byte is acknowledged and the token handed on.
+/// destination's DMA engine; written: every byte is acknowledged and the token forwarded.
 enum class transfer_phase : std::uint8_t { queued, issued, injected, arrived, written };
 struct transfer_event {
   sim_time at;
@@ -143,8 +144,8 @@ struct copy_started {
   std::uint64_t bytes{};
 };
 
-/// Firmware told what becomes of a tag-matched message or a barrier. `note.members` is valid during the call
-/// only.
+/// Firmware's report of the state of a tag-matched message or a barrier. `note.members` is valid during the
+/// call only.
 struct operation_changed {
   sim_time at;
   pe_coord pe;
@@ -169,7 +170,7 @@ class observer : public abstract_interface {
   virtual void on(const operation_changed&) {}
 };
 
-/// What an observer wants to hear.
+/// The kinds of events that an observer wants.
 enum interest : std::uint16_t {
   core_states = 1,
   steps = 2,

@@ -31,7 +31,7 @@ abi::node_address next_pe(const topology& t, const config::machine_config& c) {
 template <class Block>
 struct changed_links {
   Block settings;
-  std::string first;  ///< its name
+  std::string first;  ///< name of the first link
   std::size_t count{1};
 
   [[nodiscard]] std::string name() const {
@@ -98,7 +98,7 @@ class balance_table {
         less(tcm, 5 * ni), fmt::format("a reduce-scatter at wire rate moves {:.1f} GB/s", 5 * ni));
   }
 
-  /// Router-to-router links of a cube over its middle, each way; 0 when it has one router.
+  /// Router-to-router links of a cube over its middle, in each direction; 0 when it has one router.
   [[nodiscard]] std::uint64_t links_across() const {
     const auto& layout = t_.layout({}, {});
     const bool in_one_row = c_.noc.topology == config::noc_topology::ring;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree of routers that spans the members of a group, over cubes and SIPs: what noc.multicast copies packets
 // down and noc.reduce combines them up. It is made of the routes from the root to the members, so a packet
-// down the tree takes the way it would take alone, and one up the tree that way back.
+// down the tree takes the route it would take alone, and one up the tree the reverse route.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace diecast::fabric {
 
-/// A way in and out of a router: one of its sides, or a terminal of the cube that is on it.
+/// An entry and exit of a router: one of its sides, or a terminal of the cube that is on it.
 struct tree_port {
   bool terminal{};         ///< else a side
   std::uint16_t number{};  ///< terminal_index or side

@@ -66,8 +66,8 @@ class distinct_set {
   std::size_t distinct_{};
 };
 
-/// Ways to an exit that were followed before: from a router onwards, entered by a side, they are the same
-/// whoever takes them.
+/// Routes to an exit that were followed before: from a router onwards, entered by a side, they are the same
+/// for all packets.
 class followed {
  public:
   /// `oneway`: routes go on by what they have crossed.

@@ -175,7 +175,7 @@ std::uint32_t packet_flits(const config::machine_config& c) {
                        static_cast<std::uint32_t>(c.noc.flit_bytes));
 }
 
-/// Longest packets under way at one time on a link that never waits: the one that is sent, and those whose
+/// Longest packets in flight at one time on a link that never waits: the one that is sent, and those whose
 /// credits are not back yet.
 std::uint64_t packets_in_loop(const config::machine_config& c, const timing::link_timing& link) {
   const std::uint32_t packet = packet_flits(c);
@@ -184,9 +184,9 @@ std::uint64_t packets_in_loop(const config::machine_config& c, const timing::lin
   return 1 + (loop.fs + each - 1) / each;
 }
 
-/// Flits that arrive while one credit is on its way round a link: the packet crosses, waits for the
-/// next edge, leaves at one flit per cycle, and its credit crosses back. Credits are taken for whole packets:
-/// where a long one lasts about as long as the loop, or longer, a place for each of those under way is more.
+/// Flits that arrive while one credit is on its way round a link: the packet crosses, waits for the next
+/// edge, leaves at one flit per cycle, and its credit crosses back. Credits are taken for whole packets:
+/// where a long one lasts about as long as the loop, or longer, a place for each of those in flight is more.
 std::uint32_t link_buffer(const config::machine_config& c, const timing::link_timing& link) {
   const std::uint32_t packet = packet_flits(c);
   const sim_time round = link.latency * 2 + link.receiver.cycles(packet + c.noc.credit_cycles + 1);

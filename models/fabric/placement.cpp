@@ -163,7 +163,7 @@ placed_layout place_cube(const config::machine_config& c, const std::array<bool,
   add_all(cube, terminal_kind::pe, "pe", c.cube.pes, c.placement.pes);
   cube.hbm_base = static_cast<terminal_index>(l.terminals.size());
   add_all(cube, terminal_kind::hbm, "hbm", c.hbm.ports, c.placement.hbm_ports);
-  // The two blocks everybody talks to sit at the center, on different routers where there are two.
+  // The two blocks that all others access sit at the center, on different routers where there are two.
   cube.sram = add_one(cube, terminal_kind::sram, c.placement.sram, router_at(l, l.columns / 2, l.rows / 2));
   cube.control_cpu = add_one(cube, terminal_kind::control_cpu, c.placement.control_cpu,
                              router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2));

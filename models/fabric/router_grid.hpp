@@ -3,9 +3,9 @@
 // (dimension order, X first), ring (a torus of one row), crossbar (one router), and the torus whose links
 // lead in one direction per dimension, taken in the order that noc.directions gives.
 //
-// A dimension of a torus or ring wraps when it has three routers or more: with two, the way round would be
-// a second pair of links that nobody takes. The shorter way is taken, the positive one when both are equal.
-// One-way, a dimension wraps from two routers on.
+// A dimension of a torus or ring wraps when it has three routers or more: with two, a wrap link would be a
+// second pair of links that no route takes. The shorter direction is taken, the positive one when both are
+// equal. One-way, a dimension wraps from two routers on.
 //
 // One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even
 // one and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
@@ -49,11 +49,11 @@ class router_grid {
   [[nodiscard]] step towards(router_index from, router_index to) const {
     return wraps() ? towards_around(from, to) : towards_straight(from, to);
   }
-  /// Where a router stands: its column above its row, so that one comparison tells who comes first.
+  /// Where a router stands: its column above its row, so that one comparison orders them.
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
   /// The side by which the way from one place to another begins where nothing wraps: a few instructions
-  /// without a branch, for which way it is cannot be foretold. Precondition: they differ.
+  /// without a branch, for the direction cannot be predicted. Precondition: they differ.
   [[nodiscard]] static constexpr unsigned straight_side(place from, place to) {
     const unsigned along_x = (from ^ to) >> row_bits != 0 ? 1 : 0;
     const std::uint64_t ahead = std::uint64_t{to} - from;  // wraps below 0: a comparison would be a branch

@@ -89,7 +89,7 @@ void join_positive(sip_graph& g, gateways& ports, const grid_rules& grid, std::u
        compass[static_cast<unsigned>(back)]);
 }
 
-/// Direction of the next hop on a grid: X first; on a ring the shorter way round, ties go positive.
+/// Direction of the next hop on a grid: X first; on a ring the shorter direction round, ties go positive.
 side grid_side(const grid_rules& grid, std::uint32_t from, std::uint32_t to) {
   const bool along_x = grid.x(from) != grid.x(to);
   const std::uint32_t length = along_x ? grid.columns : grid.rows;

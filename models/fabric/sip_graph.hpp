@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod as a graph of SIPs: who is joined to whom, by which gateways, and the next hop of every
-// pair.
+// The pod as a graph of SIPs: which SIPs are joined, by which gateways, and the next hop of every pair.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace diecast::fabric {
 
-/// A directed SIP link before terminals are placed. Links come in pairs: link ^ 1 is the way back.
+/// A directed SIP link before terminals are placed. Links come in pairs: link ^ 1 is the reverse direction.
 struct sip_connection {
   std::uint32_t from{}, to{};  ///< SIPs
   gateway leaves;              ///< at `from`

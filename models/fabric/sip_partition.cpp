@@ -24,7 +24,7 @@ sip_partition listed(std::uint32_t sips, const std::string& text, std::uint32_t 
     const std::size_t end = text.find(']', at);
     for (const std::string& word : config::split(text.substr(at + 1, end - at - 1), ',')) {
       const auto sip = config::parse_count(word);
-      if (!sip || *sip >= sips) throw wrong_partition("names a SIP that there is not", text, processes);
+      if (!sip || *sip >= sips) throw wrong_partition("names a SIP that does not exist", text, processes);
       if (p.process_of[*sip] != nobody) throw wrong_partition("names a SIP twice", text, processes);
       p.process_of[*sip] = p.processes;
     }

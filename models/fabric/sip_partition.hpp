@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several processes simulates each SIP of a pod, and how far they may run ahead of each other.
+// Assigns the SIPs of a pod to processes, and computes how far the processes may run ahead of each other.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,14 @@ struct sip_partition {
   }
 };
 
-/// `text`: --partition, a list of SIPs for each process, or auto: as many PEs for each as whole SIPs allow,
-/// and among such partitions few cut links, fast ones rather than slow ones in one process. Throws user_error
-/// when a list does not name every SIP once or has another number of processes, or there are more processes
-/// than SIPs.
+/// `text`: --partition, a list of SIPs for each process, or auto: PEs balanced as far as whole SIPs allow;
+/// among such partitions few links are cut, slow links rather than fast ones. Throws user_error when a list
+/// does not name every SIP once or has another number of processes, or there are more processes than SIPs.
 [[nodiscard]] sip_partition partition_sips(const topology& t, const std::string& text,
                                            std::uint32_t processes);
 
-/// The least time from a message's departure to its arrival in another process: that of the cut link with the
-/// least latency; never() when no link is cut.
+/// The least time from a message's departure to its arrival in another process: the least latency of the cut
+/// links; never() when no link is cut.
 [[nodiscard]] sim_time lookahead_of(const topology& t, const config::machine_config& c,
                                     const sip_partition& p);
 

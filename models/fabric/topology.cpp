@@ -234,8 +234,8 @@ void topology::impl::note_coordinates() {
   }
 }
 
-/// Detours come by the first rule without a cycle. When none has that, the first stays: whoever asks
-/// find_dependency_cycle is shown its cycle.
+/// Detours come by the first rule without a cycle. When all have cycles the first rule stays:
+/// find_dependency_cycle() shows its cycle.
 topology::topology(const config::machine_config& config, purpose what, unsigned network)
     : impl_(std::make_unique<impl>(config, what, network)), plan_(impl_->vcs) {
   if (impl_->detours.empty()) return;

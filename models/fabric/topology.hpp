@@ -3,14 +3,14 @@
 // virtual channels. Netlists are built by walking it; NoC modules route by asking it.
 //
 // Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
-// Within a cube: XY; on a torus or ring the shorter way round (router_grid.hpp). Between cubes of a SIP: X
-// first, then Y, leaving by the lane nearest to the router the packet starts or entered from (so a straight
-// crossing keeps its row or column; a crossbar spreads cubes over its lanes by their numbers). Between SIPs:
-// the pod topology's own next hop, through the gateway cube that holds its port: X first, then Y on rings,
-// meshes and tori (the shorter way round, ties go positive), the shortest path (lowest link index first) on
-// lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are routed by table
-// (detours.hpp). A ring or torus dimension of two SIPs has one pair of links, not two: the shorter way round
-// would leave half of a second pair idle for ever.
+// Within a cube: XY; on a torus or ring the shorter direction round (router_grid.hpp). Between cubes of a
+// SIP: X first, then Y, leaving by the lane nearest to the router the packet starts or entered from (so a
+// straight crossing keeps its row or column; a crossbar spreads cubes over its lanes by their numbers).
+// Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port: X first, then
+// Y on rings, meshes and tori (the shorter direction round, ties go positive), the shortest path (lowest link
+// index first) on lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are
+// routed by table (detours.hpp). A ring or torus dimension of two SIPs has one pair of links, not two: the
+// shorter direction round would leave half of a second pair idle for ever.
 //
 // Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
 // property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
@@ -84,8 +84,8 @@ struct cube_layout {
   [[nodiscard]] std::uint32_t routers() const { return columns * rows; }
 };
 
-/// A directed connection between SIPs, from one gateway's port to another's. Links come in pairs on
-/// the same two ports: index ^ 1 is the way back.
+/// A directed connection between SIPs, from one gateway's port to another's. Links come in pairs on the same
+/// two ports: index ^ 1 is the reverse direction.
 struct sip_link {
   std::uint32_t index{};
   abi::node_address from;  ///< sip_port terminal it leaves by
@@ -128,7 +128,7 @@ struct vc_set {
   bool operator==(const vc_set&) const = default;
 };
 
-/// The way on from a router: the output, and the VCs a packet may take at its far end.
+/// The next hop from a router: the output, and the VCs a packet may take at its far end.
 struct hop {
   unsigned side{sides};  ///< `sides`: out of the cube, by the packet's exit terminal
   vc_set vcs;
@@ -174,7 +174,7 @@ class topology : immovable {
   /// Settings of a SIP link by its index, overrides applied.
   [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
-  // VCs: [class][leg][dateline set][lane]. Links that no packet goes round on have one dateline set.
+  // VCs: [class][leg][dateline set][lane]. Links without wrap-around routes have one dateline set.
   // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic; in a machine
   // not in classes comm and sideband, whose receivers count on the order of a flow).
   static constexpr abi::traffic_class study_class = abi::traffic_class::comm;
@@ -237,7 +237,7 @@ class topology : immovable {
   [[nodiscard]] terminal_index exit(sip_id sip, cube_id cube, router_index router,
                                     const abi::node_address& destination) const;
 
-  /// The way on of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
+  /// The next hop of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
   /// leg stay. One VC, of the lane the packet is in; where packets choose, all of its class and leg, on a
   /// link that packets go round on those of the dateline set it is in there. For who asks at every packet and
   /// hop there is die_routes.
@@ -327,7 +327,7 @@ struct balance_row {
 
 // What waits for what in the fabric, and cycles in such a graph.
 
-/// Whoever holds node `holds` may wait for node `wants`.
+/// A packet that holds node `holds` may wait for node `wants`.
 struct dependency {
   std::uint32_t holds{};
   std::uint32_t wants{};

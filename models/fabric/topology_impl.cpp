@@ -61,7 +61,7 @@ class router {
     return s.cube_y(to) > s.cube_y(from) ? side::north : side::south;
   }
 
-  /// X first, then Y where that is on a shortest way; else the first side in the rule's order that is.
+  /// X first, then Y where that is on a shortest path; else the first side in the rule's order that is.
   [[nodiscard]] side shortest(cube_id from, cube_id to, const std::vector<std::uint32_t>& distance) const {
     const auto nearer = [&](side s) {
       const auto next = step(from, s);

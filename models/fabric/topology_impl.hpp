@@ -2,7 +2,7 @@
 // Inside of fabric::topology.
 //
 // Routes between the cubes of a SIP that has links missing. Where the dimension-order route is whole it
-// stays; elsewhere packets go the shortest way that is left. Such detours make turns that dimension order
+// stays; elsewhere packets go the shortest remaining path. Such detours make turns that dimension order
 // does not, so several rules for them exist, and the first that leaves the dependency graph free of cycles
 // is taken (topology.cpp).
 #pragma once
@@ -29,9 +29,9 @@ struct cube_grid {
   std::function<bool(cube_id, side)> joined;
 };
 
-/// Which of several ways round a gap a packet takes.
+/// Which of several paths round a gap a packet takes.
 enum class detour_rule : std::uint8_t {
-  north_first,  ///< equally short ways: by the side that comes first in north, east, south, west
+  north_first,  ///< equally short paths: by the side that comes first in north, east, south, west
   south_first,  ///< in south, west, north, east
   up_down,      ///< towards cube (0, 0) of a breadth-first tree first, away from it then; never back
 };
@@ -44,7 +44,7 @@ inline constexpr std::array detour_rules{detour_rule::north_first, detour_rule::
                                              std::vector<std::pair<cube_id, cube_id>>& cut_off);
 
 // What a topology holds: tables small enough to stay in cache (a few hundred KB for 1,024 cubes);
-// cubes of equal terminals share one layout. Links get their names only when somebody asks.
+// cubes of equal terminals share one layout. Links get their names only when one is requested.
 
 struct topology::impl {
   config::machine_config config;
@@ -87,9 +87,9 @@ struct topology::impl {
   };
   [[nodiscard]] way way_out(sip_id sip, cube_id cube, router_index router,
                             const abi::node_address& destination) const;
-  /// Group of legs at a SIP that is not the source's, when datelines are counted. The last SIP has a
-  /// group of its own: there packets leave the straight ways between gateways for any router, and must
-  /// not wait behind packets that go on.
+  /// Group of legs at a SIP that is not the source's, when datelines are counted. The last SIP has a group of
+  /// its own: there packets leave the straight routes between gateways for any router, and must not wait
+  /// behind packets that go on.
   [[nodiscard]] unsigned dateline_group(std::uint32_t at, std::uint32_t destination) const {
     if (at == destination) return dateline_groups();
     return 1 + graph.max_datelines - graph.datelines_ahead[std::size_t{at} * graph.sips + destination];

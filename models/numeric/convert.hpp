@@ -30,8 +30,8 @@ void convert(dtype from, std::span<const std::byte> elements, dtype to, std::spa
 /// Any type to double, exactly. Sizes agree, else std::invalid_argument.
 void to_double(dtype t, std::span<const std::byte> elements, std::span<double> out);
 
-/// double to any type with one rounding (never by way of float). Beyond the largest finite value:
-/// infinity; for i32 std::out_of_range, also for NaN.
+/// double to any type with one rounding (never via float). Beyond the largest finite value: infinity; for i32
+/// std::out_of_range, also for NaN.
 void from_double(dtype t, std::span<const double> values, std::span<std::byte> out);
 
 /// One element of a span; std::out_of_range beyond its end.

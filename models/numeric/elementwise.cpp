@@ -22,8 +22,8 @@ void check_whole(dtype t, std::size_t bytes) {
       fmt::format("{} bytes are not a whole number of {} elements", bytes, to_string(t)));
 }
 
-/// Sum or product of floating-point elements by way of float. Rounding to float and then to f16 or
-/// bf16 is correct for one addition or multiplication: float has more than 2p + 2 digits.
+/// Sum or product of floating-point elements via float. Rounding to float and then to f16 or bf16 is correct
+/// for one addition or multiplication: float has more than 2p + 2 digits.
 void arithmetic(reduction op, dtype t, std::span<std::byte> to, std::span<const std::byte> a,
                 std::span<const std::byte> b) {
   std::array<float, at_a_time> x;

@@ -18,7 +18,7 @@ struct copy_request {
   std::uint64_t bytes{};
 };
 
-/// Counts run modulo 2^32; fewer than 2^31 copies are under way at any time.
+/// Counts run modulo 2^32; fewer than 2^31 copies are in flight at any time.
 class copy_port {
  public:
   [[nodiscard]] static bool owns(abi::register_offset reg) {

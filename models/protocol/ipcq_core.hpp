@@ -61,7 +61,7 @@ struct queue_pair_state {
     return n_slots - space.distance(peer_tail_cache, my_head);
   }
   [[nodiscard]] std::uint32_t available() const { return space.distance(my_tail, peer_head_cache); }
-  /// Nobody waits, nothing sent is unread or unreleased, nothing received is unreleased.
+  /// No firmware waits, nothing sent is unread or unreleased, nothing received is unreleased.
   [[nodiscard]] bool at_rest() const {
     if (armed != 0 || (tx && (my_head != peer_tail_cache || sources_read != sends))) return false;
     return !rx || my_tail == peer_head_cache;
@@ -137,7 +137,7 @@ class ipcq_core {
     return events_.empty() ? abi::ipcq_event_word{} : events_.front();
   }
 
-  /// All that nobody has taken, the oldest first.
+  /// All that were not taken, oldest first.
   [[nodiscard]] const std::deque<abi::ipcq_event_word>& events() const { return events_; }
 
   [[nodiscard]] const std::vector<queue_pair_state>& queue_pairs() const { return qps_; }

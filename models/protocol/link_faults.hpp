@@ -34,9 +34,9 @@ class fault_trigger {
  private:
   config::fault_setting setting_;
   std::size_t number_;
-  random::stream draws_;     ///< where a strike acts
+  random::stream draws_;     ///< draws of the bit that is inverted
   random::stream chance_;    ///< whether it strikes
-  std::uint64_t chances_{};  ///< at or after from_us
+  std::uint64_t chances_{};  ///< packets or operations at or after from_us
   std::uint64_t strikes_{};
 };
 

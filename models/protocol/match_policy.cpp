@@ -55,7 +55,7 @@ class address_match : public match_policy {
   std::vector<std::pair<abi::address, std::uint16_t>> targets_;
 };
 
-/// The defect: whoever sent it decides, and the first direction that leads there wins.
+/// The defect: matches by sender, and the first direction that leads to the sender wins.
 class sender_match : public match_policy {
  public:
   void rebuild(const std::vector<queue_pair_state>& qps) override {

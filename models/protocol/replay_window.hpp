@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Go-back-N retransmission over a link that keeps order but may corrupt a flit: sequence numbers that
-// wrap, a bounded retry buffer at the sender, Ack and Nak. Plain values without time; whoever owns them
-// says when an answer arrives.
+// Go-back-N retransmission over a link that keeps order but may corrupt a flit: sequence numbers that wrap, a
+// bounded retry buffer at the sender, Ack and Nak. Plain values without time; their owner determines when an
+// answer arrives.
 //
 // Every flit is answered. The receiver takes flits in sequence only. It acknowledges those it takes
 // (cumulatively) and those it took before, and answers every other flit, unreadable or ahead of its turn,
 // with a Nak that names the flit it waits for. A Nak also says which flit on the wire it answers: the link
 // never loses a flit's place, so both ends can count them. The sender goes back to the flit named, and
-// takes no notice of Naks that answer flits it had sent before it went back: those are answered by the
-// replay already. An Ack or Nak that is lost is made good by the next one, or by a timeout.
+// ignores Naks that answer flits it had sent before it went back: the replay answers those already. The next
+// Ack or Nak, or a timeout, compensates a lost one.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct replay_answer {
 class replay_sender {
  public:
   /// A retry buffer of `window` flits and sequence numbers modulo `modulus`. Throws std::invalid_argument
-  /// unless 1 <= window and 2 * window <= modulus: the receiver could not tell a flit sent again from a
+  /// unless 1 <= window and 2 * window <= modulus: the receiver could not distinguish a repeated flit from a
   /// new one.
   replay_sender(std::uint32_t window, std::uint32_t modulus);
 
@@ -68,7 +68,7 @@ class replay_receiver {
   explicit replay_receiver(std::uint32_t modulus) : modulus_(modulus) {}
 
   struct verdict {
-    bool deliver{};  ///< in sequence: hand it on
+    bool deliver{};  ///< in sequence: forward it
     replay_answer answer;
   };
   /// A flit that came with a good CRC.

@@ -15,7 +15,7 @@
 
 namespace diecast::protocol {
 
-/// The unit contradicts what firmware has told it.
+/// The unit contradicts firmware's commands.
 class tag_contradiction : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -102,7 +102,7 @@ class tag_shadow {
     }
     return d;
   }
-  /// The same, taken off the list: no receive gets it any more.
+  /// probe() that removes the message from the list: no receive gets it any more.
   decision extract(const tag_pattern& wanted) {
     const decision d = probe(wanted);
     if (d.what == decision::kind::hit)
@@ -158,9 +158,9 @@ class tag_shadow {
     }
   }
 
-  /// Gives the unit a NOP when it has not been told of unexpected messages that firmware has dealt with and
-  /// holds entries that wait for it. To be called when there is nothing else to do.
-  void settle() {
+  /// Gives the unit a NOP when firmware has handled unexpected messages that the unit does not know to be
+  /// handled, and entries of the unit wait for that. Called when there is nothing else to do.
+  void report_unexpected() {
     if (told_ == seen_ || offloaded() == 0) return;
     command({tag_command::kind::nop, seen_, 0, {}, 0, 0});
   }
@@ -214,7 +214,7 @@ class tag_shadow {
   /// left the list by arrival or removal.
   struct index_state {
     bool occupied{}, appending{}, removing{};
-    bool forced{};  ///< its receive was completed in software: the removal under way must succeed
+    bool forced{};  ///< its receive was completed in software: the removal in progress must succeed
     [[nodiscard]] bool free() const { return !occupied && !appending && !removing; }
     auto operator<=>(const index_state&) const = default;
   };
@@ -316,9 +316,9 @@ class tag_shadow {
                             " has landed, but was not consumed");
   }
 
-  /// A receive whose REMOVE is under way takes no unexpected message. That removal succeeds: had the entry
-  /// been consumed, CONSUMED would have come first. But it may have been executed already, and messages
-  /// that the receive would have had to take before this one may have gone to entries behind it.
+  /// A receive whose REMOVE is in progress takes no unexpected message. That removal succeeds: had the entry
+  /// been consumed, CONSUMED would have come first. But it may have been executed already, and messages that
+  /// the receive would have had to take before this one may have gone to entries behind it.
   decision unexpected(std::uint64_t tag, std::uint32_t id) {
     seen_ = (seen_ + 1) % policy_.modulus;
     decision d{decision::kind::stored, 0, id, 0};

@@ -5,10 +5,10 @@
 //
 // The rule that keeps both ends in order: every command carries the number of unexpected messages firmware
 // has seen. While that number is behind the unit's, a message that firmware has not seen may belong to the
-// receive a command has just appended, so that receive must not match yet. Once a command's number equals
-// the unit's, every entry may match. The numbers are compared modulo 2^16: what this asks is that fewer
-// messages than that arrive between firmware's last look and the execution of its command, which the
-// bounded ring and a command latency of cycles give.
+// receive a command has just appended, so that receive must not match yet. Once a command's number equals the
+// unit's, every entry may match. The numbers are compared modulo 2^16: this requires that fewer messages than
+// that arrive between firmware's last poll and the execution of its command, which the bounded ring and the
+// short command latency guarantee.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ struct tag_completion {
     remove,        ///< ok: taken out; otherwise it had been consumed
     consumed,      ///< the entry has been taken by a message, whose bytes are still on their way
     expected,      ///< the bytes of a consumed entry are in its buffer
-    consumed_msg,  ///< both at once
+    consumed_msg,  ///< consumed and landed at once
     unexpected,    ///< a message that no entry accepted lies in a slot
     no_tag         ///< a message outside matching lies in a slot
   };
@@ -114,7 +114,7 @@ class tag_unit {
 
   /// A message arrives, in the order of its source. `whole`: its bytes land before anything else is
   /// reported, so that taken and landed are one completion. Throws std::overflow_error when every slot is
-  /// taken: somebody sent without a credit.
+  /// taken: a sender had no credit.
   verdict arrive(const tag_message& message, bool whole) {
     verdict v;
     v.ticket = next_ticket_++;

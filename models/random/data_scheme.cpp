@@ -48,12 +48,12 @@ class extreme_scheme final : public test_data::scheme {
     const stream source = rank_stream(rank);
     const auto top = static_cast<Bits>(exponent & ~(exponent >> 1));
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<Bits, data_block> lanes;
-      draw_lanes<Bits>(source, first, std::span{lanes}.first(n));
+      std::array<Bits, data_block> draws;
+      fill_draws<Bits>(source, first, std::span{draws}.first(n));
       for (std::size_t i = 0; i < n; ++i) {
-        if ((lanes[i] & exponent) == exponent) lanes[i] = static_cast<Bits>(lanes[i] & ~top);
+        if ((draws[i] & exponent) == exponent) draws[i] = static_cast<Bits>(draws[i] & ~top);
       }
-      std::memcpy(elements_of(out, request().type, first, n).data(), lanes.data(), n * sizeof(Bits));
+      std::memcpy(elements_of(out, request().type, first, n).data(), draws.data(), n * sizeof(Bits));
     });
   }
 };
@@ -67,10 +67,10 @@ class integer_scheme final : public test_data::scheme {
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
     const stream source = rank_stream(rank);
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint32_t, data_block> lanes;
-      draw_lanes<std::uint32_t>(source, first, std::span{lanes}.first(n));
-      for (std::size_t i = 0; i < n; ++i) lanes[i] = value(lanes[i]);
-      std::memcpy(elements_of(out, request().type, first, n).data(), lanes.data(), n * sizeof lanes[0]);
+      std::array<std::uint32_t, data_block> draws;
+      fill_draws<std::uint32_t>(source, first, std::span{draws}.first(n));
+      for (std::size_t i = 0; i < n; ++i) draws[i] = value(draws[i]);
+      std::memcpy(elements_of(out, request().type, first, n).data(), draws.data(), n * sizeof draws[0]);
     });
   }
 
@@ -80,10 +80,10 @@ class integer_scheme final : public test_data::scheme {
     for (std::uint32_t rank = 0; rank < request().ranks; ++rank) {
       const stream source = rank_stream(rank);
       for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-        std::array<std::uint32_t, data_block> lanes;
-        draw_lanes<std::uint32_t>(source, first, std::span{lanes}.first(n));
+        std::array<std::uint32_t, data_block> draws;
+        fill_draws<std::uint32_t>(source, first, std::span{draws}.first(n));
         for (std::size_t i = 0; i < n; ++i) {
-          const auto v = static_cast<std::uint64_t>(static_cast<std::int32_t>(value(lanes[i])));
+          const auto v = static_cast<std::uint64_t>(static_cast<std::int32_t>(value(draws[i])));
           std::uint64_t& total = totals[first + i];
           total = product ? total * v : total + v;  // modulo 2^64, and so modulo 2^32
         }
@@ -102,10 +102,10 @@ class integer_scheme final : public test_data::scheme {
   }
 
  private:
-  [[nodiscard]] std::uint32_t value(std::uint32_t lane) const {
-    if (average()) return static_cast<std::uint32_t>(signed_mantissa(lane, cap_));
+  [[nodiscard]] std::uint32_t value(std::uint32_t draw) const {
+    if (average()) return static_cast<std::uint32_t>(signed_mantissa(draw, cap_));
     // Odd factors: even ones would soon make every product 0.
-    return request().op == numeric::reduction::prod ? lane | 1u : lane;
+    return request().op == numeric::reduction::prod ? draw | 1u : draw;
   }
 
   std::int32_t cap_;
@@ -133,10 +133,10 @@ class product_scheme final : public test_data::scheme {
         offsets_(request.count) {
     const stream source = element_stream();
     for_blocks(request.count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint32_t, data_block> lanes;
-      draw_lanes<std::uint32_t>(source, first, std::span{lanes}.first(n));
+      std::array<std::uint32_t, data_block> draws;
+      fill_draws<std::uint32_t>(source, first, std::span{draws}.first(n));
       for (std::size_t i = 0; i < n; ++i) {
-        offsets_[first + i] = static_cast<std::uint32_t>(std::uint64_t{lanes[i]} * request.ranks >> 32);
+        offsets_[first + i] = static_cast<std::uint32_t>(std::uint64_t{draws[i]} * request.ranks >> 32);
       }
     });
   }
@@ -179,20 +179,19 @@ class product_scheme final : public test_data::scheme {
     int exponent{};
   };
 
-  /// Of each element, `budget_` ranks at most have an exponent other than 0; an offset per element
-  /// decides which.
+  /// At most `budget_` ranks have an exponent other than 0 at an element; an offset per element selects them.
   template <class Use>
   void for_factors(std::uint32_t rank, Use use) const {
     const stream source = rank_stream(rank);
     const std::uint32_t choices = 2 * cap_ + 1;
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint16_t, data_block> lanes;
+      std::array<std::uint16_t, data_block> draws;
       std::array<factor, data_block> factors;
-      draw_lanes<std::uint16_t>(source, first, std::span{lanes}.first(n));
+      fill_draws<std::uint16_t>(source, first, std::span{draws}.first(n));
       for (std::size_t i = 0; i < n; ++i) {
         const bool takes_part = (offsets_[first + i] + rank) % request().ranks < budget_;
-        const int exponent = static_cast<int>((lanes[i] >> 1) * choices >> 15) - static_cast<int>(cap_);
-        factors[i] = {(lanes[i] & 1) != 0, takes_part ? exponent : 0};
+        const int exponent = static_cast<int>((draws[i] >> 1) * choices >> 15) - static_cast<int>(cap_);
+        factors[i] = {(draws[i] & 1) != 0, takes_part ? exponent : 0};
       }
       use(first, std::span<const factor>{factors}.first(n));
     });
@@ -282,10 +281,10 @@ class sum_scheme final : public test_data::scheme {
     const auto span = static_cast<std::uint32_t>(max_exponent - precision_.min_exponent + 1);
     const stream source = element_stream();
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint16_t, data_block> lanes;
-      draw_lanes<std::uint16_t>(source, first, std::span{lanes}.first(n));
+      std::array<std::uint16_t, data_block> draws;
+      fill_draws<std::uint16_t>(source, first, std::span{draws}.first(n));
       for (std::size_t i = 0; i < n; ++i) {
-        const int step = static_cast<int>(lanes[i] * span >> 16);
+        const int step = static_cast<int>(draws[i] * span >> 16);
         scales_[first + i] = std::ldexp(1.0f, precision_.min_exponent + step);
       }
     });
@@ -300,14 +299,14 @@ class sum_scheme final : public test_data::scheme {
     }
   }
 
-  template <class Lane, class Use>
+  template <class Draw, class Use>
   void draw_mantissas(std::uint32_t rank, Use use) const {
     const stream source = rank_stream(rank);
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<Lane, data_block> lanes;
+      std::array<Draw, data_block> draws;
       std::array<std::int32_t, data_block> mantissas;
-      draw_lanes<Lane>(source, first, std::span{lanes}.first(n));
-      for (std::size_t i = 0; i < n; ++i) mantissas[i] = signed_mantissa(lanes[i], cap_);
+      fill_draws<Draw>(source, first, std::span{draws}.first(n));
+      for (std::size_t i = 0; i < n; ++i) mantissas[i] = signed_mantissa(draws[i], cap_);
       use(first, std::span<const std::int32_t>{mantissas}.first(n));
     });
   }

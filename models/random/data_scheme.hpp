@@ -50,25 +50,25 @@ class test_data::scheme : immovable {
 /// Elements worked on at a time.
 inline constexpr std::size_t data_block = 1024;
 
-/// Uniform lanes cut from 64-bit draws: lane i of the stream, for i in [first, first + n). A block
+/// Uniform draws, cut from 64-bit words: draw i of the stream, for i in [first, first + n). A block
 /// starts at a multiple of data_block.
-template <class Lane>
-void draw_lanes(const stream& source, std::uint64_t first, std::span<Lane> lanes) {
-  constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Lane);
+template <class Draw>
+void fill_draws(const stream& source, std::uint64_t first, std::span<Draw> draws) {
+  constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Draw);
   std::array<std::uint64_t, data_block / per_word> words;
-  const std::size_t n = (lanes.size() + per_word - 1) / per_word;
+  const std::size_t n = (draws.size() + per_word - 1) / per_word;
   source.fill(first / per_word, std::span{words}.first(n));
-  static_assert(std::endian::native == std::endian::little, "the first lane is the lowest bits of a word");
-  std::memcpy(lanes.data(), words.data(), lanes.size_bytes());
+  static_assert(std::endian::native == std::endian::little, "the first draw is in the lowest bits of a word");
+  std::memcpy(draws.data(), words.data(), draws.size_bytes());
 }
 
-/// An integer of [-cap, cap] without 0 from a uniform lane. No wider than it must be: loops of it become
-/// vectors. Precondition for lanes of 16 bits: cap < 2^15.
-template <class Lane>
-[[nodiscard]] constexpr std::int32_t signed_mantissa(Lane lane, std::int32_t cap) {
-  using product = std::conditional_t<sizeof(Lane) == 2, std::uint32_t, std::uint64_t>;
+/// An integer of [-cap, cap] without 0 from a uniform draw. No wider than it must be: loops of it become
+/// vectors. Precondition for draws of 16 bits: cap < 2^15.
+template <class Draw>
+[[nodiscard]] constexpr std::int32_t signed_mantissa(Draw draw, std::int32_t cap) {
+  using product = std::conditional_t<sizeof(Draw) == 2, std::uint32_t, std::uint64_t>;
   const auto choices = 2 * static_cast<product>(cap);
-  const auto choice = static_cast<std::uint32_t>(lane * choices >> (sizeof(Lane) * 8));
+  const auto choice = static_cast<std::uint32_t>(draw * choices >> (sizeof(Draw) * 8));
   const auto m = static_cast<std::int32_t>(choice - static_cast<std::uint32_t>(cap));
   return m < 0 ? m : m + 1;
 }

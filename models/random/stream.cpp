@@ -18,8 +18,8 @@ stream::stream(std::uint64_t seed, std::string_view path, std::string_view purpo
     : seed_(seed),
       name_(XXH3_64bits_withSeed(purpose.data(), purpose.size(), XXH3_64bits(path.data(), path.size()))) {}
 
-inline std::array<std::uint64_t, 4> stream::words(std::uint64_t index, std::uint64_t lane) const {
-  const r123::Philox4x64::ctr_type counter{{index, lane, 0, 0}};
+inline std::array<std::uint64_t, 4> stream::words(std::uint64_t index, std::uint64_t domain) const {
+  const r123::Philox4x64::ctr_type counter{{index, domain, 0, 0}};
   const r123::Philox4x64::key_type key{{seed_, name_}};
   const auto drawn = r123::Philox4x64{}(counter, key);
   return {drawn[0], drawn[1], drawn[2], drawn[3]};
@@ -45,8 +45,8 @@ std::uint64_t stream::below(std::uint64_t counter, std::uint64_t n) const {
   if (n == 0) throw std::invalid_argument("a uniform draw below 0");
   // Values from the last, incomplete run of n are rejected.
   const std::uint64_t rejected = (UINT64_MAX % n + 1) % n;
-  for (std::uint64_t lane = 1;; ++lane) {
-    for (const std::uint64_t w : words(counter, lane)) {
+  for (std::uint64_t domain = 1;; ++domain) {
+    for (const std::uint64_t w : words(counter, domain)) {
       if (w <= UINT64_MAX - rejected) return w % n;
     }
   }

@@ -32,8 +32,8 @@ class stream {
   [[nodiscard]] double unit(std::uint64_t counter) const;
 
  private:
-  /// Four words; `lane` separates the words of at() from those that below() draws.
-  [[nodiscard]] std::array<std::uint64_t, 4> words(std::uint64_t index, std::uint64_t lane) const;
+  /// Four words; `domain` separates the words of at() from those that below() draws.
+  [[nodiscard]] std::array<std::uint64_t, 4> words(std::uint64_t index, std::uint64_t domain) const;
 
   std::uint64_t seed_;
   std::uint64_t name_;  ///< hash of path and purpose

@@ -20,7 +20,7 @@ class dram_state {
     std::uint32_t row{no_row};
     std::uint32_t group{};  ///< sid * bank_groups + bank_group
     dram_tick act{}, pre{}, read{}, write{}, refresh{};
-    dram_tick opened{};    ///< its last activation
+    dram_tick opened{};    ///< time of the last activation
     dram_tick restored{};  ///< what was written to its open row is safe from a precharge
   };
   struct group_state {

@@ -129,7 +129,7 @@ sim_time flit_line::arrival_of(std::uint64_t flit) const {
   return frame_start(frame_of_flit(flit)) + frame_ + timing_.latency;
 }
 
-/// Stalls before the slot at hand are behind every later one as well.
+/// Stalls before the current slot are also before every later one.
 void flit_line::forget_stalls(std::uint64_t slot) {
   if (stalls_.empty()) return;
   const std::uint64_t frame = slot * timing_.flit_bytes / timing_.frame_payload_bytes;
@@ -192,7 +192,7 @@ void flit_line::replay(std::uint64_t frame) {
   add_stall(frame, lost);
 }
 
-/// The frame at hand, ready since `ready`, was sent once already if that was before the Nak of one before it.
+/// The current frame, ready since `ready`, was sent once already if that was before the Nak of one before it.
 void flit_line::resend_wasted(sim_time ready) {
   if (vain_.left == 0) return;
   const sim_time start = std::max(ready, vain_.next);

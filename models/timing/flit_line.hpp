@@ -39,7 +39,7 @@ struct line_counters {
   std::uint64_t frames{};      ///< on the wire, those sent again included
   std::uint64_t replays{};     ///< frames sent again
   std::uint64_t naks{};        ///< that made the sender go back
-  std::uint64_t crc_errors{};  ///< frames that came corrupted in their turn
+  std::uint64_t crc_errors{};  ///< corrupted frames, not those behind them that are sent again
   std::uint64_t scripted{};    ///< frames corrupted by line_parameters::hits
   std::uint64_t flits{};       ///< NoC flits
   sim_time busy;               ///< busy time of the wire

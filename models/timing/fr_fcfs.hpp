@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command scheduler of one DRAM channel: first ready, first come first served (or strictly first
-// come), over a read and a write queue. Pure and lazy: run(t) gives every command up to tick t at the
-// tick at which a controller that looks at its queues on every tick would have given it, however late
-// it is called, as long as nothing arrived in between.
+// The command scheduler of one DRAM channel: first ready, first come first served (or strictly first come),
+// over a read and a write queue. Pure and lazy: run(t) issues every command up to tick t at the tick at which
+// a controller that checks its queues on every tick would have issued it, even when called later, as long as
+// no request arrived in between.
 //
 // At each tick at most one column and one row command. Among those that may be given, the oldest
 // request's; a row with an older hit stays open. A request that had a row opened for it keeps the bank
-// until it is served. Refreshes go before requests and hold them back until they are under way. Writes
+// until it is served. Refreshes go before requests and hold them back until they are in progress. Writes
 // wait until the write queue is fuller than its high mark, or no read waits; then they are drained down
 // to the low mark. A read of a burst that a waiting write will write is answered from the write queue;
 // a write to a burst that a waiting read reads makes the reads go first. So accesses to one burst never
@@ -93,8 +93,8 @@ class dram_scheduler {
   /// Bursts in a queue; never above its size.
   [[nodiscard]] std::size_t queued(bool write) const { return size_[write ? 1 : 0]; }
 
-  /// Looks for commands at every tick, as a clocked controller does: a reference for tests. Skipping the
-  /// ticks at which nothing can happen must not show.
+  /// Searches for commands at every tick, as a clocked controller does: a reference for tests. Skipping ticks
+  /// without possible commands must not change results.
   void look_at_every_tick() { every_tick_ = true; }
   void observe(dram_command_observer* o) { observer_ = o; }
   [[nodiscard]] const dram_counters& counters() const { return counters_; }

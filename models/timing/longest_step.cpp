@@ -61,7 +61,7 @@ sim_time sram(const config::machine_config& c) {
   return packet_at(c, c.sram.gbytes_s) + nanoseconds(c.sram.latency_ns);
 }
 
-/// Cycles of a tree's unit with a way down to every terminal and side.
+/// Cycles of a tree's unit with a branch down to every terminal and side.
 std::uint64_t tree_unit(const config::machine_config& c) {
   if (!c.noc.multicast) return 0;
   if (!c.noc.reduce) return c.noc.multicast_cycles;

@@ -207,7 +207,7 @@ std::uint64_t lost_time::close_window(const window& w, bill& into) const {
 }
 
 /// Ticks of pseudo-channels without requests, while another had some, are divided as that one's: what held it
-/// up, or that it moved data and nobody asked for more. `to_bus`: what the row bus took of tFAW and tRRD.
+/// up, or that it moved data and no request waited. `to_bus`: what the row bus took of tFAW and tRRD.
 void lost_time::divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill& lost) const {
   std::uint64_t& faw = lost[index(lost_cause::activate_window)];
   bill known = lost;
@@ -223,7 +223,7 @@ void lost_time::divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill
     lost[i] += whole;
     nobody -= whole;
   }
-  // What nobody asked for is time that the row bus may need. So much less it takes of tFAW and tRRD.
+  // Time without requests is time that the row bus may need. So much less it takes of tFAW and tRRD.
   const std::uint64_t met = std::min(nobody, to_bus);
   nobody -= met;
   faw += met;

@@ -9,7 +9,7 @@
 //
 // Time in which the channel held no request at all, or waited for one that came to an all but empty
 // channel, is the initiator's. A pseudo-channel without requests, while the channel works on others, shares
-// in the causes of those; while those move data, nobody asked. What the row-command bus would have needed
+// in the causes of those; while those move data, no request waits. What the row-command bus would have needed
 // for the same activations is the bus's: without the limits charged it would still be lost. See
 // docs/adr/0018.
 #pragma once
@@ -93,7 +93,7 @@ class lost_time {
   /// Until when each payer held a command up; 0: it did not.
   using limits = std::array<dram_tick, payers>;
   struct bank_account {
-    limits until{};                                ///< what delayed its last activation
+    limits until{};                                ///< limits that delayed the last activation
     std::uint32_t closed_row{dram_state::no_row};  ///< the row that a refresh closed
     dram_tick ready{};                             ///< could have been opened without its last refresh
     dram_tick refreshed{};

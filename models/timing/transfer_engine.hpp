@@ -48,7 +48,7 @@ class event_queue {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] sim_time next() const { return heap_.empty() ? sim_time::never() : heap_.front().at; }
   [[nodiscard]] sim_time now() const { return now_; }
-  /// Whether time may go on to `t` without an event: none is due before, and nobody wants to look before.
+  /// Whether time may go on to `t` without an event: none is due before, and no poll is requested before.
   [[nodiscard]] bool free_until(sim_time t) const { return next() > t && t <= look_; }
   void look_at(sim_time t) { look_ = t; }
   /// Time goes on without an event. Precondition: free_until(t).
@@ -133,7 +133,7 @@ class transfer_engine {
     std::uint32_t transfer{};
     std::uint32_t stage{};
     std::uint64_t queue{};
-    double head{};    ///< its first flit comes
+    double head{};    ///< arrival of the first flit
     double work{};    ///< ns
     double rest{};    ///< work left at `asof`, ns
     double asof{};    ///< rest drains from here to `end`

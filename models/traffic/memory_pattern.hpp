@@ -30,7 +30,7 @@ class request_source : public abstract_interface {
   [[nodiscard]] virtual bool next(memory_request& r) = 0;
 };
 
-/// Requests somebody wrote down. The list outlives the source.
+/// Requests of a recorded trace. The list outlives the source.
 class recorded_requests final : public request_source {
  public:
   explicit recorded_requests(const std::vector<memory_request>& list) : list_(list) {}

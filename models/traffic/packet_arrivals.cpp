@@ -55,7 +55,8 @@ const char* description(node_pattern p) {
     case node_pattern::hotspot:
       return "--hotspot-fraction of all packets to --hotspot-node, the rest uniform";
     case node_pattern::bit_complement: return "the node whose number has every bit flipped";
-    case node_pattern::tornado: return "half-way round each dimension: x + ceil(columns / 2) - 1, likewise y";
+    case node_pattern::tornado:
+      return "half-way round each dimension: x + ceil(columns / 2) - 1, y with rows";
   }
   return "?";
 }

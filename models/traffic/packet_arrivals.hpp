@@ -108,13 +108,13 @@ class bernoulli_arrivals final : public packet_arrivals {
   std::uint32_t flits_;
   double per_log_miss_;  ///< 1 / ln(1 - probability of a packet in a cycle); 0 when it is certain
   std::vector<node> nodes_;
-  /// Who is next: a tree of winners. Leaves in the second half are cycle << 16 | node, each other entry is
-  /// the lesser of the two below it, so the next packet is in entry 1. As many steps, without branches to
-  /// guess, whatever is drawn.
+  /// The node with the next packet: a tournament tree. Leaves in the second half are cycle << 16 | node, each
+  /// other entry is the lesser of the two below it, so the next packet is in entry 1. As many steps, without
+  /// branches to guess, whatever is drawn.
   std::vector<std::uint64_t> winners_;
 };
 
-/// Packets somebody wrote down, in order of (cycle, source).
+/// Packets of a recorded trace, in order of (cycle, source).
 class recorded_arrivals final : public packet_arrivals {
  public:
   explicit recorded_arrivals(const std::vector<packet_arrival>& list) : list_(list) {}

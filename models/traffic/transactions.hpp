@@ -40,7 +40,7 @@ struct transaction_plan {
   std::vector<transaction_stream> streams;
 };
 
-/// Nobody's memory controller.
+/// The terminal of no memory controller.
 inline constexpr std::uint32_t no_controller = UINT32_MAX;
 /// By node, the memory controller it answers for. Throws user_error naming noc.dram_tiles when a tile lies
 /// outside the network or is named twice.

@@ -308,7 +308,7 @@ void check_several(const registries& tables, const options& o,
                    const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
   if (o.parallel.processes == 1) return;
   if (tables.platform.name != pod_platform().name) {
-    throw user_error(problem{"--processes", "the processes know the kernels of diecast-pod alone",
+    throw user_error(problem{"--processes", "the processes have only the kernels of diecast-pod",
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
   }
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
@@ -329,7 +329,7 @@ void check_fidelity(const options& o, const config::machine_config& c) {
            {"--explain", o.explain, ""},
            {"--inspect", o.inspect, "dispatch"},
            {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}}) {
-    if (given) problems.push_back({flag, "needs a run of packets", value, "sim.fidelity=packet"});
+    if (given) problems.push_back({flag, "requires a run with packets", value, "sim.fidelity=packet"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
 }

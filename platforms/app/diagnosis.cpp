@@ -28,7 +28,7 @@ namespace {
 void check_one_run(const options& o) {
   std::vector<problem> problems;
   const auto refuse = [&problems](const std::string& what, const char* expected) {
-    problems.push_back({"--diagnose", "looks into one run", what, expected});
+    problems.push_back({"--diagnose", "examines one run", what, expected});
   };
   if (o.bytes.size() > 1) refuse(fmt::format("{} sizes", o.bytes.size()), "a single size");
   if (o.teams.size() > 1) refuse(fmt::format("{} teams", o.teams.size()), "a single team");
@@ -38,7 +38,8 @@ void check_one_run(const options& o) {
     refuse(fmt::format("{} algorithms", o.algorithms.size()), "a single algorithm");
   }
   if (o.format == output_format::csv)
-    problems.push_back({"--format", "a diagnosis has no rows", "csv", "table, which is text, or json"});
+    problems.push_back(
+        {"--format", "is not available for a diagnosis", "csv", "table, which is text, or json"});
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

@@ -77,7 +77,7 @@ std::string balance_text(const platforms::machine_model& m) {
     if (!r.warning.empty()) warnings += fmt::format("warning: {}: {}\n", r.what, r.warning);
   }
   text += "\nDependency graph over links, VCs and message classes: no cycle.\n";
-  text += warnings.empty() ? "Balanced: every buffer covers its loop.\n" : warnings;
+  text += warnings.empty() ? "Balanced: every buffer covers its round trip.\n" : warnings;
   const auto lack = platforms::find_lack_of_stacks(m.topology.population(), platforms::permitted_mappings());
   if (lack) text += fmt::format("warning: it cannot run here: {}\n", to_string(*lack));
   return text;

@@ -40,7 +40,7 @@ po::options_description collective_options() {
               "for the first "
               "FROM to TO ranks (default: all ranks)")("iters", argument("N"),
                                                        "timed launches, whose mean is reported (default: 1)")(
-      "warmup", argument("N"), "launches before them that are not timed (default: 0)")(
+      "warmup", argument("N"), "untimed launches before the timed ones (default: 0)")(
       "jitter", argument("N[:NS]"),
       "N runs, all but the first with every PE's start delayed by up to NS at random (default: "
       "ccl.jitter_ns): median, extremes and spread of the time")(
@@ -48,8 +48,7 @@ po::options_description collective_options() {
       "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)")(
       "no-data", "simulate times only: store no payload, verify nothing")(
       "explain",
-      "run the job again on machines without one cause of time after the other (some 25 runs): shares of the "
-      "bound, "
+      "repeat the job with one cause of time removed after the other (some 25 runs): shares of the bound, "
       "firmware, DMA start, slots, latency, headers and contention, which add up to the time")(
       "estimate",
       "simulate nothing: for each algorithm and size the bound, the expected time and what a run would cost "
@@ -86,7 +85,7 @@ po::options_description correctness_options() {
       "hide-faults",
       "do not report which faults of the config acted; --diagnose sets it for its experiments")(
       "inspect", argument("dispatch"),
-      "say where the entries of each PE's dispatch table were loaded to lead, and lead at the end")(
+      "print where the entries of each PE's dispatch table led when loaded, and lead at the end")(
       "ccl-trace", "print each send, receive and credit on stderr; also with DIECAST_CCL_TRACE=1");
   return d;
 }
@@ -179,7 +178,7 @@ void read_run(flag_reader& r, options& o) {
   for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
                             "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"}) {
     if (o.estimate && r.flag(other))
-      r.add({"--estimate", fmt::format("nothing is run that --{} could apply to", other), "",
+      r.add({"--estimate", fmt::format("simulates nothing that --{} could apply to", other), "",
              "one of the two flags"});
   }
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
@@ -214,7 +213,7 @@ void read_processes(flag_reader& r, options& o) {
   for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"})
     if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
   if (o.progress == platforms::progress_mode::on)
-    r.add({"--progress", "no bar is shown of several processes", "on", "auto, off or --processes 1"});
+    r.add({"--progress", "shows no bar with several processes", "on", "auto, off or --processes 1"});
   if (o.ccl_trace && !r.flag("ccl-trace"))
     r.add({"DIECAST_CCL_TRACE", "needs one process that simulates the whole pod", "1", "--processes 1"});
 }

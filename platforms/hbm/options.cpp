@@ -81,7 +81,7 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
     } else if (p == traffic::memory_pattern::stride) {
       o.stride_bytes = config::size_argument(flag, rest, 1);
     } else if (parts != std::string::npos) {
-      throw user_error(problem{flag, "takes nothing behind its name", v, name});
+      throw user_error(problem{flag, "takes no argument", v, name});
     }
     return;
   }
@@ -160,7 +160,7 @@ options parse_options(int argc, const char* const* argv) {
   app::read_information_flags(r, {"patterns", "presets"}, o);
   app::refuse_without_file(r, o.vcd, o.timeline);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
-  app::refuse_shared_files(r, o.paces.size(), "a single pace", o);
+  app::refuse_shared_files(r, o.paces.size(), "a single rate", o);
   r.finish();
   return o;
 }

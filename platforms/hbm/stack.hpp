@@ -24,14 +24,14 @@ class stack : public sc_core::sc_module, public hw::agenda_owner {
     std::vector<traffic::memory_request> recorded;
     netlist::memory_block memory;
     std::unique_ptr<hw::memory_traffic> initiator;
-    /// Of our own controller, at the instant of the stack's last answer.
+    /// Lost time of Diecast's own controller, at the instant of the stack's last answer.
     std::optional<timing::lost_time_report> lost;
   };
   [[nodiscard]] const std::vector<std::unique_ptr<channel>>& channels() const { return channels_; }
   [[nodiscard]] bool finished() const;
   /// Requests answered, of all channels.
   [[nodiscard]] std::uint64_t answered() const;
-  /// Of channels with banks.
+  /// Controllers of channels with banks.
   [[nodiscard]] std::vector<hw::hbm_controller*> controllers() const;
   [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
   /// Reads the accounts of lost time as they stand now.

@@ -81,7 +81,7 @@ struct study_outcome {
   double bandwidth_gbytes_s{}, peak_gbytes_s{};
   std::optional<double> bound_gbytes_s;  ///< closed form of the pattern, where there is one
   std::string bound_kind;
-  /// Of reads; of writes in a run without reads.
+  /// Mean latencies of reads, or of writes in a run without reads.
   double avg_latency_ns{}, avg_latency_from_acceptance_ns{};
   double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
   std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;

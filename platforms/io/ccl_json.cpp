@@ -161,12 +161,12 @@ struct setting {
 constexpr std::array settings{
     setting{"pattern", "a pattern", "Who talks to whom; --list patterns, or a name of ccl.patterns."},
     setting{"mapper", "a mapper", "Which PEs take part when --ranks is not given; --list mappers."},
-    setting{"validator", "a validator", "What the tensor layout must be; --list validators."},
+    setting{"validator", "a validator", "The required tensor layout; --list validators."},
     setting{"buffer_kind", "tcm, sram, hbm", "Memory of the receive rings; otherwise ipcq.buffer_kind."},
     setting{"cube_layout", "column_wise, row_wise, replicate",
             "How a SIP's tensor is spread over its cubes."},
     setting{"pe_layout", "column_wise, row_wise, replicate", "How a cube's share is spread over its PEs."},
-    setting{"members", "a list of PEs", "Of mapper custom, in rank order: \"sip0.cube1.pe2\"."}};
+    setting{"members", "a list of PEs", "For mapper custom, in rank order: \"sip0.cube1.pe2\"."}};
 
 json_node named_objects(json_node item, const std::string& description) {
   return {json_object{{"type", json_text("object")},

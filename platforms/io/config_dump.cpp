@@ -130,7 +130,7 @@ json_node overrides_schema() {
     schema.emplace_back("description", json_text(k.description));
     keys.emplace_back(k.name, json_node{std::move(schema)});
   }
-  json_node set = object_schema(std::move(keys), "What is other at these instances than in their block.");
+  json_node set = object_schema(std::move(keys), "Values of these instances that differ from their block.");
   std::get<json_object>(set.value).emplace_back("minProperties", json_number(std::uint64_t{1}));
   json_object match{{"type", json_text("string")},
                     {"minLength", json_number(std::uint64_t{1})},
@@ -148,7 +148,7 @@ json_node faults_schema() {
     schema.emplace_back("description", json_text(k.row.description));
     keys.emplace_back(k.row.key, json_node{std::move(schema)});
   }
-  json_node item = object_schema(std::move(keys), "What is made to go wrong at some places.");
+  json_node item = object_schema(std::move(keys), "Faults to inject.");
   std::get<json_object>(item.value).emplace_back("required", json_texts({"kind", "where"}));
   return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
 }

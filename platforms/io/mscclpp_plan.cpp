@@ -133,7 +133,7 @@ class plan_reader {
     const json_array& items = list(o, key, path);
     for (std::size_t i = 0; i < items.size(); ++i) {
       const std::string at = fmt::format("{}[{}]", within(path, key), i);
-      if (below == 0) refuse(at, "names none of those that there are", describe(items[i]), "there are none");
+      if (below == 0) refuse(at, "names none that exists", describe(items[i]), "there are none");
       all.push_back(static_cast<std::size_t>(whole(items[i], at, 0, static_cast<std::int64_t>(below) - 1)));
     }
     return all;
@@ -151,7 +151,7 @@ class plan_reader {
              "switch channels (NVLS) sum and multicast in the network, which programs do not", type,
              "memory or port");
     if (type != "memory" && type != "port")
-      refuse(within(path, key), "is no type of a channel", type, "memory or port");
+      refuse(within(path, key), "is no channel type", type, "memory or port");
     return type;
   }
   // --- the plan -----------------------------------------------------------------------------------
@@ -162,8 +162,7 @@ class plan_reader {
     const std::string collective = text(root_, "collective", "");
     const auto known = comm::parse_program_collective(collective);
     if (!known)
-      refuse("collective", "is none that programs perform", collective,
-             "allreduce, allgather, reducescatter or alltoall");
+      refuse("collective", "is not supported", collective, "allreduce, allgather, reducescatter or alltoall");
     p.collective = *known;
     p.protocol = text(root_, "protocol", "");
     if (p.protocol != "Simple" && p.protocol != "LL")
@@ -289,7 +288,7 @@ class plan_reader {
     const auto form =
         std::find_if(forms.begin(), forms.end(), [&](const op_form& f) { return op.name == f.name; });
     if (form == forms.end())
-      refuse(within(path, "name"), "is no operation that programs perform", op.name,
+      refuse(within(path, "name"), "is no supported operation", op.name,
              "put, get, signal, wait, copy, re, res, rre, rres, ... (no multicast: gstore, glre, glres)");
     op.place = place(fmt::format("{} ({})", path, op.name));
     const std::string type =
@@ -329,12 +328,11 @@ class plan_reader {
         plan_chunks c{std::ssize(plan_.gpus) - 1, false, {}, 0, 0};
         if (find(all[i], "buffer_id", at) != nullptr) {
           const auto& remotes = own_remotes_[type];
-          if (remotes.empty())
-            refuse(at + ".buffer_id", "names none of those that there are", "", "there are none");
+          if (remotes.empty()) refuse(at + ".buffer_id", "names none that exists", "", "there are none");
           c = remotes[static_cast<std::size_t>(whole(all[i], "buffer_id", at, 0, std::ssize(remotes) - 1))];
         } else {
           if (find(all[i], "switch_channel_id", at) != nullptr)
-            refuse(at + ".switch_channel_id", "switch channels (NVLS) are not what programs have", "",
+            refuse(at + ".switch_channel_id", "switch channels (NVLS) are not supported", "",
                    "type or buffer_id");
           c.buffer = buffer(all[i], "type", at);
         }

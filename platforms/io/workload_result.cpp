@@ -67,7 +67,7 @@ std::string workload_table(const run_outcome& o) {
                                        rows);
   for (const stream_row& r : o.streams) {
     if (!r.not_isolated.empty())
-      text += "\n" + wrapped(fmt::format("  {} not alone: {}", r.name, r.not_isolated), 4);
+      text += "\n" + wrapped(fmt::format("  {} not run alone: {}", r.name, r.not_isolated), 4);
   }
   rows.clear();
   for (std::size_t i = 0; i < std::min(o.ops.size(), most_ops); ++i) {

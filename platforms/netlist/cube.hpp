@@ -70,7 +70,7 @@ class cube : public sc_core::sc_module {
        hw::packet_pool& pool);
 
   [[nodiscard]] hw::cube_noc& noc() { return *noc_; }
-  /// Those that the cube has, by number; overrides may leave some out.
+  /// PEs that the cube has, in order of their numbers; overrides may leave some out.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::processing_element>>& pes() const { return pes_; }
   /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_id id) { return *pes_[place_of(id)]; }
@@ -119,9 +119,10 @@ class cube : public sc_core::sc_module {
   hw::packet_pool& pool_;
   std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< in front of PEs; usually none
   std::unique_ptr<hw::cube_noc> noc_;
-  std::vector<pe_coord> coords_;                                               ///< coordinates of pes_
-  std::vector<std::unique_ptr<const config::machine_config>> own_pe_configs_;  ///< as pes_; usually null
-  std::vector<std::unique_ptr<hw::missing_block>> absent_;                     ///< by terminal; usually null
+  std::vector<pe_coord> coords_;  ///< coordinates of pes_
+  std::vector<std::unique_ptr<const config::machine_config>>
+      own_pe_configs_;                                      ///< by index in pes_; usually null
+  std::vector<std::unique_ptr<hw::missing_block>> absent_;  ///< by terminal; usually null
   std::vector<std::unique_ptr<hw::processing_element>> pes_;
   std::vector<std::unique_ptr<memory>> memories_;
   std::unique_ptr<hw::control_cpu> control_;

@@ -148,7 +148,7 @@ void pod::bind_boundary(const build_context& context, std::uint32_t outgoing) {
 
 void pod::deliver(std::uint32_t channel, const hw::sip_message& m) { arrivals_.at(channel)->in->deliver(m); }
 
-/// Both ways of a link: index and index ^ 1 are on the same two ports.
+/// Both directions of a link: index and index ^ 1 are on the same two ports.
 void pod::bind_sip_link(const build_context& context, const fabric::sip_link& link) {
   const fabric::sip_link& back = context.topology.sip_links()[link.index ^ 1U];
   const bool this_end = has(sip_id{link.from.sip}), that_end = has(sip_id{back.from.sip});

@@ -74,7 +74,7 @@ class pod : public sc_core::sc_module {
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_link_fault>>& link_faults() const {
     return faults_;
   }
-  /// Tells all routers of a tree in the network.
+  /// Installs a tree in all its routers.
   void install(const hw::tree_program& program) {
     for (const auto& s : sips_)
       for (const auto& c : s->cubes()) c->noc().install(program, s->pool());

@@ -2,8 +2,9 @@
 // One point: warm-up, measured interval, then on until every packet made in the interval has arrived. The
 // sources go on during all of it, so that the last measured packets meet the load the first ones met.
 //
-// Saturation, as BookSim2 tells it: the mean latency of measured packets is beyond a bound. Packets that have
-// not arrived count with their age, so a network whose queues only grow is found without waiting for them.
+// Saturation, as BookSim2 detects it: the mean latency of measured packets is beyond a bound. Packets that
+// have not arrived count with their age, so a network whose queues only grow is found without waiting for
+// them.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ class study_run {
   [[nodiscard]] const hw::packet_traffic::results& results() const { return machine_.traffic->statistics(); }
   [[nodiscard]] std::uint64_t cycle() const { return hw::now().fs / period_.fs; }
 
-  /// Of the cycles to measure, and of the packets of a trace; draining has no known end.
+  /// Share of the cycles to measure, or of the packets of a trace; draining has no known end.
   [[nodiscard]] platforms::run_progress how_far() const {
     if (point_.replay) {
       const std::size_t packets = std::max<std::size_t>(1, point_.replay->packets.size());

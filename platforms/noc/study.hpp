@@ -27,7 +27,7 @@ struct replay_trace {
 
 /// Most cycles of a study, and of a packet in a trace.
 inline constexpr std::uint64_t most_cycles = 1'000'000'000;
-/// Between looks at signals and at what has arrived.
+/// Cycles between checks of signals and arrivals.
 inline constexpr std::uint64_t slice_cycles = 1000;
 
 struct study_point {
@@ -49,7 +49,7 @@ struct study_point {
   [[nodiscard]] std::string traffic_text() const;
 };
 
-/// Of a run of transactions.
+/// One barrier of a transaction run.
 struct barrier_row {
   std::uint64_t column{}, row{};  ///< place of its core
   std::uint64_t network{};
@@ -69,7 +69,7 @@ struct study_outcome {
   double offered_flits_per_node_cycle{};
   double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval
   double accepted_flits_per_node_cycle{};  ///< what the sinks took in it
-  /// Of packets made in the interval, queue included; empty when none of them has arrived.
+  /// Latencies of packets made in the interval, queue included; empty when none of them has arrived.
   std::optional<double> avg_packet_latency_cycles, p50_packet_latency_cycles, p99_packet_latency_cycles;
   std::optional<std::uint64_t> max_packet_latency_cycles;
   double avg_hops{};  ///< router-to-router links on the way of a measured packet

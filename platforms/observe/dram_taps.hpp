@@ -37,7 +37,8 @@ class dram_taps : immovable {
  public:
   dram_taps(const std::vector<hw::hbm_controller*>& controllers, std::vector<dram_listener*> listeners);
   ~dram_taps();
-  /// Hands on what the controllers have decided up to now: they are caught up only when it matters.
+  /// Forwards the commands that the controllers have decided up to now: they are caught up only when it
+  /// matters.
   void catch_up();
 
  private:

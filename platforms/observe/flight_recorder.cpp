@@ -108,7 +108,7 @@ std::uint32_t flight_recorder::group_of(const abi::operation_note& n) {
   return latest_group_[n.group] = at;
 }
 
-/// A PE that was not told comes behind the first one of its rank, whichever comes first.
+/// A PE that no list names follows the first PE of its rank, in any order of arrival.
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
   const auto told = [&g](pe_coord p) { return std::find(g.told.begin(), g.told.end(), p) != g.told.end(); };
   if (std::find(g.members.begin(), g.members.end(), pe) != g.members.end()) return;

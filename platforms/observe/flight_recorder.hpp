@@ -23,7 +23,7 @@ enum class flight_kind : std::uint8_t {
 };
 enum class flight_state : std::uint8_t { scheduled, started, completed, cancelled };
 
-/// Of a queue pair, a send is started when its descriptor is taken and completed when its credit is back; a
+/// A send of a queue pair is started when its descriptor is taken and completed when its credit is back; a
 /// receive is started when the message is visible and completed when its slot is released. A tag-matched
 /// send is scheduled by the program, started when the unit has it, and completed when its source may be
 /// reused; a receive is started when a message has matched and completed when its bytes are there. A barrier
@@ -104,7 +104,7 @@ class flight_recorder : public events::observer {
     std::vector<marked_step> steps;     ///< by task of its firmware
     std::vector<abi::task_id> users{};  ///< by queue pair and direction: the task that used it last
     std::uint64_t crc{};                ///< checksum of the content that was written last
-    /// Of each queue pair and direction: records not completed, oldest first; the ring may hold them no more.
+    /// Records not completed, oldest first, by queue pair and direction; `ring` may have dropped them.
     std::vector<std::deque<open_record>> open;
     std::map<operation_key, noted_record> noted;       ///< messages and barriers that have not ended
     std::uint32_t messages{};                          ///< posted in this launch

@@ -15,7 +15,7 @@ struct instances {
   std::vector<std::string> pes, links, channels;
 };
 [[nodiscard]] std::vector<std::string> link_names(const fabric::topology& topology);
-/// Of a pod.
+/// All instances of a pod.
 [[nodiscard]] instances instances_of(const config::machine_config& config, const fabric::topology& topology);
 
 /// A scope that matches nothing is a slip, and an empty file would not tell. To be asked before an earlier

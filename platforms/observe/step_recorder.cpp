@@ -65,7 +65,8 @@ void step_recorder::on(const events::message_event& e) {
   }
 }
 
-/// Contents count by their flow and their place in it, so that warm launches compare, too.
+/// A content's hash includes its flow and its position in the flow, so that later launches can also be
+/// compared.
 void step_recorder::on(const events::message_content& e) {
   step_row* const row = present(e.pe);
   if (row == nullptr) return;
@@ -75,8 +76,8 @@ void step_recorder::on(const events::message_content& e) {
   row->contents += events::mix(events::mix(flow, number), e.digest);
 }
 
-/// Tag-matched messages and barriers count when they end, and digest as what they were: how a run that
-/// matched another message, or stood in another barrier, differs.
+/// Tag-matched messages and barriers are counted at their end; their hash includes peer, tag and group, so
+/// that a run that matched another message, or entered another barrier, differs.
 void step_recorder::on(const events::operation_changed& e) {
   const abi::operation_note& n = e.note;
   if (n.phase != abi::operation_phase::completed) return;
@@ -93,11 +94,11 @@ void step_recorder::on(const events::operation_changed& e) {
       ++row->receives;
       row->received_bytes += n.bytes;
       row->last_fs = e.at.fs;
-      // Numbered by the program's requests: two messages of one sender that changed places differ.
+      // With the number of the program's request: two messages of one sender in exchanged order differ.
       row->contents += events::mix(events::mix(events::mix(group, peer), n.tag.value_or(0)), n.id);
       return;
     case abi::operation_kind::barrier:
-      ++row->barriers;  // n.count goes on from launch to launch
+      ++row->barriers;  // n.count is not reset between launches
       row->contents += events::mix(group, ++barriers_[row->rank][group]);
       return;
     default: return;

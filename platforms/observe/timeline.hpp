@@ -33,7 +33,7 @@ class timeline final : public events::observer, public dram_listener {
   timeline(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
            const comm::install_plan& plan, comm::direction_namer names);
 
-  /// What it wants to hear of the hub.
+  /// The kinds of events that it wants.
   static constexpr unsigned interests = events::everything & ~events::transfers;
 
   /// When the first packet was left out for trace.timeline_packets, if one was.

@@ -92,8 +92,8 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
     need(s.mapper, tables.mappers, path + ".mapper", "mapper", problems);
     need(s.validator, tables.validators, path + ".validator", "validator", problems);
     if (!s.members.empty() && s.mapper != "custom") {
-      problems.push_back({path + ".members", "a list of members needs the mapper that reads it",
-                          s.mapper.value_or("none"), "mapper custom"});
+      problems.push_back(
+          {path + ".members", "is read only by mapper custom", s.mapper.value_or("none"), "mapper custom"});
     }
   }
   if (!problems.empty()) throw user_error(std::move(problems));

@@ -33,7 +33,7 @@ std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool st
 void flight_dump::look_for_request(netlist::pod& pod) const {
   if (!dump_requested()) return;
   if (!recorder_)
-    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run goes on");
+    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run continues");
   const std::string& file = run_.point.flight_file;
   std::string lost;
   try {
@@ -42,7 +42,7 @@ void flight_dump::look_for_request(netlist::pod& pod) const {
     lost = e.what();
   }
   const std::string what = lost.empty() ? file + ": flight recorder written" : lost;
-  tell(fmt::format("{} at {:.3f} us; the run goes on", what, hw::now().ns() / 1e3));
+  tell(fmt::format("{} at {:.3f} us; the run continues", what, hw::now().ns() / 1e3));
 }
 
 }  // namespace diecast::platforms

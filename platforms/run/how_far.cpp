@@ -20,7 +20,7 @@ run_progress distance::by_time(sim_time elapsed) {
   const auto before = hosts_.launch_before();
   const double ns = before ? before->ns() : expected_ns_.value_or(bound_ns_);
   if (ns <= 0) return {0, {}};
-  const char* const what = before         ? "as the launch before"
+  const char* const what = before         ? "like the previous launch"
                            : expected_ns_ ? "expected"
                                           : "at least (lower bound)";
   const bool late = elapsed.ns() > ns;

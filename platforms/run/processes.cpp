@@ -119,7 +119,7 @@ void launched::talk(std::string_view input) {
   std::array<bool, 2> open{true, true};
   while (open[0] || open[1]) {
     if (dump_requested())
-      tell("a signal asks for the flight recorder, which several processes have not; the run goes on");
+      tell("a signal asks for the flight recorder, which runs of several processes lack; the run continues");
     if (input.empty() && interrupt_signal() != 0 && !told) {
       input = "!";
       told = true;
@@ -235,7 +235,7 @@ void check_processes(const prepared_run& run, const process_options& options) {
                              "the package diecast-mpi, or a build where MPI is found (libopenmpi-dev)"});
   }
   if (const std::string launcher = command_of(options).front(); !is_program(launcher)) {
-    throw user_error(problem{"--launcher", "starts the processes, and there is no such program", launcher,
+    throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
   }
   if (auto problems = not_known(run, partition); !problems.empty()) throw user_error(std::move(problems));

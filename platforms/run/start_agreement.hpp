@@ -82,7 +82,7 @@ class thread_agreement final : public start_agreement {
   /// now.
   void release(sim_time at) {
     if (at < hw::now())
-      throw std::logic_error("hosts are to go on at an instant that their process has passed already");
+      throw std::logic_error("hosts shall continue at a time that their process has already passed");
     released_ = at;
     ready_ = sim_time::never();
     agreed_.cancel();  // nobody waits any more for the event of the start before

@@ -73,7 +73,7 @@ class Jobs:
         need(len(results.runs) == 1, row.where, f"{len(results.runs)} runs of {row.label()}; expected one: a size, an algorithm")
         ranks = results.runs[0]["ranks"]
         need(row.ranks in (None, ranks), row.where, f"measured on {row.ranks} ranks, and this machine has "
-             f"{ranks}; expected as many (--set, --ranks behind --)")
+             f"{ranks}; expected as many (--set, --ranks after --)")
         return timing(results)
 
     def _message(self, row, sets):

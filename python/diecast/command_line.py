@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of studies share: flags of the platform behind --, settings, tables."""
+"""What the scripts of studies share: flags of the platform after --, settings, tables."""
 import os
 import sys
 
@@ -26,21 +26,21 @@ def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
     parser = parser_of(text, epilog=epilog, usage=f"%(prog)s [options] CONFIG {operands} [-- FLAGS of the platform]")
     parser.add_argument("config", metavar="CONFIG", help="config file; - for the platform's own")
     if operands == "[WORKLOAD]":
-        parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="as --workload behind --")
+        parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="as --workload after --")
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
     parser.add_argument("--jitter", type=draws, default=DRAWS, metavar="N[:NS]",
                         help=f"medians of N runs whose PEs start up to NS later at random; 1: single runs ({DRAWS})")
     if table:
         launchers.add_flags(parser)
-        parser.add_argument("--csv", type=output("--csv"), metavar="FILE", help="write the table there, too")
+        parser.add_argument("--csv", type=output("--csv"), metavar="FILE", help="also write the table there")
     else:
         parser.add_argument("--jobs", type=count, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
     return parser
 
 
 def parse(parser):
-    """The options, with what stands behind -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
+    """The options, with what stands after -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(launchers.joined(words[:split]))
@@ -48,15 +48,15 @@ def parse(parser):
         launchers.check(parser, options)
     options.flags = flags_of(parser, words[split + 1:])
     for flag in sorted({"config", "set", "out"} & options.flags.keys()):
-        parser.error(f"--{flag} behind --: the study sets it itself; config and --set belong before the --")
+        parser.error(f"--{flag} after --: the study sets it itself; config and --set belong before the --")
     if getattr(options, "workload", None) is not None:
         if "workload" in options.flags:
-            parser.error(f"--workload behind --: the workload is {options.workload} already")
+            parser.error(f"--workload after --: the workload is {options.workload} already")
         options.flags["workload"] = options.workload
     for flag in sorted(NO_RUN & options.flags.keys()):
-        parser.error(f"--{flag.replace('_', '-')} behind --: runs nothing that could be timed; expected flags of a run")
+        parser.error(f"--{flag.replace('_', '-')} after --: runs nothing that could be timed; expected flags of a run")
     for flag in sorted(ONE_FILE & options.flags.keys()):
-        parser.error(f"--{flag} behind --: every run of the study would write that file; expected flags of a run without it")
+        parser.error(f"--{flag} after --: every run of the study would write that file; expected flags of a run without it")
     if int(options.jitter.partition(":")[0]) > 1:
         options.flags.setdefault("jitter", options.jitter)
     options.sets = sets_of(parser, options.sets)
@@ -85,7 +85,7 @@ def flags_of(parser, words):
             flags[name] = value if equals else True
             name = None if equals else name
         elif name is None:
-            parser.error(f"{word}: expected flags of the platform behind --")
+            parser.error(f"{word}: expected flags of the platform after --")
         else:
             flags[name], name = word, None
     return flags

@@ -70,9 +70,11 @@ def on_signal(number, frame):
 
 
 def end_with(main, after_signal="interrupted"):
-    """Ends the script with main's exit code, and else with that of what ended it: 2 for what a user gave, 5 when a file or
-    standard output cannot be written, 128 + the number after a signal (after_signal: what is said then), 141 without a word
-    when the reader of what is printed has gone, 70 for an error of the script itself."""
+    """Ends the script that runs (not one that a test imports) with main's exit code, and else with that of what ended it: 2 for
+    what a user gave, 5 when a file or standard output cannot be written, 128 + the number after a signal (after_signal: what is
+    said then), 141 without a word when the reader of what is printed has gone, 70 for an error of the script itself."""
+    if main.__module__ != "__main__":
+        return
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
     handle(on_signal)
     if sys.stdout is None:

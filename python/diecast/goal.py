@@ -12,6 +12,7 @@ described by Hoefler, Siebert and Lumsdaine, "Group Operation Assembly Language"
     }
     rank 1 { ... recv 64b from 0 tag 7 ... }
 """
+import collections
 import re
 
 from diecast import inputs
@@ -37,11 +38,7 @@ def whole_number(text, where, what):
     return inputs.whole_number(text, where, what, BadTrace)
 
 
-class Line:
-    """An op as written: where, label, the match, and what it waits for (label, of its end or its start)."""
-
-    def __init__(self, where, label, match):
-        self.where, self.label, self.match, self.waits = where, label, match, []
+Line = collections.namedtuple("Line", "where label match waits")  # an op as written; waits: [(label, for its end or its start)]
 
 
 class Rank:
@@ -61,8 +58,8 @@ class Rank:
         need(match["kind"] is None or (match["kind"] == "send") == (match["way"] == "to"), where,
              f"{text!r}; expected send .. to or recv .. from")
         label = match[1] or f"line.{where.rpartition(':')[2]}"  # as no label can be
-        need(label not in self.lines, where, f"label {label} is there twice")
-        self.lines[label] = Line(where, label, match)
+        need(label not in self.lines, where, f"label {label} is given twice")
+        self.lines[label] = Line(where, label, match, [])
 
     def resolve(self):
         for where, label, kind, on in self.pending:
@@ -115,7 +112,7 @@ class Schedule:
     def _statement(self, where, text, current):
         if current is None:
             if match := NUM_RANKS.fullmatch(text):
-                need(self.count is None, where, "num_ranks is there twice")
+                need(self.count is None, where, "num_ranks is given twice")
                 self.count = whole_number(match[1], where, "num_ranks")
                 need(0 < self.count <= RANKS, where, f"num_ranks {self.count}; expected from 1 to {RANKS}")
                 return None
@@ -124,7 +121,7 @@ class Schedule:
             number = whole_number(match[1], where, "a rank")
             need(self.count is not None and number < self.count, where,
                  f"rank {number} of num_ranks {self.count}; expected num_ranks first, and a smaller rank")
-            need(number not in self.ranks, where, f"rank {number} is there twice")
+            need(number not in self.ranks, where, f"rank {number} is given twice")
             self.ranks[number] = Rank(number, where)
             return self.ranks[number]
         if text == "}":

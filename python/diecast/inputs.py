@@ -88,7 +88,7 @@ def _object(pairs):
     if len(made) != len(pairs):
         seen = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))
-        raise ValueError(f"{twice}: the key is there twice")
+        raise ValueError(f"{twice}: the key is given twice")
     return made
 
 
@@ -236,7 +236,7 @@ def table_of(text, where, refused=BadInput):
     try:
         columns, rows = next(reader, []), []
         for column in columns:
-            need(columns.count(column) == 1, f"{where}: line 1", f"column {one_line(column)} is there twice", refused)
+            need(columns.count(column) == 1, f"{where}: line 1", f"column {one_line(column)} is given twice", refused)
         for cells in reader:
             place = f"{where}: line {reader.line_num}"
             need(len(cells) in (0, len(columns)), place, f"{len(cells)} cells; expected {len(columns)}, as line 1 has", refused)

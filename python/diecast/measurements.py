@@ -137,7 +137,7 @@ class NcclLog:
     def _row(self, where, cells):
         need(self.columns, where, "a row before the line with the names of the columns")
         need(len(cells) == len(self.columns), where, f"{len(cells)} cells; expected {len(self.columns)}, as the head has")
-        first = dict(zip(self.columns[::-1], cells[::-1]))  # where a name is there twice, the out-of-place column
+        first = dict(zip(self.columns[::-1], cells[::-1]))  # where a name is given twice, the out-of-place column
         last = dict(zip(self.columns, cells))
         row = last if self.in_place else first
         for column in ("size", "type", "time"):

@@ -36,6 +36,17 @@ def page_options(parser):
     return options
 
 
+def publish(text, page, part, measure, table_of, plot, whole=False):
+    """The main of a script that measures one part of a page: prints the table; --write puts it into the page and draws the plot."""
+    options = page_options(page_parser(text, whole))
+    results = measure(options.pod)
+    table = table_of(results)
+    print(table)
+    if options.write:
+        put_part(page, part, table)
+        plot(results)
+
+
 def set_words(sets):
     """Assignments as flags."""
     return [word for one in sets for word in ("--set", one)]
@@ -75,13 +86,13 @@ def validation_parser(text, name, page):
     return parser
 
 
-def show(tables, summary, page=None, marks=()):
-    """Prints tables, each (head, lines), and their summary; with a page they also go between its marks."""
+def show(tables, summary, part, page=None):
+    """Prints tables, each (head, lines), and their summary; with a page they also go into this part of it."""
     for head, lines in tables:
         print(aligned([head, *lines], left=0))
     print(summary, flush=True)
     if page is not None:
-        put(page, *marks, "\n\n".join([f"{summary}.", *(markdown_table(*table) for table in tables)]))
+        put_part(page, part, "\n\n".join([f"{summary}.", *(markdown_table(*table) for table in tables)]))
 
 
 def judged(problems):
@@ -122,3 +133,8 @@ def put(page, begin, end, part):
     """Writes a part between its marks."""
     before, _, behind = between(page, begin, end)
     write_whole(pathlib.Path(page), before + part + behind, over_input=True)
+
+
+def put_part(page, name, text):
+    """Writes a part between the marks of this name."""
+    put(page, f"<!-- {name} begin -->\n", f"\n<!-- {name} end -->", text)

@@ -156,7 +156,7 @@ class Points:
         missing = [f"no result of {p.name}{launchers.why(options, p.number, len(self.points))}" for p in self.points
                    if p.number not in done]
         if missing:
-            raise NoResult("\n".join([*missing, "the same command goes on from here"]))
+            raise NoResult("\n".join([*missing, "the same command continues from here"]))
         return [done[point.number] for point in self.points]
 
 

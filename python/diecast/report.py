@@ -76,26 +76,17 @@ def figure(value, form):
 
 
 def results_table(runs):
-    head = ["collective", "size", "ranks", "time ns", "algbw GB/s", "busbw GB/s", "verified", "status"]
-    bounded = any(row.get("bound_ns") for row in runs)
-    if bounded:
-        head[4:4] = ["bound ns", "bound by", "efficiency"]
-    powered = bool(accounted(runs))
-    if powered:
-        head.insert(head.index("busbw GB/s") + 1, "pJ/bit")
-    rows = []
-    for row in runs:
-        # A run without bandwidth has 0 as its bandwidth.
-        cells = [name_of(row), "" if row["collective"] == "barrier" else byte_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
-                 figure(row["time_ns"], ",.1f"), figure(row["algbw_gbytes_s"] or None, ".3f"),
-                 figure(row["busbw_gbytes_s"] or None, ".3f"),
-                 *([per_bit_text(row)] if powered else []), verdict(row), row["status"]]
-        if bounded:
-            share = None if row["collective"] == "barrier" else row.get("efficiency")  # none of a run that has not ended
-            cells[4:4] = ["" if row.get("bound_ns") is None else f"{row['bound_ns']:,.1f}", row.get("bound_kind", ""),
-                          "" if share is None else f"{share:.1%}"]
-        rows.append(cells)
-    return html_table(head, rows)
+    # A barrier has no size and no efficiency; a run without bandwidth has 0 as its bandwidth.
+    columns = {"collective": name_of, "size": lambda r: "" if r["collective"] == "barrier" else byte_text(r["bytes"]),
+               "ranks": lambda r: f"{r['ranks']} {r['rank_set']}", "time ns": lambda r: figure(r["time_ns"], ",.1f")}
+    if any(row.get("bound_ns") for row in runs):
+        columns |= {"bound ns": lambda r: figure(r.get("bound_ns"), ",.1f"), "bound by": lambda r: r.get("bound_kind", ""),
+                    "efficiency": lambda r: figure(None if r["collective"] == "barrier" else r.get("efficiency"), ".1%")}
+    columns |= {f"{name} GB/s": lambda r, key=f"{name}_gbytes_s": figure(r[key] or None, ".3f") for name in ("algbw", "busbw")}
+    if accounted(runs):
+        columns["pJ/bit"] = per_bit_text
+    columns |= {"verified": verdict, "status": lambda r: r["status"]}
+    return html_table(columns, [[cell(row) for cell in columns.values()] for row in runs])
 
 
 def curves(runs):

@@ -145,15 +145,12 @@ class Outcome:
         return next(iter(self.stderr.strip().splitlines()), None)
 
     def _compare(self):
-        expect, found = self.case.expect, []
-        if self.code != expect.get("exit_code", 0):
-            found.append(("exit_code", expect.get("exit_code", 0), self.code))
-        if "status" in expect and expect["status"] != self.document.get("status"):
-            found.append(("status", expect["status"], self.document.get("status")))
-        if expect.get("stderr_contains", "") not in self.stderr:
-            found.append(("stderr_contains", expect["stderr_contains"], self._first_line()))
-        if "runs" in expect and len(expect["runs"]) != len(self.runs):
-            found.append(("runs", f"{len(expect['runs'])} runs", f"{len(self.runs)} runs"))
+        expect, status = self.case.expect, self.document.get("status")
+        runs, said = expect.get("runs", self.runs), expect.get("stderr_contains", "")
+        found = [(field, want, got) for field, want, got in (
+            ("exit_code", expect.get("exit_code", 0), self.code), ("status", expect.get("status", status), status),
+            ("stderr_contains", said, said if said in self.stderr else self._first_line()),
+            ("runs", f"{len(runs)} runs", f"{len(self.runs)} runs")) if want != got]
         for n, (wanted, row) in enumerate(zip(expect.get("runs", []), self.runs)):
             self.noise.update((f"runs[{n}].{key}", noise_text(row, key, value)) for key, value in wanted.items())
             found += [(f"runs[{n}].{key}", value, lookup(row, key) if lookup(row, key) is not NO_FIELD else

@@ -98,7 +98,7 @@ class Spec:
         for key, values in self.grid.items():
             need(values, f"grid.{key}", f"{values!r}; expected an array of values")
             need(None not in values, f"grid.{key}", "null; expected a number, a text, true, false, a list or an object")
-            need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is there twice")
+            need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is given twice")
             need(key.lstrip("-") not in self.flags, f"grid.{key}", "is among the flags, too")
             flag = key.replace("_", "-")
             need(flag not in JOB_FLAGS, f"grid.{key}", f"expected '--{flag}': in a grid, flags are named with --")

@@ -24,11 +24,7 @@ def need(condition, where, message):
     inputs.need(condition, where, message, BadTrace)
 
 
-class Op:
-    """What a schedule depends on: ids of the ops at its start and its end, and what it waits for itself."""
-
-    def __init__(self, start, end, after):
-        self.start, self.end, self.after = start, end, after
+Op = collections.namedtuple("Op", "start end after")  # ids of the ops at the start and the end of a step; what it waits for itself
 
 
 class Builder:
@@ -133,7 +129,7 @@ def text_of(workload, source):
 def parser(text):
     """The command line that the importers share."""
     made = parser_of(text, epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
-    made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="what rank i is the i-th of (pe)")
+    made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="rank i is the i-th PE, cube or SIP (pe)")
     made.add_argument("--out", type=output("--out"), metavar="FILE", help="the workload; default: standard output")
     return made
 

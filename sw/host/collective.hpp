@@ -96,7 +96,7 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch);
 /// backdoor.
 void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                 std::uint32_t rank, const abi::kernel_arguments& arguments);
-/// The same for all members of this SIP. `arguments`: of all members, in rank order.
+/// load_image() for all members of this SIP. `arguments`: those of all members, in rank order.
 void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                  std::span<const abi::kernel_arguments> arguments);
 

@@ -200,7 +200,7 @@ chunk_arguments arguments_of_chunk(const kernel_entry& kernel, const argument_co
           a.own};
 }
 
-/// As much as the DMA engine has under way.
+/// As much as the DMA engine has in flight.
 std::uint64_t longest_copy(const config::machine_config& c) {
   return c.pe.dma_outstanding * c.noc.max_packet_bytes;
 }

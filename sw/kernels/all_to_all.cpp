@@ -255,7 +255,7 @@ kernel_table all_to_all_kernels() {
           {"direct", "all_to_all", "all partners at once", "pairwise", any_ranks, run_direct, without_scratch,
            nullptr},
           {"two_level", "all_to_all",
-           "directly within a SIP; to another SIP through the member in the same place there",
+           "directly within a SIP; to another SIP through the member at the same position there",
            "two_level_direct", any_ranks, all_to_all_two_level_kernel::run,
            all_to_all_two_level_kernel::forward_scratch, all_to_all_two_level_kernel::fill}};
 }

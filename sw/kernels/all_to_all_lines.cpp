@@ -76,7 +76,8 @@ class line_exchange {
     // Blocks of equal size may pass through the output; others have two places in scratch.
     const std::array<std::uint64_t, 2> between{a.scratch, is_even ? a.output : a.scratch + array_bytes};
     const std::size_t stages = dimensions_.size();
-    // Where a stage leaves its blocks, by turns; the last but one in scratch, for the last fills the output.
+    // Where a stage leaves its blocks, alternately; the last but one in scratch, for the last fills the
+    // output.
     const auto target_of = [&](std::size_t stage) { return between[(stages - stage + 1) % 2]; };
     const block_order natural{box_, member_box::sips};
     block_array from{a.input, stride_, stride_, natural};
@@ -172,7 +173,7 @@ class line_exchange {
       take(dimension, distance(i - ahead, size), to, messages, (i - ahead) / (size - 1) * part, part);
     }
   }
-  /// Steps from a send to the receive of its number: they cover the way.
+  /// Steps from a send to the receive of its number: they cover the path.
   static constexpr std::uint32_t most_ahead = 2;
   [[nodiscard]] static std::uint32_t distance(std::size_t step, std::uint32_t size) {
     return static_cast<std::uint32_t>(step % (size - 1)) + 1;
@@ -246,8 +247,8 @@ class line_exchange {
 
 void run(pe_context& pe) { line_exchange(pe).run(); }
 
-/// Blocks lie in scratch between two dimensions, in two places by turns, of which blocks of equal size need
-/// one; others are there before the first dimension, too.
+/// Blocks lie in scratch between two dimensions, alternately in two places, of which blocks of equal size
+/// need one; others are there before the first dimension, too.
 std::uint64_t scratch(const argument_context& c) {
   const std::uint64_t n = c.members.members.size();
   const std::uint64_t array = abi::aligned((c.count + n - 1) / n * n * numeric::size_of(c.type));

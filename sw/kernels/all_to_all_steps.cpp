@@ -9,7 +9,7 @@
 // writes received slots to their place.
 //
 // Receiving some steps late hides the latency. Ranks that are alone on their cubes begin long steps by the
-// clock (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of
+// clock (comm::step_schedule): all start a launch at one instant, and flows then hardly wait for those of
 // another step. Without a schedule, and with blocks of less than a slot, the receives keep ranks in step.
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "models/comm/peer_patterns.hpp"
-#include "models/comm/step_timetable.hpp"
+#include "models/comm/step_schedule.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/chunked.hpp"
@@ -84,7 +84,7 @@ class stepwise_exchange {
         lane.overlaps = true;
         pe_.stream({lane}, "all_to_all", left);
       }
-      // Nobody waits for what was sent two steps ago; asked now, it is no work at the end.
+      // No step waits for what was sent two steps ago; asked now, it is no work at the end.
       if (i >= 2 && i < rounds && target(i - 2) != rank_) pe_.look_at_sources(towards(target(i - 2)));
     }
     left.finish();
@@ -102,7 +102,7 @@ class stepwise_exchange {
     if (n_ < 2 || times_[packet_fs] == 0) return false;
     return longest_block() >= pe_.slot_bytes(first_direction());
   }
-  /// Of the longest part that goes in a round.
+  /// Time of the longest part that a round sends.
   [[nodiscard]] sim_time time_of(std::uint32_t round) const {
     const std::uint64_t bytes = part({0, longest_block()}, round).bytes;
     const std::uint64_t packets = (bytes + times_[packet_bytes] - 1) / times_[packet_bytes];
@@ -137,7 +137,7 @@ class stepwise_exchange {
     const std::uint64_t begin = std::min(block.bytes, round / n_ * part_bytes_);
     return {block.at + begin, std::min(block.bytes - begin, part_bytes_)};
   }
-  /// Of the output, what comes from a rank.
+  /// Range of the output that comes from a rank.
   [[nodiscard]] tcm_range from(std::uint32_t rank) const { return {rank * own_bytes_, own_bytes_}; }
 
   [[nodiscard]] std::uint32_t target(std::uint32_t round) const { return partners_[round % n_].to; }
@@ -184,7 +184,7 @@ class stepwise_exchange {
         use({r.at + at, std::min(slot, r.bytes - at)});
     }
   }
-  /// Of whole elements.
+  /// Bytes of a slot in whole elements.
   [[nodiscard]] std::uint64_t slot_bytes() const {
     return pe_.message_elements(first_direction()) * numeric::size_of(pe_.args().type);
   }
@@ -206,10 +206,10 @@ comm::step_load load_of(const argument_context& c) {
   return c.is_chunk ? comm::step_load::chunks : comm::step_load::tensors;
 }
 
-const comm::step_timetable& timetable_of(const argument_context& c) {
+const comm::step_schedule& schedule_of(const argument_context& c) {
   const comm::step_load load = load_of(c);
-  return c.memo.get<comm::step_timetable>(
-      [&c, load] { return comm::step_timetable(pattern_context_of(c), load); },
+  return c.memo.get<comm::step_schedule>(
+      [&c, load] { return comm::step_schedule(pattern_context_of(c), load); },
       static_cast<std::uint32_t>(load));
 }
 
@@ -219,7 +219,7 @@ std::uint64_t image_bytes(const argument_context& c) {
 }
 
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
-  const comm::step_timetable& t = timetable_of(c);
+  const comm::step_schedule& t = schedule_of(c);
   std::vector<std::uint64_t> words(partners_at);
   if (t.times) words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->way.fs};
   for (const comm::step_partners& s : t.steps.of(rank)) words.push_back(s.to | std::uint64_t{s.from} << 32);

@@ -11,7 +11,7 @@
 
 namespace diecast::sw {
 
-/// What a barrier kernel is told. The tables lie at kernel_arguments::scratch.
+/// Parameters of a barrier kernel. The tables lie at kernel_arguments::scratch.
 struct barrier_parameters {
   std::uint32_t cores{};  ///< cores of this PE's rank
   std::uint32_t core{};   ///< which of them this PE is
@@ -39,7 +39,7 @@ void fill_barrier_arguments(const argument_context& launch, std::uint32_t index,
 
 /// Everything firmware needs for barriers. Not movable: its parts refer to each other.
 struct barrier_runtime {
-  /// Reads the tables and the errata register. Pauses between looks.
+  /// Reads the tables and the errata register. Pauses between polls.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments);
   /// For a PE with other work: `idle` runs between two polls.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments, signal_port::between_looks idle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather. ring_1d: every block goes round the ring, half of it each way, n-1 rounds. bruck: in round
-// k every rank sends the min(2^k, n - 2^k) blocks it got last to rank + 2^k; ceil(log2 n) rounds for any n
-// (J. Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
+// All-gather. ring_1d: every block goes round the ring, half of it in each direction, n-1 rounds. bruck: in
+// round k every rank sends the min(2^k, n - 2^k) blocks it got last to rank + 2^k; ceil(log2 n) rounds for
+// any n (J. Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
 // systems", IEEE TPDS 8(11), 1997); blocks are received where they belong, so nothing is rotated.
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@ namespace all_gather_kernel {
 
 using arrival = pe_context::arrival;
 
-/// One way round, of half of every block: `way` is +1 where blocks travel to the next position, -1 to the
-/// one before. What arrives is passed on, but for the last block, which has been everywhere.
+/// One direction round, of half of every block: `way` is +1 where blocks travel to the next position, -1 to
+/// the one before. What arrives is passed on, but for the last block, which has been everywhere.
 pe_context::lane gather_lane(pe_context& pe, const block_vector& v, const std::vector<std::uint32_t>& ring,
                              std::int64_t way, std::uint64_t half) {
   std::vector<pe_context::stage> received;
@@ -60,7 +60,8 @@ std::uint64_t gather_scratch(const argument_context& c) {
 }  // namespace all_gather_kernel
 
 // Reduce-scatter. ring_1d: partial sums of every block go round the ring to its owner, half of the block
-// each way, n-1 rounds. recursive_halving: the mirror image of all_gather bruck: in round k = ceil(log2 n)
+// in each direction, n-1 rounds. recursive_halving: the mirror image of all_gather bruck: in round k =
+// ceil(log2 n)
 // - 1 ... 0 every rank sends the partial sums of the min(2^k, n - 2^k) blocks from rank + 2^k on to
 // that rank; ceil(log2 n) rounds for any n, every block crosses n-1 links in all (J. L. Traff, "Optimal,
 // non-pipelined reduce-scatter and allreduce algorithms", 2024, on circulant graphs). pairwise: n-1

@@ -45,8 +45,8 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
 void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
               const tcm_range& received, pe_context::arrival how);
 
-/// Copies a vector's blocks to places `stride` bytes apart. What a block is shorter than that is filled up
-/// with bytes of the vector, which nobody looks at: runs of places are sent, and what is sent must have been
+/// Copies a vector's blocks to places `stride` bytes apart. Blocks shorter than that are padded with bytes of
+/// the vector, which no rank reads: consecutive places are sent together, and sent memory must have been
 /// written.
 void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std::uint64_t stride);
 
@@ -79,11 +79,11 @@ void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uin
 /// The first `count` entries of the image.
 [[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
 
-/// The two ways round a ring.
+/// The two directions round a ring.
 inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
-/// One lane for each of the two ways. Moved into the list: elements of a list in braces are copied, and lanes
-/// round thousands of ranks are long.
+/// One lane for each of the two directions. Moved into the list: elements of a list in braces are copied, and
+/// lanes round thousands of ranks are long.
 template <class Make>
 [[nodiscard]] std::vector<pe_context::lane> lanes_both_ways(const Make& make) {
   std::vector<pe_context::lane> lanes;

@@ -46,7 +46,8 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 [[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
 /// The launch's members by cube and SIP.
 [[nodiscard]] const comm::member_levels& levels_of(const argument_context& c);
-/// The memory channels of the launch's machine: telling them from overrides takes a look at every channel.
+/// The memory channels of the launch's machine: finding them from the overrides takes a check of every
+/// channel.
 [[nodiscard]] const config::memory_channels& channels_of(const argument_context& launch);
 /// PEs of a barrier's group that arrive as one rank.
 [[nodiscard]] const comm::rank_cores& rank_cores_of(const argument_context& launch);
@@ -63,7 +64,7 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 [[nodiscard]] inline std::uint64_t vector_bytes(const argument_context& c) {
   return c.count * numeric::size_of(c.type);
 }
-/// scratch_bytes of a kernel that needs none, and of one that keeps two vectors there by turns.
+/// scratch_bytes of a kernel that needs none, and of one that keeps two vectors there alternately.
 [[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }
 [[nodiscard]] inline std::uint64_t two_tiles(const argument_context& c) {
   return 2 * abi::aligned(vector_bytes(c));

@@ -73,7 +73,7 @@ class chunk_line {
   std::vector<kernel_tail> tails_;
 };
 
-/// Of a kernel that works on the tensors where they lie.
+/// Arguments of a kernel that works on the tensors in HBM directly.
 abi::kernel_arguments in_place_of_chunks(const abi::kernel_arguments& launch, const chunk_plan& plan) {
   abi::kernel_arguments a = launch;
   a.scratch = plan.full.scratch;

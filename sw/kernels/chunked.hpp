@@ -35,7 +35,7 @@ class tensor_place {
         stripes_{first, launch.own.ports, launch.own.stripe_bytes} {}
 
   [[nodiscard]] bool in_hbm() const { return in_hbm_; }
-  /// Of byte `offset`: in TCM, or physical.
+  /// Address of byte `offset`: a TCM offset, or a physical address.
   [[nodiscard]] std::uint64_t at(std::uint64_t offset) const {
     return in_hbm_ ? stripes_.address_of(offset) : first_ + offset;
   }

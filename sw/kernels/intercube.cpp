@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce over pe0 of every cube: rows reduce into the root's column, the column into the root,
-// the roots of the SIPs exchange, then column and rows broadcast. A whole tile moves per hop.
+// All-reduce over pe0 of every cube: rows reduce into the root's column, the column into the root, the roots
+// of the SIPs exchange, then column and rows broadcast. The whole vector (the tile) moves per hop.
 //
-//   row reduce     west of the root's column tiles flow east, east of it west
-//   column reduce  on the root's column, likewise from south and north
+//   row reduce     tiles flow towards the root's column
+//   column reduce  on the root's column, tiles flow towards the root
 //   between SIPs   the root PEs: reduce-scatter and all-gather on a ring, or on a torus of SIPs rows,
-//                  then columns, then rows; half of the vector each way round; on a mesh of SIPs the same
+//                  then columns, then rows; half of the vector in each direction; on a mesh of SIPs the same
 //                  on open lines. Every element is reduced along one path and then copied, so all SIPs end
 //                  with the same bits.
 //
-// intercube_pipelined does the same in chunks, so that all of it overlaps; on an open mesh of SIPs, where the
-// exchange has phases that all roots go through together, in one chunk.
+// intercube_pipelined does this in chunks, so that the levels overlap; on an open mesh of SIPs, where all
+// roots go through the phases of the exchange together, it takes one chunk.
 #include <algorithm>
 #include <array>
 
@@ -31,7 +31,7 @@ struct line_place {
   comm::direction up{}, down{};  ///< towards larger and smaller coordinates
 
   [[nodiscard]] bool is_root() const { return at == root; }
-  /// Where partial sums come from, and where the result goes to.
+  /// The neighbors farther from the root: they send partial sums and receive the result.
   [[nodiscard]] directions outer() const {
     directions d;
     if (at <= root && at > 0) d.push_back(down);
@@ -45,7 +45,7 @@ struct line_place {
 struct parameters {
   std::uint32_t x{}, columns{}, root_x{}, y{}, rows{}, root_y{};
   std::uint32_t sip_x{}, sip_columns{}, sip_y{}, sip_rows{};
-  std::uint64_t sip_wraps{};  ///< rows and columns of SIPs are closed
+  std::uint64_t sip_wraps{};  ///< not 0: rows and columns of SIPs are rings, not open lines
   std::uint64_t chunks{1};
 
   [[nodiscard]] line_place row() const { return {x, columns, root_x, comm::east, comm::west}; }
@@ -68,9 +68,9 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-/// Between the roots of the SIPs, each share in its direction: along a row of SIPs to its part, along the
-/// column, and back. With one row of SIPs the column has one member and this is a plain ring. Divides
-/// averages.
+/// All-reduce between the roots of the SIPs, each share in its direction: reduce-scatter along a row of SIPs,
+/// all-reduce along the column, all-gather along the row. With one row of SIPs the column has one member and
+/// this is a plain ring. Divides averages.
 void exchange_on_rings(pe_context& pe, const ring_place& column, const ring_shares& rows) {
   ring_shares columns;
   for (const ring_share& s : rows)
@@ -109,7 +109,7 @@ void run_intercube(pe_context& pe) {
   broadcast_from_root(pe, row, tile, bytes);
 }
 
-/// The same flows as a tree: rows below the root's column, the column below the root.
+/// The flows of run_intercube as a tree: rows below the root's column, the column below the root.
 tree_place tree_of(const line_place& row, const line_place& column) {
   tree_place t;
   t.divides = false;

@@ -71,10 +71,10 @@ struct argument_context {
   std::uint32_t root{};                     ///< rank; of collectives that have one
   std::uint64_t tcm_base{};                 ///< offset from which the tensors lie
   std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end
-  /// Of a chunk of tensors in HBM, in TCM (sw/kernels/chunked.hpp).
+  /// The launch works on a chunk in TCM of tensors in HBM (sw/kernels/chunked.hpp).
   bool is_chunk{};
-  /// Of an operation of a workload: others need queue pairs of the same PEs (pattern_context), and
-  /// ccl.tensor_kind = hbm is refused.
+  /// The launch is an operation of a workload: other operations need queue pairs of its PEs
+  /// (pattern_context), and ccl.tensor_kind = hbm is refused.
   bool in_workload{};
 };
 

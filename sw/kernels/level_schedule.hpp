@@ -18,7 +18,7 @@ struct bundle {
   std::uint32_t sip{}, cube{}, pe{}, blocks{1};
 };
 
-/// A ring as a PE sees it, and its lanes, one for each way.
+/// A ring as a PE sees it, and its lanes, one for each direction.
 struct own_ring {
   /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
   /// both senders, and what they would send elsewhere meanwhile: the ring that carries most goes one way.
@@ -34,14 +34,14 @@ struct own_ring {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;
   }
-  /// Of way `w`. Precondition: lanes() > 0.
+  /// Number of the lane for direction `w`. Precondition: lanes() > 0.
   [[nodiscard]] std::size_t lane(std::size_t w) const { return first_lane + (lanes() == 2 ? w % 2 : 0); }
   [[nodiscard]] std::uint32_t most_hops() const { return one_way ? size() - 1 : size() / 2; }
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
     return members[around(0, distance, size())];
   }
-  /// How many hops what is of the member at `distance` goes in way `w`. Of an even number of members the
-  /// farthest is reached one way alone, by turns.
+  /// How many hops what is of the member at `distance` goes in direction `w`. With an even number of members
+  /// the farthest is reached in one direction only, alternating by position.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
     if (one_way) return w == 0 ? size() - 1 : 0;
     const std::size_t turn = size() == 2 ? 0 : around(position, distance, size()) % 2;
@@ -50,14 +50,14 @@ struct own_ring {
 };
 
 /// What a PE sends and receives in a gather, each hop at a time of a schedule: when its sender would send it
-/// on a machine where nothing is in another's way. The times say no more than an order. It is the same at
-/// both ends of a hop, and what a hop needs comes earlier: so nobody waits for who waits for him. A reduction
-/// is the mirror image: what a gather sends it receives, and the last comes first.
+/// on a machine where nothing is in the way of another. The times say no more than an order. It is the same
+/// at both ends of a hop, and what a hop needs comes earlier: the schedule has no circular wait. A reduction
+/// is the reverse: it receives what a gather sends, last step first.
 class level_schedule {
  public:
   explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
 
-  /// Of a gather: sent, or received, on a lane, `blocks` blocks from number `first` on.
+  /// Adds a step of a gather: `blocks` blocks from number `first` on are sent, or received, on a lane.
   void send(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
     sent_.push_back({lane, due, first, blocks});
   }

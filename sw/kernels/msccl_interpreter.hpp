@@ -12,14 +12,14 @@
 
 namespace diecast::sw {
 
-/// Everything one launch of a program needs. The kernel's pattern is `edges`; the images are the kernel's
-/// (load_images of sw/host).
+/// Everything one launch of a program needs. `edges` is the kernel's pattern; load_images (sw/host) writes
+/// `images`.
 struct msccl_run {
-  kernel_entry kernel;          ///< name "msccl"; all but the table's pattern is set
-  comm::program_wiring wiring;  ///< with the name of every queue pair
+  kernel_entry kernel;          ///< name "msccl"; its pattern is `edges`
+  comm::program_wiring wiring;  ///< includes the name of every queue pair
   std::vector<comm::edge> edges;
   std::uint32_t queue_pairs_needed{};              ///< per PE, the most of any rank
-  std::vector<std::vector<std::uint64_t>> images;  ///< per rank, at the start of its scratch
+  std::vector<std::vector<std::uint64_t>> images;  ///< program of each rank, for the start of its scratch
   comm::ring_slots ring;                           ///< shape of all its slot rings
   std::vector<std::string> notes;  ///< for the user: slices, FIFO depth, size outside the file's range
 };
@@ -30,10 +30,11 @@ struct msccl_run {
 /// a collective other than all_reduce cannot cut the vector into equal chunks.
 [[nodiscard]] msccl_run make_msccl_run(const comm::program& p, const argument_context& c);
 
-/// The kernel itself.
+/// Runs the program on one PE.
 void msccl_interpreter(pe_context& pe);
 
-/// What the kernel is told; offsets are bytes from kernel_arguments::scratch, chunks are counted in elements.
+/// Parameters of the kernel; offsets are bytes from kernel_arguments::scratch, chunks are counted in
+/// elements.
 struct msccl_parameters {
   std::uint64_t image_words{};
   std::uint64_t slices{}, chunk{}, last_chunk{}, last_elements{}, stride{};

@@ -57,7 +57,7 @@ struct run_layout {
   scratch_layout scratch;
 };
 
-/// Those of the launches that a program has: of the whole vector, or of chunks of one in HBM.
+/// Layouts of a program's launches: one for the whole vector, or one per size of chunk of tensors in HBM.
 class run_layouts {
  public:
   run_layouts(comm::program p, comm::ring_slots ring, std::uint32_t fifo_messages, std::uint64_t image_bytes)
@@ -202,7 +202,7 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.rank_sets = any_ranks;
   run.kernel.run = msccl_interpreter;
   run.kernel.element_sums = true;
-  // Of a collective by position each rank's block has equal chunks; a sum is padded where it has not.
+  // In a collective by position each rank's block has equal chunks; the vector of a sum is padded.
   const std::int64_t parts = p.collective == collective::all_reduce ? 1 : p.ranks;
   run.kernel.grain = static_cast<std::uint64_t>(p.chunks_per_loop / parts);
   run.kernel.scratch_bytes = [layouts](const argument_context& l) { return layouts->of(l).scratch.total; };

@@ -27,7 +27,7 @@ using cut = packed_routes::cut;
 struct parameters {
   std::uint32_t neighbors{}, parts{};
   std::uint32_t in_steps{};                      ///< cut::steps
-  std::uint32_t second_table{}, second_parts{};  ///< of a second table: its first word, and its parts
+  std::uint32_t second_table{}, second_parts{};  ///< first word and parts of a second table
 };
 
 /// The table: for every neighbor its counts, then the pieces sent and received, neighbor after neighbor.
@@ -75,8 +75,8 @@ std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, 
   return lanes;
 }
 
-/// Sums of `v`. Those that go both ways round a ring take each step of both ways together: where each way has
-/// adders of its own, half of all, a step takes what they take.
+/// Sums of `v`. Those that go in both directions round a ring take each step of both together: where each
+/// direction has adders of its own, half of all, a step takes what they take.
 void add_up(pe_context& pe, const block_vector& v) {
   const std::vector<pe_context::lane> lanes = lanes_over(pe, v, arrival::reduce);
   const auto own = pe.args().own.get<parameters>();
@@ -170,7 +170,7 @@ std::uint64_t table_words(const argument_context& c, std::uint32_t rank) {
   }
 }
 
-/// Of the longest table.
+/// Words of the longest table of any rank.
 template <collective What, cut Cut>
 std::uint64_t image_words(const argument_context& c) {
   std::uint64_t most = 0;

@@ -239,7 +239,7 @@ void run_reduce(pe_context& pe) {
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::vector<tree_share> all = shares(pe.args(), v);
-  // An average is divided where the sum is complete, and then goes down: the two ways do not overlap.
+  // An average is divided where the sum is complete, and then goes down: the two directions do not overlap.
   const bool divides = pe.args().op == numeric::reduction::avg;
   std::vector<pe_context::lane> lanes;
   lanes.reserve(2 * all.size());

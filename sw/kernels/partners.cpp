@@ -7,7 +7,7 @@
 //                       same two numbers, so all ranks end with the same bits
 //   rabenseifner        reduce-scatter in steps each half as long as the one before, then all-gather back the
 //   same
-//                       way. Nearest partners come first, so that the longest messages go the shortest way.
+//                       way. Nearest partners come first, so that the longest messages go the shortest path.
 //                       (Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.)
 //   swing               the same with partners at distances 1, -1, 3, -5, 11, ... in turn to either side,
 //   which cross

@@ -137,7 +137,7 @@ kernel_table ring_kernels() {
            "ring_1d", any_ranks, run_ring_1d, without_scratch, fill},
           {"ring_1d_unidir", "all_reduce", "ring reduce-scatter and all-gather, one direction",
            "ring_1d_unidir", any_ranks, run_ring_1d_unidir, without_scratch, fill},
-          {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received tile", "ring_1d",
+          {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received vector", "ring_1d",
            any_ranks, run_ring_full_tile, two_tiles, nullptr}};
 }
 
@@ -207,7 +207,7 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
                           {row.reversed(), column.reversed(), part(all, 1, 4)},
                           {column, row, part(all, 2, 4)},
                           {column.reversed(), row.reversed(), part(all, 3, 4)}};
-  if (row.size == 1 || column.size == 1) {  // one axis: both of its ways
+  if (row.size == 1 || column.size == 1) {  // one axis: both of its directions
     lanes = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
   }
   ring_shares firsts, seconds;

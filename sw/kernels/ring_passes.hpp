@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of blocks round a ring, half way each way, as lanes of a stream.
+// Passes of blocks round a ring, half round in each direction, as lanes of a stream.
 #pragma once
 
 #include <array>
@@ -14,18 +14,18 @@
 namespace diecast::sw {
 
 /// A member's place on a ring. Blocks go both ways round, half way each, so that a pass is half as long as
-/// one way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on
-/// a ring that splits blocks, half of its block either way.
+/// one way round. On a ring of an even number the farthest member is reached in one direction only,
+/// alternating by position, or, on a ring that splits blocks, with half of its block in each direction.
 struct two_way_ring {
   std::uint32_t position{}, members{};
   std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
 
   [[nodiscard]] bool splits() const { return slot > 0 && members % 2 == 0 && members > 2; }
-  /// How many hops the block of the member at `distance` goes in way `w`, or a part of it.
+  /// How many hops the block of the member at `distance` goes in direction `w`, or a part of it.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const;
   [[nodiscard]] std::uint32_t most_hops() const { return members / 2; }
-  /// What goes to the farthest in each way of the block of the member at `distance`: whole slots, the odd one
-  /// by turns.
+  /// What goes to the farthest in in each direction of the block of the member at `distance`: whole slots,
+  /// the odd one by turns.
   [[nodiscard]] std::array<tcm_range, 2> halves(const tcm_range& block, std::int64_t distance) const;
 
  private:
@@ -44,12 +44,12 @@ struct pass_item {
   bool received{}, sent{};
   awaited_stages after{};  ///< stages that the sent slots wait for
 };
-/// One way round a ring, in the order of turns.
+/// One direction round a ring, in the order of turns.
 using ring_pass = std::vector<pass_item>;
 /// The block of the member at a distance.
 using block_at = std::function<tcm_range(std::int64_t)>;
 
-/// Takes a ring's blocks to all its members in way `w`. `own`: what the own block waits for.
+/// Takes a ring's blocks to all its members in direction `w`. `own`: what the own block waits for.
 [[nodiscard]] ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                     const pe_context::awaited& own);
 /// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast and reduce. ring_1d: a chain round the ring from (to) the root, half of the vector each way,
-// slot by slot, so that all links work at once. binomial: along the binomial tree, slot by slot;
+// Broadcast and reduce. ring_1d: a chain round the ring from (to) the root, half of the vector in each
+// direction, slot by slot, so that all links work at once. binomial: along the binomial tree, slot by slot;
 // ceil(log2 n) hops deep.
 #include <algorithm>
 

@@ -34,8 +34,8 @@ struct pass {
   std::int64_t due{};
 };
 
-/// Which way the bundles of the schedule go: of a reduction, whose hops are those of a gather from the last
-/// to the first, round the rings as they are, the owners lie ahead.
+/// The direction of the schedule's block groups: of a reduction, whose hops are those of a gather from the
+/// last to the first, round the rings as they are, the owners lie ahead.
 enum class purpose : std::int8_t { gathers = 1, reduces = -1 };
 
 class level_blocks {
@@ -141,8 +141,8 @@ class level_blocks {
     if (joins_pair() || splits()) return {sip, cube, pe - pe % 2, 2};
     return {sip, cube, pe, 1};
   }
-  /// Hops that blocks of the member of the ring over the SIPs at `distance` go in way `w`. Of a pair that
-  /// splits them, each PE goes one way.
+  /// Hops that blocks of the member of the ring over the SIPs at `distance` go in direction `w`. Of a pair
+  /// that splits them, each PE goes one way.
   [[nodiscard]] std::uint32_t sip_reach(std::int64_t distance, std::size_t w, std::uint32_t pe) const {
     if (!splits()) return sips_.reach(distance, w);
     if (w != pe % 2) return 0;
@@ -162,8 +162,8 @@ class level_blocks {
     }
     return passes;
   }
-  /// The same when its blocks have been joined with those of its neighbors, the last of which has its own
-  /// last.
+  /// after_sips() once the blocks of a PE have been joined with those of its neighbors, the last of which
+  /// gets its own last.
   [[nodiscard]] std::vector<pass> joined(std::uint32_t cube, std::uint32_t pe) const {
     const std::uint32_t last = joins_cube() ? grid_.pes - 1 : joins_pair() ? pe | 1 : pe;
     std::vector<pass> passes = after_sips(cube, last);
@@ -301,7 +301,8 @@ class level_blocks {
   bundle own_;
   own_ring sips_, cubes_, pair_, pes_;
   lanes lanes_;
-  /// Of the schedule: hops, a way between SIPs, a place's turn at them, and all turns.
+  /// Times of the schedule: a hop between PEs and between cubes, a crossing between SIPs, one PE's turn at
+  /// it, and all turns.
   std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, pass_of_sips_{};
 };
 
@@ -372,7 +373,7 @@ kernel_table three_level_kernels() {
            image},
           {"three_level",
            "all_gather",
-           "rings within the cubes, between them and between SIPs, for every place",
+           "rings within the cubes, between them and between SIPs, for every position",
            "three_level_rings",
            {comm::rank_set::pe},
            run_all_gather,
@@ -381,7 +382,7 @@ kernel_table three_level_kernels() {
            image},
           {"three_level",
            "reduce_scatter",
-           "rings within the cubes, between them and between SIPs, for every place",
+           "rings within the cubes, between them and between SIPs, for every position",
            "three_level_rings",
            {comm::rank_set::pe},
            run_reduce_scatter,

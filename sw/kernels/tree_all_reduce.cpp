@@ -189,7 +189,7 @@ void fill_p2p_tree(const argument_context& c, std::uint32_t rank, abi::kernel_ar
 // first cube, those of the SIPs to the first; then the result goes back the same way. Each level is a ring on
 // which two arms flow towards the leader from both sides, ceil((N-1)/2) hops. A level of one is skipped.
 //
-// hierarchical_pipelined is the same in chunks, so that the levels, and the ways up and down, overlap.
+// hierarchical_pipelined is the same in chunks, so that the levels, and the passes up and down, overlap.
 
 namespace hierarchical_kernel {
 

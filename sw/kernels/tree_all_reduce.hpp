@@ -24,12 +24,12 @@ struct tree_place {
   bool divides{true};  ///< the root divides averages; false when it adds more before it does
 };
 
-/// Sums `range` up the tree and spreads the result, in `chunks` nearly equal parts. With one chunk the way
-/// down starts when the way up is through; with more they overlap, as tasks.
+/// Sums `range` up the tree and spreads the result, in `chunks` nearly equal parts. With one chunk the
+/// downward pass starts when the upward pass has ended; with more they overlap, as tasks.
 void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& range, std::uint64_t chunks);
 
-/// The two ways as tasks, for kernels that run more beside them. `summed` counts the chunks that have gone
-/// up; a chunk goes down when `ready(chunk)`, which must not be before it has gone up.
+/// The two directions as tasks, for kernels that run more beside them. `summed` counts the chunks that have
+/// gone up; a chunk goes down when `ready(chunk)`, which must not be before it has gone up.
 [[nodiscard]] std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const elements& range,
                                             std::uint64_t chunks, std::uint64_t& summed);
 [[nodiscard]] std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const elements& range,

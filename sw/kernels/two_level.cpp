@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-gather, reduce-scatter, and both as an all-reduce, on the grid of comm::sip_rows: rows are SIPs,
 // columns the places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so
-// that a long way with few credits does not hold up the rings within the SIPs.
+// that a long path with few credits does not hold up the rings within the SIPs.
 //
 //   all_gather      column rings spread a rank's block over the SIPs while the row ring takes round the
 //                   blocks of its own SIP, then those of the other SIPs as they come
@@ -9,7 +9,7 @@
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
 //
 // A row's pass begins some turns after the one before, not behind it: a hop of a short block takes longer
-// than its bytes, and blocks of several passes are under way meanwhile (docs/adr/0050).
+// than its bytes, and blocks of several passes are in flight meanwhile (docs/adr/0050).
 #include <algorithm>
 #include <array>
 #include <map>
@@ -31,11 +31,11 @@ using row_passes = both_ways<std::vector<ring_pass>>;
 
 struct parameters {
   comm::sip_rows grid;
-  std::uint32_t beside_copies{};  ///< of tensors in HBM
+  std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
 };
 
-/// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
-/// the column's.
+/// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two directions round, lanes 2
+/// and 3 the column's.
 class ring_blocks {
  public:
   ring_blocks(pe_context& pe, const block_vector& v)
@@ -44,8 +44,8 @@ class ring_blocks {
         columns_(ring_from_image(pe, place_.grid.columns)),
         row_ring_{position_in(columns_), place_.grid.columns, slot_of(pe, place_.grid)},
         column_ring_{place_.row, place_.grid.rows, 0},
-        apart_(
-            comm::turns_between_laps(slots_of_block(), pe.args().own.get<parameters>().beside_copies != 0)) {
+        apart_(comm::steps_between_passes(slots_of_block(),
+                                          pe.args().own.get<parameters>().beside_copies != 0)) {
     for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
     for (const std::int64_t way : ways) {
       pe_context::lane lane;
@@ -120,8 +120,8 @@ class ring_blocks {
   [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
     return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
-  /// Of the last block, which is the longest (comm::part_of): all members must get the same. 0 where a row is
-  /// one member, which has no passes.
+  /// Slots of the last block, which is the longest (comm::part_of), so that all members get one number. 0
+  /// where a row has one member and so no passes.
   [[nodiscard]] std::uint64_t slots_of_block() const {
     if (row_ring_.slot == 0) return 0;
     return (v_.block(v_.blocks() - 1).bytes + row_ring_.slot - 1) / row_ring_.slot;
@@ -264,9 +264,11 @@ kernel_table two_level_kernels() {
   return {
       {"two_level", "all_reduce", "reduce-scatter and all-gather on rings within the SIPs and between them",
        "two_level_rings", any_ranks, run_all_reduce, gather_scratch, fill, image},
-      {"two_level", "all_gather", "rings within the SIPs, and between them for every place within a SIP",
+      {"two_level", "all_gather", "rings within the SIPs, and between them for every position within a SIP",
        "two_level_rings", any_ranks, run_all_gather, gather_scratch, fill, image},
-      {"two_level", "reduce_scatter", "rings within the SIPs, and between them for every place within a SIP",
+      {"two_level", "reduce_scatter",
+       "rings within the SIPs, and between them for every position within a "
+       "SIP",
        "two_level_rings", any_ranks, run_reduce_scatter, reduce_scratch, fill, image}};
 }
 

@@ -54,7 +54,7 @@ class agenda {
 
   /// Takes the candidate off the list.
   candidate take(std::size_t index);
-  /// Performs a step that is not `run`; returns the PE whose engine may have something new.
+  /// Performs a step that is not `run`; returns the PE whose engine may have a new event.
   std::uint32_t perform(const candidate& step);
 
  private:

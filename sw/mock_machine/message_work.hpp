@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tag-matching units of the mock machine have under way: commands, messages, reads. Each next step is
-// a candidate of the agenda. Messages between two PEs keep their order, commands of one PE keep theirs.
+// What tag-matching units of the mock machine have in flight: commands, messages, reads. Each next step is a
+// candidate of the agenda. Messages between two PEs keep their order, commands of one PE keep theirs.
 #pragma once
 
 #include <cstddef>

@@ -189,7 +189,7 @@ bool mock_machine::impl::stuck() const {
   return std::all_of(work.candidates().begin(), work.candidates().end(), [this](const candidate& c) {
     if (c.what != kind::run || !c.polling) return false;
     const mock_pe& pe = *pes[c.pe];
-    return pe.watched() ? pe.looked_in_vain() : !pe.poll_holds();
+    return pe.watched() ? pe.polled_unchanged() : !pe.poll_holds();
   });
 }
 

@@ -66,7 +66,7 @@ class mock_machine : immovable {
   /// a deadlock, memory and engines may be read but nothing more can be run.
   mock_outcome run(const kernel_entry& kernel, const comm::group& members,
                    std::span<const abi::kernel_arguments> arguments);
-  /// The same with any code per PE.
+  /// run() with any code per PE.
   mock_outcome run(const std::vector<mock_program>& programs);
 
   void write_tcm(pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);

@@ -190,7 +190,7 @@ void mock_pe::make_present(abi::address at) {
 }
 
 void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
-  if (!watched_) empty_polls_ = 0;  // it does more than to look for events
+  if (!watched_) empty_polls_ = 0;  // it does more than poll for events
   interruption();
   check_global("load", at, out.size());
   make_present(at);
@@ -242,15 +242,15 @@ void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
   const bool begins_or_ends = watched_.has_value() != wanted.has_value();
   watched_ = wanted;
   tasks_.watches(wanted.has_value());
-  if (!begins_or_ends) return;  // from one word to another: it still only looks
+  if (!begins_or_ends) return;  // from one word to another: it still only polls
   looks_ = 0;
   words_.clear();
   empty_polls_ = 0;
   ++board_.changes;
 }
 
-/// Tasks that look at several words do so in turn; the switch from one to the next is a pause, too.
-bool mock_pe::looked_in_vain() const {
+/// Tasks that poll several words do so in turn; the switch from one to the next is a pause, too.
+bool mock_pe::polled_unchanged() const {
   const std::size_t enough = words_.size() > 1 ? 4 * words_.size() : 2;
   return watched_ && looks_ >= enough && seen_changes_ == board_.changes;
 }

@@ -26,14 +26,14 @@ struct mock_board {
   memory_map& memory;
   agenda& work;
   coroutine& scheduler;  ///< the context that resumes PEs
-  bool interrupts{};     ///< give way at register accesses
+  bool interrupts{};     ///< yield at register accesses
   std::uint64_t tcm_bytes{};
   std::uint64_t& clock;
   std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
   std::uint64_t cache_sets{}, cache_ways{};
   const std::function<void(pe_coord, const abi::step_marker&)>& on_step;     ///< may be empty
   const std::function<void(pe_coord, const abi::operation_note&)>& on_note;  ///< may be empty
-  analysis::line_history& lines;  ///< hears of PEs with errata only
+  analysis::line_history& lines;  ///< informed only of PEs with errata
 };
 
 class mock_pe final : public abi::hal {
@@ -45,7 +45,7 @@ class mock_pe final : public abi::hal {
 
   /// Makes `firmware` what the next resume() runs. Precondition: idle.
   void start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware);
-  /// Runs until the PE gives way, sleeps or ends; rethrows what its firmware threw.
+  /// Runs until the PE yields, sleeps or ends; rethrows what its firmware threw.
   void resume();
   void copy_done();
 
@@ -56,15 +56,15 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   [[nodiscard]] state status() const { return state_; }
   void wake() { state_ = state::ready; }
-  /// It has looked for an event twice in a row, found none, and done nothing but wait since.
+  /// It has polled for an event twice in a row without success and only waited since.
   [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
 
   /// What its firmware polls for, if it does.
   [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
   /// What its firmware waits for in global memory, if it does.
   [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
-  /// It has looked at that word in vain since the last change.
-  [[nodiscard]] bool looked_in_vain() const;
+  /// It has polled that word without success since the last change.
+  [[nodiscard]] bool polled_unchanged() const;
   [[nodiscard]] const protocol::data_cache& cache() const { return cache_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];
@@ -148,7 +148,7 @@ class mock_pe final : public abi::hal {
   protocol::data_cache cache_;
   std::optional<abi::signal_watch> watched_;
   std::uint64_t seen_changes_{};
-  std::size_t looks_{};             ///< at watched words since seen_changes_
+  std::size_t looks_{};             ///< polls of watched words since seen_changes_
   std::set<abi::address> words_{};  ///< which they were
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
 

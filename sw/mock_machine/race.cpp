@@ -140,7 +140,7 @@ const char* text_of(known_by how) {
   switch (how) {
     case known_by::estimate: return "an estimate";
     case known_by::progress: return "the progress of an estimate that would take too long";
-    case known_by::bounds: return "its bounds, as estimates do not tell";
+    case known_by::bounds: return "its bounds, without an estimate";
   }
   return "";
 }

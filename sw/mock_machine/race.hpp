@@ -31,8 +31,8 @@ struct choice {
     double ns{};
     known_by how{};
   };
-  /// Of candidates that can run, the fastest first; where the effort was spent, what has arrived by then
-  /// tells when they would end (progress), and of those not started their bounds in a row.
+  /// Candidates that can run, the fastest first. When the effort is spent, the bytes that have arrived
+  /// predict a run's end (progress); candidates that were not started count with the sum of their bounds.
   std::vector<timed> sorted;
   [[nodiscard]] std::string reason() const;
 };

@@ -53,7 +53,7 @@ class adversarial final : public scheduler {
     std::size_t best = 0;
     for (std::size_t i = 1; i < candidates.size(); ++i) {
       const unsigned here = hold(candidates[i]), there = hold(candidates[best]);
-      // Ties: the newest; of those that poll, the oldest, so that each of them gets to look.
+      // Ties: the newest; among PEs that poll, the oldest, so that each gets its turn.
       if (here < there || (here == there && !candidates[i].polling)) best = i;
     }
     return best;

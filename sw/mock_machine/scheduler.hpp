@@ -24,7 +24,7 @@ struct candidate {
   kind what{};
   std::uint32_t pe{};   ///< index of the PE that runs, sent, copies, or returned the credit
   std::uint32_t qp{};   ///< its queue pair; write_back: which of its lines; message: a step of message_work
-  bool polling{};       ///< run: the PE has looked for an event in vain and will only look again
+  bool polling{};       ///< run: the PE found no event and will only poll again
   std::uint64_t age{};  ///< count of the moment it became possible
 };
 
@@ -32,7 +32,7 @@ class scheduler : public abstract_interface {
  public:
   /// Index of the next candidate. Precondition: not empty; candidates in order of age.
   [[nodiscard]] virtual std::size_t pick(const std::vector<candidate>& candidates) = 0;
-  /// A PE gives way at every register access, not only when it waits.
+  /// A PE yields at every register access, not only when it waits.
   [[nodiscard]] virtual bool interrupts() const = 0;
 };
 

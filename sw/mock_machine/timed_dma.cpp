@@ -211,7 +211,7 @@ void timed_dma::move_bytes(abi::address from, abi::address to, std::uint64_t byt
 }
 
 /// A descriptor's turn, or a transfer's first flit at its first server. Its bytes are read now; the slot or
-/// the place they go to is its own until its end is told.
+/// place of destination is reserved until the end is reported.
 void timed_dma::begin(std::uint32_t id) {
   const item& i = items_[id];
   if (i.kind == item::what::copy) move_bytes(i.copy.source, i.copy.destination, i.bytes);

@@ -76,11 +76,11 @@ class timed_dma final : public timed_board {
   };
 
  public:
-  /// Of events, from 0 on.
+  /// Kinds of events, numbered from 0.
   static constexpr std::uint32_t kinds = engine_kinds + timing::transfer_engine::kinds;
 
  private:
-  /// Something under way.
+  /// Something in flight.
   struct item {
     enum class what : std::uint8_t {
       message,
@@ -113,7 +113,7 @@ class timed_dma final : public timed_board {
   struct port_state {
     sim_time last_ready;
     std::deque<std::uint32_t> remote;  ///< items with pieces to begin, in order
-    unsigned pieces{};                 ///< under way
+    unsigned pieces{};                 ///< in flight
   };
   struct memory_port {
     std::uint32_t server{};
@@ -121,7 +121,7 @@ class timed_dma final : public timed_board {
   };
   struct pe_state {
     config::pe_block block;
-    timing::transfer_route tcm;  ///< its banks as one server
+    timing::transfer_route tcm;  ///< the TCM's banks as one server
     port_state of[ports];
     std::deque<std::uint32_t> copies;  ///< in the order they were started, which they end in
   };

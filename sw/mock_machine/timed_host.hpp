@@ -17,7 +17,7 @@ class timed_host final : public abi::host_hal {
   void start(std::function<void(abi::host_hal&)> program);
   /// Runs until it waits or ends; rethrows what its program threw.
   void resume();
-  /// Gives way until the machine resumes it.
+  /// Yields until the machine resumes it.
   void give_way() { machine_.main_ = std::move(machine_.main_).resume(); }
   void wake();
   void sleep();

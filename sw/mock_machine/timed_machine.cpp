@@ -71,7 +71,7 @@ void timed_machine::launch(const abi::pe_launch& l) {
   });
 }
 
-/// A launch block is at its PE, which reports the end of the kernel to the IO CPU.
+/// Starts the kernel of a launch block that has arrived at its PE; the PE reports its end to the IO CPU.
 void timed_machine::arrive(const abi::pe_launch& l) {
   if (l.block.target_start < now())
     throw protocol_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",

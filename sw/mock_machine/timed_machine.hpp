@@ -49,9 +49,9 @@ class timed_machine : immovable {
   [[nodiscard]] sim_time next() const { return events_.next(); }
   /// The next event. Throws what firmware, hosts and engines throw. Precondition: there is one.
   void step();
-  /// Until when anything but firmware's looks for events has moved or a PE has computed.
+  /// The last time at which anything but a poll for events happened, or a PE computed.
   [[nodiscard]] sim_time moved() const;
-  /// Firmware that polls lets nobody else wait beyond `t`: step() returns by then.
+  /// Firmware that polls limits the wait of all others to `t`: step() returns by then.
   void look_at(sim_time t) { events_.look_at(t); }
   /// What these PEs wait for. `still`: nothing moves any more.
   [[nodiscard]] analysis::stopped_machine stopped(bool still, std::span<const pe_coord> members) const;
@@ -75,9 +75,9 @@ class timed_machine : immovable {
   std::vector<std::unique_ptr<timed_pe>> pes_;
   timed_dma dma_;
   std::function<firmware(pe_coord)> firmware_of_;
-  std::map<abi::node_address, sim_time> busy_until_;  ///< of IO and control CPUs
+  std::map<abi::node_address, sim_time> busy_until_;  ///< when IO and control CPUs are free
   std::vector<std::unique_ptr<timed_host>> hosts_;
-  timed_host* active_{};  ///< whose program runs
+  timed_host* active_{};  ///< host whose program runs
   sim_time moved_;
 };
 

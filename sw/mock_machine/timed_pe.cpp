@@ -51,7 +51,7 @@ void timed_pe::launch(sim_time start, std::function<void(abi::hal&)> firmware, s
     started_ = events_.now() - phase_;
     try {
       run(*this);
-      settle();
+      wait_owed();
     } catch (const coroutine::unwind&) {
       throw;
     } catch (...) {
@@ -75,7 +75,7 @@ void timed_pe::resume() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-/// Time goes on by itself while nobody else has anything to do before.
+/// Time advances without an event while no other block has one before.
 void timed_pe::wait_until(sim_time t) {
   if (t <= events_.now()) return;
   if (events_.free_until(t)) return events_.proceed_to(t);
@@ -83,7 +83,7 @@ void timed_pe::wait_until(sim_time t) {
   give_way();
 }
 
-void timed_pe::settle() {
+void timed_pe::wait_owed() {
   if (owed_ == 0) return;
   wait_until(events_.now() + clock_.cycles(std::exchange(owed_, 0)));
 }
@@ -92,7 +92,7 @@ void timed_pe::settle() {
 
 std::uint64_t timed_pe::read_register(abi::register_offset reg) {
   owed_ += block_.register_cycles;
-  settle();
+  wait_owed();
   if (const auto value = copies_.read_register(reg)) return *value;
   if (!protocol::ipcq_core::owns(reg)) no_memory_access();
   const std::uint64_t value = core_.read_register(reg);
@@ -103,7 +103,7 @@ std::uint64_t timed_pe::read_register(abi::register_offset reg) {
 
 void timed_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_ += block_.register_cycles;
-  if (!is_staging_register(reg)) settle();
+  if (!is_staging_register(reg)) wait_owed();
   tasks_.wrote(reg, value);
   if (protocol::ipcq_core::owns(reg)) {
     const auto effects = core_.write_register(reg, value);
@@ -162,7 +162,7 @@ abi::address timed_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
 }
 
 void timed_pe::access(std::uint64_t bytes, bool write) {
-  settle();
+  wait_owed();
   const std::uint64_t per_cycle = block_.tcm_banks * block_.tcm_bank_bytes;
   const std::uint64_t cycles =
       request_cycles + (bytes + per_cycle - 1) / per_cycle + (write ? 0 : block_.tcm_read_cycles);
@@ -188,7 +188,7 @@ void timed_pe::vector_done(sim_time at) {
 
 /// Blocks follow each other at the slower of the lanes and the TCM; the read latency is paid for the last.
 void timed_pe::vector(const abi::vector_command& c) {
-  settle();
+  wait_owed();
   wait_until(events_.now() + clock_.cycles(block_.vector_startup_cycles));
   const std::uint64_t element = std::max(numeric::size_of(c.type), numeric::size_of(c.type_of_b()));
   const std::uint64_t total = c.count * element;
@@ -201,7 +201,7 @@ void timed_pe::vector(const abi::vector_command& c) {
   const std::uint64_t width = block_.vector_bytes(c.two_operands());
   const auto lanes = [width](std::uint64_t bytes) { return (bytes + width - 1) / width; };
   const std::uint64_t last = (total - 1) % vector_block + 1, blocks = (total - last) / vector_block;
-  // A block's requests leave at the edge after the one at hand, half a cycle from here.
+  // A block's requests leave at the next edge, half a cycle from now.
   const auto block_fs = [&](std::uint64_t bytes, bool is_last) {
     const std::uint64_t read = served(bytes, reads) + (is_last ? block_.tcm_read_cycles : 0);
     const std::uint64_t all = std::max(read, served(bytes, streams));
@@ -228,7 +228,7 @@ void timed_pe::vector(const abi::vector_command& c) {
 // --- waiting ------------------------------------------------------------------------------------
 
 void timed_pe::wait_for_event_until(sim_time when) {
-  settle();
+  wait_owed();
   if (!core_.event_pending()) {
     if (when != sim_time::never()) {
       const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;

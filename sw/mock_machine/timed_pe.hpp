@@ -32,7 +32,7 @@ class timed_board : public abstract_interface {
   virtual void send(std::uint32_t pe, const protocol::send_request& message) = 0;
   virtual void credit(std::uint32_t pe, const protocol::credit_request& credit) = 0;
   virtual void copy(std::uint32_t pe, const protocol::copy_request& copy) = 0;
-  /// The vector unit moves `bytes` of operands and results from `from` on; the PE hears of it by vector_done.
+  /// The vector unit moves `bytes` of operands and results from `from` on; vector_done informs the PE.
   virtual void vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) = 0;
 };
 
@@ -69,7 +69,7 @@ class timed_pe final : public abi::hal {
   [[nodiscard]] sim_time ended() const { return ended_; }
   /// Computations and waits for a start that were begun last until then.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
-  /// Of the tokens and credits that came, with their times.
+  /// Fingerprint of the tokens and credits that came, with their times.
   [[nodiscard]] const events::instance_fingerprint& fingerprint() const { return fingerprint_; }
   void debug_write(abi::register_offset reg, std::uint64_t value) { core_.debug_write(reg, value); }
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
@@ -106,7 +106,7 @@ class timed_pe final : public abi::hal {
   void note(const abi::operation_note&) override {}
 
  private:
-  void settle();
+  void wait_owed();
   void wait_until(sim_time t);
   void give_way() { scheduler_ = std::move(scheduler_).resume(); }
   void access(std::uint64_t bytes, bool write);

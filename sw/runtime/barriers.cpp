@@ -114,7 +114,7 @@ void rank_barriers::barrier(const team& t, barrier_algorithm how) {
 }
 
 /// A flag has another writer in another algorithm: one that is late in the last barrier would write its count
-/// over that of one that is early in the next, which nobody sets again. Flags of a pull are written by their
+/// over that of one that is early in the next, which is not set again. Flags of a pull are written by their
 /// owners alone, when these have got all signals of the barrier before, so a pull keeps the two apart.
 void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
   const auto last = last_.try_emplace(t.slot, how).first;
@@ -176,7 +176,7 @@ void rank_barriers::wait_for_cores(const team& t, std::string_view stage) {
   cores_.barrier([&](std::uint32_t round, pe_coord from) { note_wait(t, stage, round, from); });
 }
 
-/// All PEs tell the same: where ranks differ, none knows more of another rank than its first PE.
+/// All PEs give the same value: where ranks differ, none knows more of another rank than its first PE.
 const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
   std::vector<pe_coord>& all = members_[t.slot];
   if (!all.empty()) return all;
@@ -231,8 +231,8 @@ void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t in
 
 // --- algorithms ---------------------------------------------------------------------------------
 
-/// Every rank raises a flag in its own memory and looks at all others' flags in theirs; its cores share the
-/// looking. The own flag goes first, so that nobody waits for a rank that waits.
+/// Every rank sets a flag in its own memory and polls the flags of all others in theirs; its cores share the
+/// polling. The own flag goes first, so that no rank waits for a rank that waits.
 void rank_barriers::centralized_pull(const team& t, std::uint32_t count) {
   constexpr std::uint32_t own_line = 0;
   const std::uint32_t pollers = std::min({options_.pollers, t.size(), cores_.size()});
@@ -347,7 +347,7 @@ team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>&
   barrier(parent, how);  // slots given back before are given back everywhere
   team t;
   t.slot = free_slot(parent);
-  barrier(parent, how);  // everybody has looked before anybody takes it
+  barrier(parent, how);  // all ranks have checked the slot before any takes it
   for (const std::uint32_t r : ranks) {
     if (r == parent.me) t.me = static_cast<std::uint32_t>(t.members.size());
     t.members.push_back(parent.members[r]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, and the signals and teams they are made of.
 //
-// Signals: words in global memory through which ranks tell each other something, over data caches that
-// are not coherent. One flag lies in one 64-byte line: a store writes the whole line back.
+// Signals: words in global memory by which ranks signal each other, over data caches that are not coherent.
+// One flag lies in one 64-byte line: a store writes the whole line back.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace diecast::sw {
 class signal_port {
  public:
-  /// What the PE does between two reads of a flag in vain; gets what the look was for.
+  /// What the PE does between two reads of a flag that is not set; gets what the read was for.
   using between_looks = std::function<void(const abi::signal_watch&)>;
 
   signal_port(abi::hal& hal, abi::errata_word errata, between_looks idle)
@@ -30,8 +30,8 @@ class signal_port {
   void set(abi::address at, std::uint64_t value);
   /// Atomic at the memory; returns the value before.
   std::uint64_t add(abi::address at, std::uint64_t value);
-  /// Looks at the word in memory until the comparison (modulo 2^32) holds. `writer` is who is expected to
-  /// set it, for reports.
+  /// Polls the word in memory until the comparison (modulo 2^32) holds. `writer` is the PE that is expected
+  /// to set it, for reports.
   void wait_until(abi::address at, abi::compare how, std::uint32_t value, pe_coord writer);
   /// Until the word is `count` or count + 1: the peer may already be in the next round, never further.
   /// `among_ranks`: signal_watch::among_ranks.
@@ -58,7 +58,7 @@ class signal_port {
 // Ranks and teams as firmware sees them: a rank is a group of PEs (its cores) that arrive as one, a team
 // is an ordered set of ranks with a slot of flags in each member's memory.
 
-/// Somebody with a home region: a core, or the first core of a rank.
+/// A PE with a home region: a core, or the first core of a rank.
 struct sync_peer {
   abi::address home{};
   pe_coord pe;
@@ -72,7 +72,7 @@ class core_group {
   core_group(abi::hal& hal, signal_port& signals, std::vector<sync_peer> cores, std::uint32_t me,
              std::uint64_t counter_offset);
 
-  /// Is told of each wait before it begins: its round, and whose signal ends it.
+  /// Is informed of each wait before it begins: its round, and whose signal ends it.
   using before_wait = std::function<void(std::uint32_t round, pe_coord from)>;
   void barrier(const before_wait& tell);
   /// Core `core` of the rank whose first core is `first`: as far from it as here. For reports only.

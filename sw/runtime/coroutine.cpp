@@ -102,7 +102,7 @@ fiber coroutine::leave(coroutine&& next) {
 }
 
 coroutine::unwind::~unwind() {
-  // Somebody swallowed it: the stack below still believes in a machine that is gone.
+  // Some code swallowed the exception: the stack below still believes in a machine that is gone.
   if (destroyer_) std::terminate();
 }
 

@@ -9,7 +9,7 @@
 
 namespace diecast::sw {
 
-/// Contexts are symmetric: whoever resumes another is handed to it as a coroutine. Destroying one
+/// Contexts are symmetric: a coroutine that resumes another is passed to it. Destroying one
 /// that is suspended unwinds its stack.
 class coroutine {
  public:

@@ -151,8 +151,8 @@ message_request messaging::irecv(const communicator& c, std::uint32_t from, std:
   return {id};
 }
 
-/// A message that a call of the program takes out of the heap leaves room there, of which no event tells: a
-/// task that waits for a message in the ring, or of a peer without credits, would wait for ever.
+/// A message that a call of the program takes out of the heap leaves room there, for which there is no event:
+/// a task that waits for a message in the ring, or of a peer without credits, would wait for ever.
 void messaging::reuse_room() {
   if (heap_full_) use_heap();
 }

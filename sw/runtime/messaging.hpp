@@ -122,14 +122,14 @@ class messaging : immovable {
   [[nodiscard]] std::optional<message_status> iprobe(const communicator& c, std::uint32_t from,
                                                      std::uint64_t tag);
   message_status probe(const communicator& c, std::uint32_t from, std::uint64_t tag);
-  /// The same, taking it: only imrecv gets it now.
+  /// iprobe() that reserves the message: only imrecv gets it.
   [[nodiscard]] std::optional<matched_message> improbe(const communicator& c, std::uint32_t from,
                                                        std::uint64_t tag);
   [[nodiscard]] matched_message mprobe(const communicator& c, std::uint32_t from, std::uint64_t tag);
   [[nodiscard]] message_request imrecv(const matched_message& m, const message_buffer& to);
 
   /// End of the program: waits until every send is out and every credit home. Traps when a receive is
-  /// open, a request not waited for, or a message nobody has received.
+  /// open, a request not waited for, or a message not received.
   void finish();
 
   [[nodiscard]] message_counts counts() const;
@@ -151,7 +151,7 @@ class messaging : immovable {
     pe_coord peer;                            ///< sender of a receive, once a message has matched
     bool peer_known{};                        ///< a receive may take any
     std::uint16_t group{};                    ///< communicator
-    bool matched{};                           ///< a receive has its message: status tells of it
+    bool matched{};                           ///< a receive has its message: `status` describes it
     std::optional<std::uint32_t> wanted_tag;  ///< tag of a receive; none: any
     // sends
     std::uint64_t tag{};
@@ -163,7 +163,7 @@ class messaging : immovable {
     // receives
     remote_bytes remote;
     std::uint64_t asked{}, end{};  ///< bytes of the message begun to read, and to be read
-    std::uint64_t pieces{};        ///< reads under way
+    std::uint64_t pieces{};        ///< reads in flight
     std::uint16_t rkey{};
   };
   /// An unexpected message: header, and where its payload lies.

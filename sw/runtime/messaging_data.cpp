@@ -74,7 +74,7 @@ void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::
   read_on();
 }
 
-/// A strided message is a read per block: as many are under way as there are names for, the rest follow as
+/// A strided message is a read per block: as many are in flight as there are names for, the rest follow as
 /// these come back.
 void messaging::read_on() {
   constexpr std::size_t most_reads = UINT16_MAX / 2;
@@ -261,7 +261,7 @@ std::uint32_t messaging::check_of(const message_buffer& b) {
   return sum.value();
 }
 
-/// Of a receive whose bytes are in its caller's buffer.
+/// Checks a receive whose bytes are in its caller's buffer against the sender's checksum.
 void messaging::compare_check(const operation& o) {
   if (o.what == kind::send || o.check == 0 || o.status.truncated || o.status.cancelled) return;
   message_buffer received = o.buffer;

@@ -29,7 +29,7 @@ void messaging::progress() try {
     on_arrival(word);
     if (!word.more) break;
   }
-  shadow_.settle();
+  shadow_.report_unexpected();
   flush_commands();
   use_heap();
   driver_.arm();

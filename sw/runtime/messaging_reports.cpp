@@ -72,7 +72,7 @@ void messaging::block_until(const std::string& what, const std::function<bool()>
   wait.end();
 }
 
-/// The core is about to idle: whoever looks at this PE now sees what its waits lack now.
+/// Called before the core idles: publishes what its waits lack, for reports about this PE.
 void messaging::tell_waits() {
   for (open_wait* const w : waits_) w->tell_changes();
 }
@@ -137,7 +137,7 @@ std::string messaging::not_received() const {
   }
   const std::size_t more = of_peer.size() - std::min(of_peer.size(), most_peers);
   of_peer.resize(of_peer.size() - more);
-  if (more > 0) of_peer.push_back(fmt::format("the same of {} other PEs", more));
+  if (more > 0) of_peer.push_back(fmt::format("similar messages to {} other PEs", more));
   return of_peer.empty() ? std::string{} : fmt::format(": {}", fmt::join(of_peer, "; "));
 }
 

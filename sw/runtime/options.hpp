@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What firmware is told of the machine's config, and the scratch that follows from it.
+// Firmware's part of the machine's config, and the scratch that follows from it.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct runtime_options {
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
-  /// Of a place in memory as kernels name it: an offset in this PE's TCM, or beyond all of these the physical
-  /// address of a memory elsewhere.
+  /// Physical address of a place as kernels name it: an offset in this PE's TCM, or, above all of these, a
+  /// physical address already.
   [[nodiscard]] abi::address address_of(std::uint64_t place) const {
     return place > abi::max_offset ? place : tcm_base + place;
   }

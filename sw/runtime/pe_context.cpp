@@ -139,7 +139,7 @@ std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
 }
 
 /// Receives end in the order of the requests. Of several tasks that wait for a direction, one receives; the
-/// others look again when it has done so.
+/// others check again afterwards.
 std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   posted_receives& p = posted[t.dir];
   while (!p.done.contains(t.sequence)) {

@@ -115,7 +115,7 @@ class pe_context : immovable {
   /// One-sided long forms, for chains and trees (never around a cycle).
   void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
-  /// The same bytes to, or equally long messages from, several directions, interleaved slot by slot
+  /// Sends one range to, or reduces equally long messages from, several directions, interleaved slot by slot
   /// in the order given, so that every element meets its operands in that order whatever the timing.
   /// `before`, unless empty, is called before each slot of each direction.
   void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
@@ -143,8 +143,8 @@ class pe_context : immovable {
     std::uint64_t offset{};
     std::uint64_t bytes{};
     arrival how{arrival::copy};
-    /// The same bytes on another lane, which are taken before those of this one: contributions to a sum are
-    /// added in one order, whenever they come.
+    /// This range on another lane, whose bytes are taken before those of this lane: contributions to a sum
+    /// are added in one order, whenever they come.
     awaited after{};
   };
   /// When the slots of a range leave at the earliest, by how much a lane has received: the first at `from`
@@ -202,16 +202,16 @@ class pe_context : immovable {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// The same; `begins` is called with a range's number in `sent` before a lane sends the first slot of it,
+  /// stream() that calls `begins` with a range's number in `sent` before a lane sends the first slot of it,
   /// once for all lanes.
   void stream(const std::vector<lane>& lanes, const std::function<void(std::uint32_t)>& begins);
-  /// The same as the first, behind which the kernel neither sends nor receives; in it and behind it the
-  /// kernel does not use its scratch. Where kernels follow each other, the next one may begin, and has each
-  /// side of a queue pair as soon as all has gone through.
+  /// stream() after which the kernel neither sends nor receives; during and after it the kernel does not use
+  /// its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue pair
+  /// as soon as all has gone through.
   void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// The same as stream, but slots of lanes that overlap may still be copied when it returns. Their credits
-  /// go back in later calls with `left` that move something, and in its finish(); until then nobody else
-  /// receives from these queue pairs. Reads the DMA's count once while copies are under way.
+  /// stream() that may return while slots of overlapping lanes are still copied. Their credits go back in
+  /// later calls with `left` that move something, and in its finish(); until then no other code receives from
+  /// these queue pairs. Reads the DMA's count once while copies are in flight.
   void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
   /// Reads which of a direction's sends have been read from their source. What is known need not be asked
   /// about at the kernel's end.
@@ -227,7 +227,7 @@ class pe_context : immovable {
   // --- sums in f32 (ccl.accumulation) ---
   /// Makes the kernel's vector f32: copies the input, widened, to scratch, where args() then has input and
   /// output. With f32_acc messages carry the narrow type: what is sent is rounded, what comes is widened;
-  /// with f32_wire they carry f32. Precondition: wide_bytes() of scratch; no message is under way.
+  /// with f32_wire they carry f32. Precondition: wide_bytes() of scratch; no message is in flight.
   void widen();
   /// Rounds the vector to the output that args() had before.
   void narrow();

@@ -74,16 +74,17 @@ struct pe_context::impl {
   /// one.
   [[nodiscard]] std::uint64_t page(unsigned half) const;
   void fetch_through_page(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
-  /// Of bytes about to be sent; 0 without comm.checksum = end_to_end.
+  /// Checksum of bytes about to be sent; 0 without comm.checksum = end_to_end.
   [[nodiscard]] std::uint32_t check_of(std::uint64_t offset, std::uint64_t bytes);
-  /// Of bytes that the oldest message has brought.
+  /// Checks the bytes of the oldest message against its sender's checksum.
   void compare_check(const queue_state& q, std::uint64_t offset, std::uint64_t bytes);
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void put_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void check_length(const queue_state& q, std::uint32_t bytes);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
   void take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
-  /// The same without the credit, which the caller returns: what the slot brought may be sent on before.
+  /// Takes the message out without returning the credit, which the caller does: it may forward the slot's
+  /// bytes first.
   void take_out(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
   // pe_context_stream.cpp

@@ -78,7 +78,7 @@ void pe_runtime::work(std::uint64_t cycles) {
 }
 
 void pe_runtime::between_looks(const abi::signal_watch& word, std::uint64_t cycles) {
-  driver_.drain();  // nobody sleeps meanwhile: what other tasks wait for is heard of here
+  driver_.drain();  // no task sleeps meanwhile, so events for other tasks are taken here
   const bool others = tasks_.others_can_run();
   if (others || tasks_.others_await_time()) hal_.watch({});
   if (!others) {

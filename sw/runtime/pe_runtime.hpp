@@ -55,9 +55,9 @@ class pe_runtime : immovable {
   /// Straight-line work of the core. Beside other tasks it is done in pieces of
   /// runtime_options::quantum_cycles, and after each the tasks that have something to do get their turn.
   void work(std::uint64_t cycles);
-  /// Between two reads of a flag in vain: the other tasks have their turn, or the core pauses for `cycles`
-  /// when none can run. While a task only looks and no other can run or waits for an instant, the hal is told
-  /// so (hal::watch), and `word` is what it looks for.
+  /// Between two reads of a flag that is not set: the other tasks have their turn, or the core pauses for
+  /// `cycles` when none can run. While a task only polls and no other can run or waits for an instant,
+  /// hal::watch gets `word`, which it polls.
   void between_looks(const abi::signal_watch& word, std::uint64_t cycles);
   /// Returns when the PE's clock has reached `when`; other tasks run meanwhile.
   void sleep_until(sim_time when) { tasks_.sleep_until(when); }

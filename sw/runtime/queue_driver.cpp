@@ -126,8 +126,8 @@ void queue_driver::wait_source(queue_state& q, std::uint32_t sequence) {
 }
 
 void queue_driver::wait_sources_in(std::uint64_t offset, std::uint64_t bytes) {
-  // While this task waits another may ring a doorbell for the same bytes, on any queue pair: what was free
-  // of sources before the wait is looked at again.
+  // While this task waits another may ring a doorbell for the same bytes, on any queue pair: ranges that were
+  // free of sources before the wait are checked again.
   bool waited = true;
   while (waited) {
     waited = false;
@@ -233,7 +233,7 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
   if (event.kind == abi::event_kind::error) {
     throw firmware_trap(hal_.self(), event.qp, static_cast<abi::engine_error>(event.value));
   }
-  // An event of a queue pair this launch has not touched was armed by one before; nobody waits for it.
+  // An event of a queue pair this launch has not touched was armed by one before; no task waits for it.
   if (event.qp >= queues_.size() || queues_[event.qp] == nullptr) return;
   queue_state& q = *queues_[event.qp];
   // An event whose request was withdrawn just too late says nothing about now.
@@ -283,8 +283,8 @@ void queue_driver::wait_copy(std::uint32_t job) {
   }
 }
 
-/// The register holds one request. The earliest stands in it; whoever waits for a later job arms again when
-/// its event has come.
+/// The register holds one request. It holds the earliest; a task that waits for a later job arms again when
+/// that event has come.
 void queue_driver::arm_copy(std::uint32_t job) {
   if (dma_armed_ && reached(job, *dma_armed_)) return;
   dma_armed_ = job;

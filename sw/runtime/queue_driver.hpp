@@ -61,7 +61,7 @@ class queue_driver {
 
   /// The queue pair's copy; the first use reads its registers. Traps if it is not installed.
   queue_state& queue(comm::direction dir);
-  /// The same, trapping when the half is missing: without it a wait would never end.
+  /// queue() that traps when the half is missing: a wait for it would never end.
   queue_state& tx(comm::direction dir);
   queue_state& rx(comm::direction dir);
 
@@ -93,35 +93,35 @@ class queue_driver {
 
   // --- waiting for one of several ---
   void arm(queue_state& q, std::uint64_t bit);
-  /// Takes back a request nobody waits for any more, so that no pointer dump shows it as a waiter.
+  /// Withdraws a request without a waiter, so that no pointer dump shows it as one.
   void withdraw(queue_state& q, std::uint64_t bit);
   /// Waits for an event, dispatches every queued one. What the scheduler calls when all wait. Returns at
   /// `until` at the latest.
   void sleep(sim_time until = sim_time::never());
   /// Dispatches every queued event. Throws firmware_trap on an error event.
   void drain();
-  /// Who is called when the tag-matching unit has something to say. It must not wait for anything that a
+  /// Sets the function to call when the tag-matching unit has an event. It must not wait for anything that a
   /// task or an event brings.
   void on_tag_event(std::function<void()> hook) { tag_event_ = std::move(hook); }
 
   // --- copies by the DMA's compute port ---
   /// Returns when every byte is written.
   void dma_copy(abi::address from, abi::address to, std::uint64_t bytes);
-  /// The same in two steps, so that copies may overlap. They are done in the order they were started.
+  /// dma_copy() in two steps, so that copies may overlap. They end in the order of their starts.
   [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
   void wait_copy(std::uint32_t job);
-  /// Asks for the event of a job, or of an earlier one that somebody else waits for.
+  /// Requests the event of a job, or of an earlier one that another task waits for.
   void arm_copy(std::uint32_t job);
-  /// As far as events have told.
+  /// As far as known from events.
   [[nodiscard]] bool has_copied(std::uint32_t job) const;
-  /// Reads how many are done, if any is under way.
+  /// Reads how many are done, if any is in flight.
   void look_at_copies();
   [[nodiscard]] bool awaits_copy() const { return dma_armed_.has_value(); }
   [[nodiscard]] std::uint32_t copies_under_way() const { return dma_started_ - dma_done_; }
 
   /// Waits for every source of this queue pair still to be read; nothing to do for one never used.
   void wait_sources(comm::direction dir);
-  /// Waits for every source still to be read and looks for a last refusal.
+  /// Waits for every source still to be read and checks for a last refusal.
   void finish();
 
  private:

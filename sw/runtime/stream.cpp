@@ -45,7 +45,7 @@ const held_slots::passed_on* held_slots::unread(const slot& s) {
   return at == s.sends.end() ? nullptr : &*at;
 }
 
-bool held_slots::settle() {
+bool held_slots::return_due() {
   bool moved = false;
   for (auto at = lines_.begin(); at != lines_.end();) {
     line& l = at->second;
@@ -94,7 +94,7 @@ bool held_slots::stirred() const {
 
 void held_slots::finish() {
   while (!lines_.empty()) {
-    if (settle()) continue;
+    if (return_due()) continue;
     ask();
     tasks_.block([this] { return stirred(); });
   }
@@ -124,7 +124,7 @@ bool stream_lane::may_take(std::size_t index) const {
 
 namespace {
 
-/// Looks at the register once; when there is nothing, asks for an event and looks no more until it comes.
+/// Reads the register once; without space it requests an event and does not read again until that comes.
 bool has_space(queue_driver& driver, queue_state& q) {
   if (q.free > 0) return true;
   if ((q.armed & abi::arm_send_space) != 0) return false;
@@ -149,7 +149,7 @@ class lane_runner {
   void run() {
     while (std::any_of(lanes_.begin(), lanes_.end(), [](const stream_lane& l) { return l.more(); })) {
       const std::uint64_t seen = departures();
-      bool moved = settle();
+      bool moved = return_due();
       for (stream_lane& lane : lanes_) moved |= turn(lane);
       if (c_.own != nullptr) leave();
       if (!moved) {
@@ -248,8 +248,8 @@ class lane_runner {
   }
 
   /// Returns credits; what has been copied has arrived.
-  bool settle() {
-    const bool moved = c_.held.settle();
+  bool return_due() {
+    const bool moved = c_.held.return_due();
     for (stream_lane& lane : lanes_) {
       if (!lane.begun) continue;
       stream_in& in = lane.ins.front();
@@ -264,11 +264,12 @@ class lane_runner {
   /// A message is here that is not held.
   [[nodiscard]] bool has_another(const queue_state& q) const { return q.available > c_.held.count(q); }
 
-  /// The same; asks for an event when there is none.
+  /// has_another() that asks for an event when there is none.
   bool look_for_another(queue_state& q) {
     if (has_another(q)) return true;
     if ((q.armed & abi::arm_receive) != 0) return false;
-    // A held slot would raise the event of a message at once. Its own events come soon: one looks then.
+    // A held slot would raise the event of a message at once. The slot's own events come soon, and the queue
+    // is checked then.
     if (c_.held.count(q) > 0) return false;
     c_.driver.look_for_messages(q);
     if (has_another(q)) return true;
@@ -311,11 +312,11 @@ class lane_runner {
     c_.held.hold(*in.queue, copy, std::move(sends));
     begun.next.advance();
     ++begun.open;
-    settle();
+    return_due();
     return true;
   }
 
-  /// A slot each way; true when something moved.
+  /// A slot in each direction; true when something moved.
   bool turn(stream_lane& lane) {
     bool moved = false;
     if (lane.begun) {

@@ -2,9 +2,9 @@
 // Streams of slots, what they leave to the DMA, and what they leave to the next kernel.
 //
 // Received slots that the core has left to others: the DMA copies them to their place, messages leave from
-// where they lie. Their credits go back when nobody reads them any more. Each call of stream
+// where they lie. Their credits go back when the slots are not read any more. Each call of stream
 // has its own, or a row of calls that leave copies to the next: tasks that stream side by side must not
-// settle, and so hide, what another waits for.
+// return, and so hide, what another waits for.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class held_slots {
 
   /// Slots of a queue pair that are held.
   [[nodiscard]] std::uint32_t count(const queue_state& q) const;
-  /// Of these, the slots from the oldest one on whose copy is not known to be there.
+  /// Held slots from the oldest one on whose copy is not known to be complete.
   [[nodiscard]] std::uint32_t uncopied(const queue_state& q) const;
   /// Where the oldest message that is not held lies.
   [[nodiscard]] abi::address next_slot(const queue_state& q) const;
@@ -52,9 +52,9 @@ class held_slots {
   /// By the DMA; finish() waits for it.
   void copy(abi::address from, abi::address to, std::uint64_t bytes);
 
-  /// Returns the credits that are due, in order; true when something went on.
-  bool settle();
-  /// Asks for the events that settle() needs. Whoever sleeps then wakes when stirred() holds.
+  /// Returns the credits that are due, in order; true when something changed.
+  bool return_due();
+  /// Requests the events that return_due() needs. A task that sleeps then wakes when stirred() holds.
   void ask();
   [[nodiscard]] bool stirred() const;
   /// Waits until nothing is held: all is copied then, and all that was sent on has been read.
@@ -87,7 +87,7 @@ class held_slots {
 
 /// What the end of a kernel still needs. From its last stream on that is what goes over the queue pairs of
 /// this stream; a side of a queue pair through which all has gone is the next kernel's. So messages of both
-/// are in a queue pair one after the other, and its two ends tell them apart by their order alone.
+/// are in a queue pair one after the other, and its two ends distinguish them only by their order.
 class kernel_tail {
  public:
   enum class side : std::uint8_t { send, receive };
@@ -99,7 +99,7 @@ class kernel_tail {
   [[nodiscard]] bool has_left(comm::direction dir, side s) const {
     return ended_ || (begun_ && !needed_.contains({dir, s}));
   }
-  /// Grows whenever something is left: who has found a side needed looks again when it has grown.
+  /// Grows whenever something is left: a task that has found a side needed checks again when it has grown.
   [[nodiscard]] std::uint64_t departures() const { return departures_; }
 
   /// A lane goes over this side; as often as there are lanes that do.
@@ -152,7 +152,7 @@ class slot_cursor {
   [[nodiscard]] std::uint32_t piece() const {
     return static_cast<std::uint32_t>(std::min(payload_, range().bytes - done_));
   }
-  /// Of the current range: slots before this one, slots in all.
+  /// Number of the slot within the current range, and all slots of the range.
   [[nodiscard]] std::uint64_t slot() const { return done_ / payload_; }
   [[nodiscard]] std::uint64_t slots() const { return (range().bytes + payload_ - 1) / payload_; }
   [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
@@ -190,12 +190,12 @@ template <class Cursor>
 struct stream_end {
   queue_state* queue{};
   Cursor at;    ///< before it all has been sent, or has arrived
-  bool left{};  ///< to the next kernel
+  bool left{};  ///< left to the next kernel
 };
 using stream_out = stream_end<send_cursor>;
 using stream_in = stream_end<stage_cursor>;
 
-/// Of a lane that overlaps: slots before `next` are held or behind stream_end::at.
+/// State of a lane that overlaps: slots before `next` are held or behind stream_end::at.
 struct begun_slots {
   stage_cursor next;
   std::uint32_t open{};  ///< between the two
@@ -203,7 +203,7 @@ struct begun_slots {
 
 /// One lane as it runs.
 struct stream_lane {
-  std::int32_t own{};  ///< its number
+  std::int32_t own{};  ///< number of the lane
   std::vector<stream_out> outs;
   std::vector<stream_in> ins;
   std::optional<begun_slots> begun;  ///< it overlaps: ins is one, and its slots are held
@@ -232,7 +232,7 @@ struct stream_context {
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
   const kernel_tail* before{};            ///< only what this kernel has left is used; null: there is none
-  kernel_tail* own{};                     ///< who is told what is left; null: nobody
+  kernel_tail* own{};                     ///< gets what this kernel leaves; null: none
 };
 
 /// Runs the lanes to their end, at which slots may still be held: in turn a slot each, so that none uses up

@@ -141,7 +141,7 @@ sim_time task_scheduler::next_alarm() const {
 
 void task_scheduler::resume(task& t) {
   if (&t != current_ && switch_cycles_ > 0) {
-    // To look once more is no work: PEs that only look must be found to be stuck.
+    // Polling once more is no progress: PEs that only poll must be found to be stuck.
     t.looking ? hal_.pause(switch_cycles_) : hal_.compute(switch_cycles_);
   }
   current_ = &t;

@@ -32,9 +32,9 @@ class task_scheduler : immovable {
   /// Lets the other tasks that can run have their turn; the caller goes on after them. No effect
   /// outside run.
   void yield();
-  /// The same for a task that has looked in vain at something no event tells of, and will look again.
+  /// yield() of a task that polls something without an event, has found no change, and will poll again.
   void yield_looking();
-  /// A task other than the caller has something to do but look again.
+  /// A task other than the caller has something to do besides polling.
   [[nodiscard]] bool others_can_run() const;
   /// A task other than the caller waits for an instant.
   [[nodiscard]] bool others_await_time() const;
@@ -51,9 +51,9 @@ class task_scheduler : immovable {
     abi::task_id id{};
     coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
-    sim_time alarm{sim_time::never()};     ///< it wants to look again then
+    sim_time alarm{sim_time::never()};     ///< it wants to poll again then
     std::exception_ptr error;
-    bool looking{};  ///< in yield_looking
+    bool looking{};  ///< the task is in yield_looking()
     bool done{};
   };
 

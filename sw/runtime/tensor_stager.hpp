@@ -51,10 +51,9 @@ struct staged_copy {
   std::uint64_t port{};  ///< index among the ports of its tensor
 };
 
-/// Orders copies that go out and come in by turns, over `ports`: all of one port after those of another,
-/// results from port 0 on, inputs from half of the ports on. A port that has reads and writes by turns loses
-/// time at each. Copies that go one way alone stay as they are: one port is slower than the network
-/// interface.
+/// Orders copies out and in alternately, over `ports`: all of one port after those of another, results from
+/// port 0 on, inputs from half of the ports on. A port that alternates reads and writes loses time at each
+/// change. Copies that go one way alone stay as they are: one port is slower than the network interface.
 void keep_ports_apart(std::vector<staged_copy>& out, std::vector<staged_copy>& in, std::uint64_t ports);
 
 // Brings chunks of tensors from HBM into TCM and takes results back, by the compute port of the PE's DMA
@@ -74,9 +73,9 @@ class tensor_stager {
   /// A chunk can come in while another is worked on.
   [[nodiscard]] bool overlaps() const { return plan_.buffers > 1; }
 
-  /// Starts to take the result of one chunk out and to bring another in, a copy of each by turns, so that
-  /// both ways of the network interface are used at once. First waits until the buffer of `in` is free. Every
-  /// chunk once in each direction, in order.
+  /// Starts copying the result of one chunk out and another chunk in, alternately, so that both directions of
+  /// the network interface are used at once. First waits until the buffer of `in` is free. Every chunk once
+  /// in each direction, in order.
   void start(chunk_number out, chunk_number in);
   /// Waits until a chunk has come in. Returns the arguments of a kernel that works on it.
   [[nodiscard]] abi::kernel_arguments arrived(std::uint64_t chunk);

@@ -47,11 +47,11 @@ comm::group team_of(const op_request& r, comm::rank_set set) {
   }
   for (const auto& [rank, count] : members) {
     if (count == cores.count(rank)) continue;
-    throw user_error(problem{r.op.where + ".ranks",
-                             fmt::format("the group has not all PEs of {} {}, which is to arrive as one rank",
-                                         comm::to_string(set), rank),
-                             fmt::format("{} of {} PEs", count, cores.count(rank)),
-                             "a group of whole ones, or ranks \"pe\""});
+    throw user_error(
+        problem{r.op.where + ".ranks",
+                fmt::format("the group lacks PEs of {} {}, which form one rank", comm::to_string(set), rank),
+                fmt::format("{} of {} PEs", count, cores.count(rank)),
+                "a group of whole cubes or SIPs, or ranks \"pe\""});
   }
   return comm::barrier_members(machine, set, ranks);
 }
@@ -347,7 +347,7 @@ std::vector<comm::op_field> fields() {
            .otherwise = std::string("auto")},
           {.name = "ranks",
            .type = op_field_type::word,
-           .description = "what arrives as one rank: each PE, or all PEs of a cube or SIP together",
+           .description = "what a rank is: one PE, or all PEs of a cube or SIP together",
            .choices = {"pe", "cube", "sip"},
            .otherwise = std::string("pe")},
           {.name = "times",

@@ -146,7 +146,7 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
       {.name = "bytes",
        .type = op_field_type::size,
        .description = comm::size_meaning_of(what) == comm::size_meaning::per_rank
-                          ? "bytes of the vector each rank contributes"
+                          ? "bytes of each contributed vector"
                           : "bytes of the whole vector, of which each rank has a part",
        .required = true,
        .most = 1e12},
@@ -178,8 +178,8 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
 op_kind collective_op(const std::string& collective) {
   const auto what = comm::collective_named(collective);
   if (!what || *what == comm::collective::barrier) {
-    throw std::invalid_argument(fmt::format(
-        "a kernel of collective {}: it is no collective that workloads know how to verify", collective));
+    throw std::invalid_argument(
+        fmt::format("a kernel of collective {}: workloads cannot verify it", collective));
   }
   op_kind k;
   k.schema = {collective, "The collective of that name, verified.", fields_of(*what)};

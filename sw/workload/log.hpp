@@ -38,7 +38,7 @@ class workload_log final : public op_observer {
   /// Adds what the others know: `all` are texts by process, `self` the number of this one.
   void join(std::uint32_t self, const std::vector<std::string>& all);
 
-  /// Of an op, by iteration; empty for an op that nobody has started.
+  /// Records of an op by iteration; empty for an op that no PE has started.
   [[nodiscard]] const std::vector<op_record>& records(std::uint32_t op) const { return records_.at(op); }
   [[nodiscard]] const events::run_fingerprint& fingerprint() const { return fingerprint_; }
   /// Counts of messages by name, over all PEs; empty without message ops.

@@ -50,7 +50,8 @@ void message_op::link_named(const op_neighbors& all, std::vector<problem>& probl
   }
 }
 
-/// Those of the stream that run before this one; what may run beside it would be open or not by chance.
+/// Links the open requests of ops of the stream that run before this one; those of ops that may overlap with
+/// it would be open or not by chance.
 void message_op::link_stream(const op_neighbors& all, std::vector<problem>& problems) {
   for (const std::uint32_t i : all.workload.streams[all.workload.ops[index_].stream].ops) {
     auto* const op = dynamic_cast<message_op*>(all.at(i));
@@ -214,7 +215,7 @@ void message_op::check_completed(const op_neighbors& all, std::vector<problem>& 
       if (!op->takes_part(rank)) continue;
       if (std::any_of(by.begin(), by.end(), [pe](const message_op* c) { return c->runs_on(pe); })) continue;
       problems.push_back({op->where_, fmt::format("is never waited for by rank {}", rank), ops[i].op->id,
-                          "a wait or waitall that it comes before"});
+                          "a later wait or waitall"});
       break;
     }
   }
@@ -233,7 +234,7 @@ const message_op* message_op::contested(const message_op& a, const message_op& b
   return nullptr;
 }
 
-/// Of two ops that complete the same messages, the later in time would find nothing to wait for.
+/// Refuses two ops that complete the same messages: the later one would find nothing to wait for.
 void message_op::check_completions(const op_neighbors& all, std::vector<problem>& problems) {
   const auto& ops = all.workload.ops;
   std::vector<const message_op*> known;

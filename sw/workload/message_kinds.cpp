@@ -26,12 +26,12 @@ std::vector<op_field> peer_fields(bool any) {
   return {peer,
           {.name = "shift",
            .type = op_field_type::count,
-           .description = "instead of peer: distance in ranks to the receiver, around the group",
+           .description = "instead of peer: distance in ranks to the receiver, modulo the group",
            .most = comm::max_message_ranks - 1},
           {.name = "toward",
            .type = op_field_type::word,
-           .description = "instead of peer: messages go to this neighbor in the grid, around it; a receive "
-                          "takes those that come from the other side",
+           .description = "instead of peer: send to this neighbor in the grid, which wraps; a receive takes "
+                          "the messages of the opposite neighbor",
            .choices = {"east", "west", "north", "south"}},
           {.name = "grid",
            .type = op_field_type::counts,
@@ -53,7 +53,7 @@ op_field tag(bool any) {
 op_field from() {
   return {.name = "from",
           .type = op_field_type::count_or_word,
-          .description = "rank in the group to receive from, or ANY; default: as peer, shift or toward say",
+          .description = "rank in the group to receive from, or ANY; default: from peer, shift or toward",
           .most = comm::max_message_ranks - 1,
           .choices = {"ANY"}};
 }
@@ -136,8 +136,8 @@ std::vector<op_kind> message_ops() {
            "Cancels receives that nothing has matched; a wait must follow.",
            {requests(true, "ids of irecv ops")}),
       make(message_op::kind::sendrecv, "sendrecv",
-           "Sends to the peer and receives from it (shift, toward: from the other side; or from whom `from` "
-           "says), both at once.",
+           "Sends to the peer and receives from it (shift, toward: from the opposite side; or from `from`), "
+           "both at once.",
            join(peer_fields(false),
                 {tag(false), from(), receive_tag(),
                  bytes("size of the sent message; largest size of the received one"), times(), mode()})),

@@ -64,7 +64,7 @@ void message_op::read_peer(const op_request& r) {
       (r.op.has("peer") ? 1U : 0U) + (r.op.has("shift") ? 1U : 0U) + (r.op.has("toward") ? 1U : 0U);
   const std::size_t ranks = members_.members.size();
   if (given != 1) {
-    throw user_error(problem{where_, "needs exactly one form of peer", fmt::format("{} ways", given),
+    throw user_error(problem{where_, "needs exactly one form of peer", fmt::format("{} forms", given),
                              "one of peer, shift, and toward with grid"});
   }
   if (r.op.has("peer")) {

@@ -18,7 +18,7 @@ namespace diecast::sw {
 struct peer_rule {
   enum class kind : std::uint8_t { none, rank, any, shift, grid };
   kind what{kind::none};
-  std::uint64_t rank{};  ///< rank: that one; shift: so many ranks on, around the group
+  std::uint64_t rank{};  ///< rank: the peer's number; shift: distance in ranks, modulo the group
   std::uint64_t columns{}, rows{};
   int dx{}, dy{};  ///< grid: the neighbor in this direction, around the grid
   /// For messages that go that way, and `back` for those that come from the other way. Throws
@@ -72,7 +72,7 @@ class message_op final : public planned_op {
     std::uint64_t sent{}, received{}, cancellable{};
     std::string where;                   ///< place in the file of its last receive, or of the first send
     std::map<envelope, tally> sends;     ///< by sender and tag
-    std::map<envelope, tally> receives;  ///< by what they ask for
+    std::map<envelope, tally> receives;  ///< by requested sender and tag
     [[nodiscard]] bool balanced() const { return sent <= received && sent + cancellable >= received; }
   };
   using traffic_of_ranks = std::map<std::pair<std::string, std::uint32_t>, traffic>;
@@ -86,7 +86,7 @@ class message_op final : public planned_op {
   [[nodiscard]] bool concerns(const message_op* op) const;
   void link_named(const op_neighbors& all, std::vector<problem>& problems);
   void link_stream(const op_neighbors& all, std::vector<problem>& problems);
-  /// Of the ops of a stream, or of all.
+  /// Traffic of the ops of a stream, or of all streams.
   [[nodiscard]] static traffic_of_ranks count(const op_neighbors& all, std::optional<std::uint32_t> stream);
   static void check_counts(const op_neighbors& all, std::vector<problem>& problems);
   [[nodiscard]] static bool check_sends(const std::string& rank, const traffic& t,

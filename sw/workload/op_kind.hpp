@@ -48,7 +48,7 @@ struct op_request {
   machine_shape shape;
   const kernel_table& kernels;
   const std::vector<comm::pattern_entry>& patterns;
-  /// Of the machine; made at the first call.
+  /// The machine's topology, made at the first call.
   std::function<const fabric::topology&()> topology;
   const std::vector<cost::algorithm_rule>& rules;  ///< what the user wants of "auto"
 };

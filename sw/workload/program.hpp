@@ -37,7 +37,7 @@ struct pe_program {
   std::vector<direction_map> directions;  ///< the first has no direction at all
 };
 
-/// Hears of the ops as members start and end them; times count from the launch's common start.
+/// Is informed of ops as members start and end them; times count from the launch's common start.
 class op_observer {
  public:
   op_observer() = default;

@@ -27,8 +27,8 @@ FORBIDDEN = {
     "sw": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options)"),
     "hw": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options|boost/context)"),
 }
-# The doctor knows a machine by its behavior alone: it must see no config and so no fault.
-DOCTOR = "platforms/diagnose"
+# The diagnosis knows a machine only by its behavior: it must see no config and so no fault.
+DIAGNOSIS = "platforms/diagnose"
 # The oracle of tag matching would be worth nothing if it shared code with what it judges.
 ORACLE = "testbench/support/abstract_matcher.hpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -68,8 +68,8 @@ def problems(path, text, exists):
             yield f"{where}; {room} has no files, formats or command lines"
         if file is None:
             continue
-        if path.as_posix().startswith(DOCTOR + "/") and not file.as_posix().startswith(DOCTOR + "/"):
-            yield f"{where}; {DOCTOR} may include nothing but itself"
+        if path.as_posix().startswith(DIAGNOSIS + "/") and not file.as_posix().startswith(DIAGNOSIS + "/"):
+            yield f"{where}; {DIAGNOSIS} may include nothing but itself"
         if path.as_posix() == ORACLE:
             yield f"{where}; the abstract matcher may include the standard library alone"
         if file.parts[0] not in ALLOWED[room]:
@@ -161,12 +161,12 @@ def self_test():
         sys.exit("self-test: cycles are not found")
 
 
-    doctor = pathlib.PurePath("platforms/diagnose/findings.cpp")
+    diagnosis = pathlib.PurePath("platforms/diagnose/findings.cpp")
     for mutant in ('  if (o.errors.find("checksum mismatch") != npos)', '  return reason.starts_with("auto: ");',
                    '#include <regex>', r'  std::regex a(R"(token for .*)");'):
-        if not list(read_sentences(doctor, mutant)):
+        if not list(read_sentences(diagnosis, mutant)):
             sys.exit(f"self-test: {mutant} was not found")
-    if list(read_sentences(doctor, '  if (word.starts_with("--") || place.find("-sip") == npos) return kind == "drop";')):
+    if list(read_sentences(diagnosis, '  if (word.starts_with("--") || place.find("-sip") == npos) return kind == "drop";')):
         sys.exit("self-test: words of a command line or a path were taken for a sentence")
 
 

@@ -89,7 +89,7 @@ struct play_window {
                                   std::uint64_t from, std::uint64_t to);
 
 /// The switches alone, with what lies around them.
-class switch_network final : public hw::switch_core::surroundings {
+class switch_network final : public hw::switch_core::environment {
  public:
   struct delivery {
     std::uint32_t packet{};

@@ -9,7 +9,7 @@
 // j accepts it. That is every program of any sources, tags, wildcards and masks, because a program and the
 // one with these tags and masks cannot be told apart by what compares them.
 //
-// What is settled is forgotten. A message and a receive that got each other, and of which neither could have
+// What is resolved is forgotten. A message and a receive that got each other, and of which neither could have
 // had anything older, are right, and stay right whatever comes: both sides rank by age. What is left when
 // nothing moves is put to the abstract matcher.
 #pragma once
@@ -38,7 +38,7 @@ struct small_bounds {
 /// What was met on the way, so that a test can say that it was.
 struct small_events {
   std::uint64_t matched_whole{}, matched_in_parts{}, unexpected{}, hit_at_post{}, hit_on_arrival{},
-      cancelled_at_once{}, cancelled_by_unit{}, cancelled_in_vain{}, refused_for_room{}, told_by_nop{};
+      cancelled_at_once{}, cancelled_by_unit{}, cancelled_too_late{}, refused_for_room{}, told_by_nop{};
 };
 
 class small_world {
@@ -65,7 +65,7 @@ class small_world {
   bool each_step(Visit&& visit) const;
 
   /// Gives every state one form. Throws std::runtime_error where unit or shadow hold what is gone.
-  void settle_names();
+  void give_one_form();
   template <class Put>
   void write(Put&& put) const;
 
@@ -82,7 +82,7 @@ class small_world {
   struct receive {
     int got{nobody};
     bool asked_to_cancel{};
-    bool gone{};  ///< settled or cancelled; kept while the unit has its entry
+    bool gone{};  ///< resolved or cancelled; kept while the unit has its entry
   };
   struct names;
   using decision = protocol::tag_shadow::decision;
@@ -132,16 +132,16 @@ class small_world {
   void check_rest() const;
   void conclude(const decision& d, std::uint64_t m);
   void give(unsigned m, unsigned r);
-  void settle_pairs();
+  void resolve_pairs();
   [[nodiscard]] bool is_first_choice(unsigned r) const;
 
   protocol::tag_unit unit_;
   protocol::tag_shadow shadow_;
   const small_bounds* bounds_;
   small_events* met_;
-  std::vector<message> messages_;     ///< not settled, in the order of arrival
-  std::vector<receive> receives_;     ///< not settled, in the order of posting
-  std::uint32_t settled_{};           ///< bit of every message that is settled but still in the list
+  std::vector<message> messages_;     ///< not resolved, in the order of arrival
+  std::vector<receive> receives_;     ///< not resolved, in the order of posting
+  std::uint32_t resolved_{};          ///< bit of every message that is resolved but still in the list
   unsigned sends_, posts_, cancels_;  ///< still to come
 };
 
@@ -162,7 +162,7 @@ struct small_world::names {
   static protocol::tag_pattern pattern(std::uint64_t now) { return {0, std::uint64_t{1} << now}; }
 
   static std::uint32_t kept(const std::array<int, most>& of, std::uint64_t old, const char* what) {
-    if (old >= most || of[old] == nobody) wrong(std::string("something still speaks of a settled ") + what);
+    if (old >= most || of[old] == nobody) wrong(std::string("a reference is left to a resolved ") + what);
     return static_cast<std::uint32_t>(of[old]);
   }
 
@@ -178,22 +178,22 @@ inline bool small_world::is_first_choice(unsigned r) const {
     if (!receives_[older].gone && accepts(older, m)) return false;
   }
   for (unsigned older = 0; older < m; ++older) {
-    if ((settled_ >> older & 1U) == 0 && accepts(r, older)) return false;
+    if ((resolved_ >> older & 1U) == 0 && accepts(r, older)) return false;
   }
   return true;
 }
 
-inline void small_world::settle_pairs() {
+inline void small_world::resolve_pairs() {
   for (unsigned r = 0; r < receives_.size(); ++r) {
     if (receives_[r].gone || receives_[r].got == nobody || !is_first_choice(r)) continue;
     receives_[r].gone = true;
-    settled_ |= 1U << receives_[r].got;
+    resolved_ |= 1U << receives_[r].got;
     r = ~0U;  // it may have been in the way of those before
   }
 }
 
-inline void small_world::settle_names() {
-  settle_pairs();
+inline void small_world::give_one_form() {
+  resolve_pairs();
   names n(*this);
   int kept = 0;
   for (unsigned r = 0; r < receives_.size(); ++r) {
@@ -201,7 +201,7 @@ inline void small_world::settle_names() {
   }
   std::uint32_t slots = 0;
   for (unsigned m = 0; m < messages_.size(); ++m) {
-    if ((settled_ >> m & 1U) != 0) continue;
+    if ((resolved_ >> m & 1U) != 0) continue;
     message now = messages_[m];
     const int owner = now.given_to != nobody ? now.given_to : now.taken_by;
     now.accepted_by = 0;
@@ -234,7 +234,7 @@ inline void small_world::settle_names() {
   }
   messages_ = std::move(n.fresh);
   receives_ = std::move(left);
-  settled_ = 0;
+  resolved_ = 0;
 }
 
 template <class Put>
@@ -300,7 +300,7 @@ bool small_world::firmware_steps(Visit&& visit) const {
     after(visit, [](small_world& w) { w.take_arrival(); });
   }
   protocol::tag_shadow told = shadow_;
-  told.settle();
+  told.report_unexpected();
   if (told == shadow_) return moved;
   ++met_->told_by_nop;
   after(visit, [&told](small_world& w) { w.shadow_ = told; });
@@ -412,7 +412,7 @@ inline void small_world::take_command_done() {
 inline void small_world::give(unsigned m, unsigned r) {
   if (r >= receives_.size() || !waits(receives_[r])) wrong("a receive completes twice");
   if (m >= messages_.size() || messages_[m].given_to != nobody) wrong("a message is given twice");
-  if (receives_[r].asked_to_cancel) ++met_->cancelled_in_vain;
+  if (receives_[r].asked_to_cancel) ++met_->cancelled_too_late;
   receives_[r].got = static_cast<int>(m);
   messages_[m].given_to = static_cast<int>(r);
 }

@@ -85,7 +85,7 @@ class small_search {
  private:
   void meet(small_world&& w) {
     ++result_.steps;
-    w.settle_names();
+    w.give_one_form();
     if (seen_.insert(key_of(w))) open_.push_back(std::move(w));
   }
 

@@ -98,7 +98,7 @@ inline std::uint64_t run_at_random(tag_world& world, const tag_program& p, std::
     if (steps.empty()) break;
     unsigned code = steps[draw() % steps.size()];
     if (draw() % 4 != 0 && (code & ~0xffU) != favorite) code = steps[draw() % steps.size()];
-    if (draw() % 16 == 0) code = tag_world::settle;
+    if (draw() % 16 == 0) code = tag_world::report;
     world.step(p, code);
   }
   world.finish(p);

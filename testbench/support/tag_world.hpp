@@ -101,7 +101,7 @@ class tag_world {
         const unsigned which = p.cancels[cancel_++];
         return conclude(p, shadow_.cancel(which), no_message);
       }
-      case settle: return shadow_.settle();
+      case report: return shadow_.report_unexpected();
       default: throw matching_error("no such step");
     }
   }
@@ -130,7 +130,7 @@ class tag_world {
   auto operator<=>(const tag_world&) const = default;
 
   static constexpr unsigned deliver = 0x100, land = 0x200, execute = 0x300, take_command_done = 0x400,
-                            take_arrival = 0x500, post = 0x600, cancel = 0x700, settle = 0x800;
+                            take_arrival = 0x500, post = 0x600, cancel = 0x700, report = 0x800;
 
  private:
   static constexpr int waiting = -1, cancelled = -2;
@@ -227,7 +227,7 @@ class tag_world {
         break;
       }
       if (moved) continue;
-      shadow_.settle();
+      shadow_.report_unexpected();
       if (!shadow_.command_waiting()) return;
     }
   }
@@ -290,7 +290,7 @@ inline std::uint64_t explore(const tag_setup& setup, const tag_program& p) {
     open.pop_back();
     std::vector<unsigned> steps = at.steps(p);
     if (steps.empty()) tag_world{at}.finish(p);
-    steps.push_back(tag_world::settle);
+    steps.push_back(tag_world::report);
     for (const unsigned code : steps) {
       tag_world next = at;
       next.step(p, code);

@@ -222,7 +222,7 @@ class Block(harness.Case):
                    "ccl.algorithms.ring_1d.pattern: no such pattern; did you mean ring_1d?",
                    "ccl.algorithms.ring_1d.mapper: no such mapper; did you mean all_pes?",
                    "ccl.algorithms.ring_1d.validator: no such validator",
-                   "ccl.algorithms.ring_1d.members: a list of members needs the mapper that reads it")
+                   "ccl.algorithms.ring_1d.members: is read only by mapper custom")
 
     def test_bad_values(self):
         for settings, words in (

@@ -165,7 +165,7 @@ class Barriers(harness.Case):
                 (("--bytes", "4KiB", "--dtype", "f32"), "--dtype: does not apply to barriers"),
                 (("--no-data",), "--no-data: does not apply to barriers"),
                 (("--op", "max"), "--op: does not apply to barriers"),
-                (("--diagnose", "--team", "2..4"), "--diagnose: looks into one run (value 3 teams"),
+                (("--diagnose", "--team", "2..4"), "--diagnose: examines one run (value 3 teams"),
                 (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
             done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
             self.assertIn(words, done.stderr)
@@ -375,7 +375,7 @@ class InWorkloads(harness.Case):
         turns = WORKLOADS / "barriers_and_all_reduces.json"
         said_of = {"stale_cache_line": rf"stale line: {where} waits .* missing operation: dcci_line\(0x\w+\) on {where} ",
                    "signal_without_flush": rf"unflushed signal: .* the data cache of {where} holds \d+ \(dirty\)",
-                   "infinite_poll": rf"overlooked signal: {where} waits .* is one count ahead; {where} must accept"}
+                   "infinite_poll": rf"overlooked signal: {where} waits .* is one count ahead; {where} must also accept"}
         for kind, words in said_of.items():
             fault = json.dumps([{"kind": kind, "where": where}])
             workload = turns
@@ -408,7 +408,7 @@ class InWorkloads(harness.Case):
     def test_bad_ops_are_refused_with_their_place(self):
         for op, group, words in (
                 ({"team": [0, 9]}, [0, 1], "streams[0].ops[0].team[1]: no such rank in the group"),
-                ({"ranks": "cube"}, [0, 1, 2, 3, 4], "the group has not all PEs of cube 1"),
+                ({"ranks": "cube"}, [0, 1, 2, 3, 4], "the group lacks PEs of cube 1"),
                 ({"ranks": "die"}, [0, 1], "streams[0].ops[0].ranks"),
                 ({"algorithm": "tree"}, [0, 1], "streams[0].ops[0].algorithm"),
                 ({"times": 0}, [0, 1], "streams[0].ops[0].times")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor: every shipped fault is called what it is, a healthy machine healthy, two faults both."""
+"""The diagnosis: every shipped fault is called what it is, a healthy machine healthy, two faults both."""
 import json
 import os
 import time
@@ -27,7 +27,7 @@ EVERYWHERE_ELSE = "pod.sip0.cube_1_0.pe2"
 # Six SIPs, 3 x 2, of the small pod's cubes and PEs.
 TORUS_OF_SMALL = [*SMALL, *sets("pod.sips=6", "pod.topology=torus_2d", "pod.columns=3")]
 
-# Defects of all barriers (ccl.errata), what the doctor calls them, and what they need to show.
+# Defects of all barriers (ccl.errata), what the diagnosis calls them, and what they need to show.
 BARRIER_ERRATA = (("packed_flags", "lost_signal", ["--algorithm", "dissemination", "--ranks", "pe",
                                                    *sets("ccl.barrier_skew_ns=200", "ccl.barrier_repeats=20")]),
                   ("late_counter", "counts_apart", ["--algorithm", "group_dissemination", "--ranks", "sip",
@@ -44,7 +44,7 @@ class Diagnosis(harness.Case):
         return done, found
 
     def job_of(self, experiment):
-        """The workload that an experiment ran, as the doctor has left it."""
+        """The workload that an experiment ran, as the diagnosis has left it."""
         words = experiment["command"].split()
         return json.loads((self.folder / words[words.index("--workload") + 1]).read_text())
 
@@ -68,7 +68,7 @@ class Diagnosis(harness.Case):
 
     @harness.exhaustive
     def test_defects_that_the_default_job_does_not_meet(self):
-        """The doctor meets them in jobs of its own, and says so; the run as given is right."""
+        """The diagnosis meets them in its own jobs, and says so; the run as given is right."""
         for name, job in (("stale_cache_line", "a few barriers"), ("signal_without_flush", "a few barriers"),
                           ("infinite_poll", "a few barriers"), ("tag_list_race", "messages to each PE in turn")):
             _, found = self.diagnose("--config", FAULTS / f"{name}.json", expect=0)
@@ -319,7 +319,7 @@ class Diagnosis(harness.Case):
 
     @harness.exhaustive
     def test_a_link_that_few_packets_met_is_named_rightly(self):
-        """Right results, for nothing came after what was lost: other jobs of the doctor tell what it is."""
+        """Right results, for nothing came after what was lost: other jobs of the diagnosis show what it is."""
         link = "pod.sip1.cube_0_0.ucie_east"
         for kind, job in (("lost_credit", ("--collective", "reduce_scatter", "--algorithm", "pairwise", "--bytes", "1KiB")),
                           ("link_down", ("--collective", "gather", "--algorithm", "linear", "--bytes", "16KiB"))):
@@ -498,9 +498,9 @@ class Diagnosis(harness.Case):
         for wrong, says in ((("--algorithm", "all"), "all algorithms"), (("--bytes", "4KiB:16KiB"), "3 sizes"),
                             (("--algorithm", "ring_1d,intercube"), "2 algorithms")):
             done = self.run_pod(*SMALL, "--diagnose", *wrong, expect=2)
-            self.assertIn(f"--diagnose: looks into one run (value {says}", done.stderr)
+            self.assertIn(f"--diagnose: examines one run (value {says}", done.stderr)
         done = self.run_pod(*SMALL, "--diagnose", "--format", "csv", expect=2)
-        self.assertIn("--format: a diagnosis has no rows (value csv; expected table, which is text, or json)", done.stderr)
+        self.assertIn("--format: is not available for a diagnosis (value csv; expected table, which is text, or json)", done.stderr)
         self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
         self.assertEqual([p.name for p in self.folder.iterdir()], ["diagnosis"])
         found = json.loads((self.folder / "diagnosis" / "diagnosis.json").read_text())
@@ -590,7 +590,7 @@ class Healthy(harness.Case):
             self.assertEqual(found["verdict"], "healthy", f"{job}: {json.dumps(found['findings'], indent=1)[:3000]}")
 
     def test_a_cube_without_memory_channels_runs_no_barriers(self):
-        """The doctor's own barriers need one; that says nothing about the job."""
+        """The diagnosis's own barriers need one; that says nothing about the job."""
         missing = sets('overrides=[{"match":"pod.sip0.cube_0_0.hbm*","set":{"enabled":false}}]')
         found = self.result(*SMALL, *missing, "--bytes", "1KiB", "--diagnose")
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])

@@ -68,7 +68,7 @@ class Estimate(harness.Case):
     def test_it_refuses_what_needs_a_run(self):
         for flags in (("--jitter", "3"), ("--out", "x"), ("--vcd", "x.vcd"), ("--double-run",)):
             refused = self.run_pod("--estimate", *flags, expect=2)
-            self.assertIn(f"--estimate: nothing is run that {flags[0]} could apply to", refused.stderr)
+            self.assertIn(f"--estimate: simulates nothing that {flags[0]} could apply to", refused.stderr)
         self.assertIn("barriers are not estimated", self.run_pod("--estimate", "--collective", "barrier", expect=2).stderr)
 
 

@@ -87,9 +87,9 @@ class Fidelity(harness.Case):
         self.assertEqual(self.one(*job, "--jitter", "2:2000000")["status"], "ok")
 
     def test_it_refuses_what_only_packets_show(self):
-        for flags, wrong in ((("--vcd", "x.vcd"), "--vcd: needs a run of packets (value x.vcd; expected sim.fidelity=packet)"),
-                             (("--explain",), "--explain: needs a run of packets"),
-                             (("--processes", "2"), "--processes: needs a run of packets (value 2"),
+        for flags, wrong in ((("--vcd", "x.vcd"), "--vcd: requires a run with packets (value x.vcd; expected sim.fidelity=packet)"),
+                             (("--explain",), "--explain: requires a run with packets"),
+                             (("--processes", "2"), "--processes: requires a run with packets (value 2"),
                              (("--collective", "barrier"), "barriers are not modelled by sim.fidelity=message"),
                              (harness.sets("comm.checksum=crc32c"), "comm.checksum: is not modelled by sim.fidelity=message"),
                              (harness.sets("hbm.scheduler=fcfs"), "hbm.scheduler: is not modelled by sim.fidelity=message"),

@@ -99,7 +99,7 @@ class Flight(harness.Case):
         return process
 
     def dump_of(self, process, number):
-        """What a signal makes it write; the run goes on."""
+        """What a signal makes it write; the run continues."""
         process.send_signal(number)
         self.await_line(process, "flight.json: flight recorder written")
         self.assertIsNone(process.poll(), "the run ended")

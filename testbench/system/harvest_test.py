@@ -201,7 +201,7 @@ class Harvested(harness.Case):
         self.assertEqual((again["time_ns"], again["fingerprint"]), (first["time_ns"], first["fingerprint"]))
 
     def test_a_hang_is_told_as_ever(self):
-        """With ranks of unequal PEs a report names PEs that are there."""
+        """With ranks of unequal PEs a report names PEs that the machine has."""
         for ranks in ("cube", "sip"):
             done = self.run_pod(*harness.SMALL, "--collective", "barrier", "--ranks", ranks, "--algorithm",
                                 "group_dissemination", *missing("pod.sip0.cube_0_0.pe1", "pod.sip1.cube_1_0.pe3"),

@@ -170,17 +170,17 @@ class Goal(Import):
                               ("send 8b to 1 tag 4294967296", "tag 4294967296"), ("recv 2000000b from -1", "a receive of 2000000 bytes from any"),
                               ("send 99999999999b to 1", "s.goal:3: a message of 99999999999 bytes; expected at most 68719476736"),
                               (f"calc {'9' * 5000}", "calc of 5000 digits; expected at most 18"),
-                              ("calc 2000000000", "from 0 to 1000000000"), ("a: calc 1\na: calc 2", "label a is there twice"),
+                              ("calc 2000000000", "from 0 to 1000000000"), ("a: calc 1\na: calc 2", "label a is given twice"),
                               ("a: calc 1\na requires b", "s.goal:4: no op of rank 0 has the label b"),
                               ("a: calc 1\nb: calc 1\na requires b\nb irequires a", "waits for itself"),
                               ("calc -5", "'calc -5'")):
             self.assertIn(expected, self.script(self.goal(ops, "calc 1"), expect=2).stderr)
         for text, expected in (("", "no num_ranks"), ("rank 0 {\n}", "expected num_ranks first"),
                                ("num_ranks 1\nrank 1 {\n}", "a smaller rank"), ("num_ranks 1\nrank 0 {\ncalc 1", "has no }"),
-                               ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is there twice"), ("num_ranks 0", "expected from 1 to 65536"),
+                               ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is given twice"), ("num_ranks 0", "expected from 1 to 65536"),
                                ("num_ranks 99999999999", "s.goal:1: num_ranks 99999999999; expected from 1 to 65536"),
                                (f"num_ranks {'9' * 5000}", "num_ranks of 5000 digits"),
-                               ("num_ranks 1\nnum_ranks 1", "there twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
+                               ("num_ranks 1\nnum_ranks 1", "given twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
                                ("num_ranks 1\ncalc 1", "expected num_ranks N or rank N")):
             self.assertIn(expected, self.script(self.file("s.goal", text), expect=2).stderr)
         self.script("absent.goal", expect=2)

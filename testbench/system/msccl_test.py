@@ -155,12 +155,12 @@ class Plans(harness.Case):
             return plan, path[-1]
         ops = ("gpus", 1, "threadblocks", 0, "ops")
         wrongs = (
-            (("collective",), "broadcast", "plan.json: collective: is none that programs perform (value broadcast"),
+            (("collective",), "broadcast", "plan.json: collective: is not supported (value broadcast"),
             (("inplace",), 1, "plan.json: inplace: is no flag (value 1; expected true or false)"),
             (("gpus", 1, "id"), 3, "gpus[1].id: is no whole number in range (value 3; expected 1 to 1)"),
             (("gpus", 0, "channels", 0, "channel_type"), "switch", "gpus[0].channels[0].channel_type: switch channels (NVLS)"),
             (("gpus", 0, "channels", 0, "connected_to", 0), 9, "gpus[0].channels[0].connected_to[0]: is no whole number in range"),
-            ((*ops, 0, "name"), "glres", "gpus[1].threadblocks[0].ops[0].name: is no operation that programs perform (value glres"),
+            ((*ops, 0, "name"), "glres", "gpus[1].threadblocks[0].ops[0].name: is no supported operation (value glres"),
             ((*ops, 0, "channel_ids", 0), 7, "ops[0].channel_ids[0]: is no whole number in range (value 7; expected 0 to 2)"),
             ((*ops, 2, "dst_buff", 0, "index"), 40, "plan.json: gpus[1].threadblocks[0].ops[2].dst_buff[0]: is beyond its buffer of "
              "gpu 0 (value index 40, size 1; expected within its 4 chunks)"),

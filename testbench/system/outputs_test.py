@@ -304,7 +304,7 @@ class Formats(harness.Case):
 
 
 class UnreadKeys(harness.Case):
-    def test_keys_given_in_vain_are_listed(self):
+    def test_unread_keys_are_listed(self):
         row = self.result(*SMALL, *harness.sets("pod.sips=1", "sip_link.latency_ns=7", "ucie.modules=2"))
         self.assertIn("sip_link.latency_ns", row["unread_keys"])
         self.assertNotIn("pod.sips", row["unread_keys"])
@@ -397,7 +397,7 @@ class Information(harness.Case):
         for name in ("pod_default", "small_pod", "seed_machine", "seed_machine_6sip", "msccl"):
             text = self.text("--config", harness.CONFIGS / f"{name}.json", "--check-config")
             self.assertIn("no cycle", text, name)
-        self.assertIn("Balanced: every buffer covers its loop.", self.text("--check-config"))
+        self.assertIn("Balanced: every buffer covers its round trip.", self.text("--check-config"))
         self.assertIn("warning: ", self.text(*SMALL, "--check-config", "--set", "ucie.buffer_flits=20"))
 
     def test_install_plan_is_disjoint(self):

@@ -150,7 +150,7 @@ class Processes(harness.Case):
         for flags in (("--estimate",), ("--check-config",), ("--print-map",), ("--dump-config",), ("--dump-install",),
                       ("--progress", "on")):
             self.refused(*flags, name=flags[0])
-        self.refused("--launcher", "no_such_launcher -n {n}", name="--launcher: starts the processes, and there is no such program")
+        self.refused("--launcher", "no_such_launcher -n {n}", name="--launcher: names a program that does not exist")
         fault = ("--partition", "[[0,2],[1,3]]", "--set", 'faults=[{"kind":"drop","where":"pod.sip0.sip_port_e"}]')
         self.refused(*fault, name="act on a link between two processes (value pod.sip0.e")
         self.refused(*fault, "--hide-faults", name="act on a link between two processes (expected --processes 1)")

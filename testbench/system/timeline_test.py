@@ -313,7 +313,7 @@ class Progress(harness.Case):
 
     def test_later_launches_are_measured_by_the_one_before(self):
         lines = self.launch_lines("--iters", "2")
-        later = [line for line in lines if line.ground == "as the launch before"]
+        later = [line for line in lines if line.ground == "like the previous launch"]
         self.assertTrue(later, lines)
         self.check_steady(later, 50, 50)
 

@@ -254,7 +254,7 @@ class Sweep(ScriptCase):
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
         _, stderr = sweep.communicate(timeout=harness.limit_s(60))
         self.assertEqual(sweep.returncode, expect, stderr)
-        self.assertIn("interrupted; the same command goes on", stderr)
+        self.assertIn("interrupted; the same command continues", stderr)
         self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")
         self.assertEqual(sorted(r.name[:4] for r in (self.folder / "s/records").glob("*.json")), ["0000", "0001"])
         done = self.script("sweep", spec, "--out", "s", "--collect", expect=1)
@@ -347,7 +347,7 @@ class Sweep(ScriptCase):
         self.assertIn("schema: missing; expected 'diecast.sweep/1' (this is a config; --config reads it)",
                       self.script("sweep", harness.CONFIGS / "small_pod.json", expect=2).stderr)
         twice = self.file("twice.json", '{"schema": "diecast.sweep/1", "grid": {}, "grid": {}}')
-        self.assertIn("grid: the key is there twice", self.script("sweep", twice, expect=2).stderr)
+        self.assertIn("grid: the key is given twice", self.script("sweep", twice, expect=2).stderr)
         self.assertIn("--jobs", self.script("sweep", self.spec(), "--jobs", "0", expect=2).stderr)
         self.script("sweep", self.spec(), "--task", "3/3", expect=2)
         self.assertIn("no sweep has run there", self.script("sweep", self.spec(), "--collect", "--out", "x", expect=2).stderr)
@@ -794,14 +794,14 @@ class Studies(ScriptCase):
         for name in ("degrade", "sensitivity"):
             for flag in ("--help", "--dump-config", "--diagnose", "--check-config", "--version", "--list=presets"):
                 done = self.script(name, "-", "--", flag, expect=2)
-                self.assertIn(f"{flag.split('=')[0]} behind --: runs nothing that could be timed", done.stderr)
+                self.assertIn(f"{flag.split('=')[0]} after --: runs nothing that could be timed", done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
 
     def test_files_that_all_runs_would_write_are_refused(self):
         for name in ("degrade", "sensitivity"):
             for flag in ("vcd", "timeline", "record"):
                 done = self.script(name, "-", "--", f"--{flag}", "x", expect=2)
-                self.assertIn(f"--{flag} behind --: every run of the study would write that file", done.stderr)
+                self.assertIn(f"--{flag} after --: every run of the study would write that file", done.stderr)
 
     def test_a_factor_beyond_reason_is_refused(self):
         for factor in ("inf", "nan", "1e300", "1", "-2", "x"):

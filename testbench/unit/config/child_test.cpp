@@ -35,7 +35,7 @@ pid_t parent_of_one(int number) {
 }
 
 /// A child that no signal reaches, as where a simulation never comes to its next slice; its parent gets two.
-[[noreturn]] void told_in_vain(pid_t parent) {
+[[noreturn]] void ignores_signals(pid_t parent) {
   constexpr unsigned longer_than_patience_s = 4;
   (void)std::signal(SIGTERM, SIG_IGN);
   kill(parent, SIGTERM);
@@ -53,7 +53,7 @@ TEST_CASE("child: one that no signal reaches is killed by the second") {
   if (parent == 0) {
     platforms::install_signal_handlers();
     const platforms::run_outcome o =
-        platforms::run_in_child([self = getpid()]() -> platforms::run_outcome { told_in_vain(self); });
+        platforms::run_in_child([self = getpid()]() -> platforms::run_outcome { ignores_signals(self); });
     _exit(o.status == platforms::run_status::interrupted ? 0 : 1);
   }
   int status = 0;

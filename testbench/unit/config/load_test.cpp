@@ -189,7 +189,7 @@ TEST_CASE("config load: a preset by --set, and presets that are wrong") {
         lines{"n.json: noc.preset: unknown preset (value ../noc/good; expected one of bad, good)"});
 }
 
-TEST_CASE("config load: extends finds files relative to itself and refuses circles") {
+TEST_CASE("config load: extends finds files relative to itself and refuses cycles") {
   const temporary_folder folder;
   folder.write("a/one.json", R"({"extends": "../b/two.json", "pod": {"sips": 4}})");
   folder.write("b/two.json", R"({"extends": "three.json", "noc": {"rows": 2}})");

@@ -19,7 +19,7 @@ TEST_CASE("progress: the share of a launch grows until its end, also beyond what
   CHECK(platforms::share_of_time(100, 100) < 0.95);
 }
 
-TEST_CASE("progress: the line has the time left, once there is something to reckon it from") {
+TEST_CASE("progress: the line has the time left, once there is something to compute it from") {
   const auto line = [](double share, double wall_s) {
     return platforms::progress_bar::text("run 2 of 5", {share, "note"}, nanoseconds(3000), wall_s);
   };

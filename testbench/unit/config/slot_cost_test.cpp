@@ -75,7 +75,7 @@ TEST_CASE("slot cost on the seed machine: HBM, 256 GB/s and 6 ns") {
   CHECK(slot_ns(*hbm, faults, c.ipcq.slot_bytes, false) == Approx(4096.0 / 256 + 6));
 }
 
-TEST_CASE("slot cost on the seed machine: TCM, 512 GB/s and the cycle that every wall costs") {
+TEST_CASE("slot cost on the seed machine: TCM, 512 GB/s and the cycle that every interface costs") {
   const auto c = seed_machine();
   tcm_bench b("bench", c, true);
   test::run_to_starvation();

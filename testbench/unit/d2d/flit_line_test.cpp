@@ -89,11 +89,11 @@ TEST_CASE("flit line: an error delays its frame and all behind it by a go-back")
   CHECK(line.statistics().replays <= lost * 11);
   flit_line alone(p, errors);
   static_cast<void>(alone.send(comm, {}, 1));
-  CHECK(alone.statistics().replays == alone.statistics().crc_errors);  // nothing followed in vain
+  CHECK(alone.statistics().replays == alone.statistics().crc_errors);  // no frame followed a corrupted one
 }
 
 /// A go-back-N link simulated frame by frame: frames on the wire, answers on their way back, everything
-/// sent in vain is really sent. Packets follow each other without a gap. Returns when each frame that was
+/// sent again is really sent. Packets follow each other without a gap. Returns when each frame that was
 /// taken had arrived.
 std::vector<sim_time> simulate(const line_parameters& p, std::uint64_t frames) {
   struct on_wire {
@@ -114,7 +114,7 @@ std::vector<sim_time> simulate(const line_parameters& p, std::uint64_t frames) {
   std::vector<sim_time> taken;
   std::uint64_t sent_new = 0;
   std::uint32_t in_turn = 0;  ///< what the receiver waits for once all on the wire has arrived
-  bool broken = false;        ///< a frame on the wire is corrupted: those behind it are in vain
+  bool broken = false;        ///< a frame on the wire is corrupted: those behind it are sent again
   const auto receive = [&](sim_time now) {
     while (!wire.empty() && wire.front().arrives <= now) {
       const on_wire f = wire.front();

@@ -223,7 +223,7 @@ std::vector<std::uint16_t> cubes_passed(const topology& t, std::uint16_t from, s
   return cubes;
 }
 
-TEST_CASE("detours: routes that are whole stay, others take the shortest way left, in a fixed order") {
+TEST_CASE("detours: routes that are whole stay, others take the shortest remaining route, in a fixed order") {
   config::machine_config c = machine(1, {3, 3}, {2, 2});
   const topology whole(c);
   c.overrides = {{.match = "pod.sip0.cube_1_1.ucie_e", .enabled = false}};
@@ -301,7 +301,7 @@ TEST_CASE("detours: random gaps either route every pair over links that are ther
   CHECK(cyclic == 0);
 }
 
-TEST_CASE("detours: by every rule each cube that is reached is reached without going round in circles") {
+TEST_CASE("detours: by every rule each cube that is reached is reached without a cycle") {
   CHECK(rc::check("rules", [] {
     machine_shape shape;
     shape.cube_columns = *rc::gen::inRange<std::uint32_t>(1, 6);

@@ -50,7 +50,7 @@ TEST_CASE("listed blocks sit on their routers, in every cube") {
   CHECK(mesh_hops(t, {0, 0, 0}, {0, 0, 1}) == 5);
 }
 
-TEST_CASE("packets cross to the next cube by the nearest listed lane") {
+TEST_CASE("packets cross to the next cube by the nearest listed edge port") {
   config::machine_config c = machine(1, {2, 2}, {4, 4});
   c.cube.pes = 4;
   c.placement.pes = "3_0,3_1,3_2,3_3";
@@ -70,7 +70,7 @@ TEST_CASE("packets cross to the next cube by the nearest listed lane") {
   CHECK(there == (2 + 3) + (2 + 0));  // to column 1 and up, from column 1 to the PE
 }
 
-TEST_CASE("a tie goes to the lower lane, and a crossbar has as many lanes as are listed") {
+TEST_CASE("a tie goes to the lower edge port, and a crossbar has as many edge ports as are listed") {
   config::machine_config c = machine(1, {2, 1}, {3, 3});
   c.placement.ucie_rows = "0,2";
   const auto lanes = place_cube(c, {false, true, false, false}).lane_for[1];

@@ -80,7 +80,7 @@ void check_tables(const topology& t, cube_id cube) {
   }
 }
 
-TEST_CASE("the tables of a die give the ways of its topology") {
+TEST_CASE("the tables of a die give the routes of its topology") {
   const auto kind =
       GENERATE(noc_topology::mesh, noc_topology::torus, noc_topology::ring, noc_topology::crossbar);
   const auto policy = GENERATE(config::vc_policy::per_flow, config::vc_policy::dynamic);
@@ -90,7 +90,7 @@ TEST_CASE("the tables of a die give the ways of its topology") {
   check_tables(topology(c, purpose::network_study), {});
 }
 
-TEST_CASE("the tables of a machine's dies give the ways of its topology") {
+TEST_CASE("the tables of a machine's dies give the routes of its topology") {
   config::machine_config meshes, toruses, with_trees;
   toruses.noc.topology = noc_topology::torus;
   with_trees.noc.multicast = true;
@@ -102,7 +102,7 @@ TEST_CASE("the tables of a machine's dies give the ways of its topology") {
   }
 }
 
-TEST_CASE("every pair is joined by a shortest way") {
+TEST_CASE("every pair is joined by a shortest route") {
   for (const auto kind :
        {noc_topology::mesh, noc_topology::torus, noc_topology::ring, noc_topology::crossbar}) {
     for (const auto& [columns, rows] :
@@ -158,7 +158,7 @@ TEST_CASE("who has crossed the wrap link of a one-way torus keeps to VCs of its 
   CHECK(find_dependency_cycle(t).empty());
 }
 
-TEST_CASE("ties go the positive way and a dimension of two does not wrap") {
+TEST_CASE("ties go the positive direction and a dimension of two does not wrap") {
   const router_grid ring(study(noc_topology::ring, 4, 1).noc);
   CHECK(ring.towards(0, 2).side == static_cast<unsigned>(side::east));
   CHECK(ring.towards(3, 1).side == static_cast<unsigned>(side::east));
@@ -180,7 +180,7 @@ TEST_CASE("a packet is in VC set 0 until it has crossed the wrap link") {
   CHECK(ring.towards(0, 6).set == 1);
 }
 
-TEST_CASE("VC numbers hold class, leg, dateline set and lane") {
+TEST_CASE("VC numbers hold class, leg, dateline set and number in the set") {
   config::machine_config c = study(noc_topology::torus, 4, 4);
   c.pod.sips = 1;
   c.sip.columns = c.sip.rows = 1;
@@ -202,7 +202,7 @@ TEST_CASE("VC numbers hold class, leg, dateline set and lane") {
   }
 }
 
-TEST_CASE("a flow keeps its lane under per_flow, and all lanes are used") {
+TEST_CASE("a flow keeps its VC under per_flow, and all VCs are used") {
   config::machine_config c = study(noc_topology::mesh, 8, 8);
   c.noc.vcs = 4;
   const topology t(c, purpose::network_study);
@@ -243,7 +243,7 @@ TEST_CASE("dynamic packets choose among all VCs, on a torus among those of their
   CHECK(topology(c, purpose::network_study).vcs() == 2);
 }
 
-TEST_CASE("in a machine comm and sideband keep the lane of their flow, whatever noc.vc_policy says") {
+TEST_CASE("in a machine comm and sideband keep the VC of their flow, whatever noc.vc_policy says") {
   config::machine_config c = test::machine(1, {1, 1}, {4, 4});
   c.noc.vcs = 4;
   c.noc.vcs_taken = config::vc_policy::dynamic;

@@ -111,7 +111,7 @@ TEST_CASE("every pair is reachable by a minimal XY route on legs that go up") {
   CHECK(holds);
 }
 
-TEST_CASE("SIP routes take the shorter way round, X first, ties positive") {
+TEST_CASE("SIP routes take the shorter direction round, X first, ties positive") {
   const auto sips = [](const topology& t, std::uint16_t from, std::uint16_t to) {
     std::vector<std::uint32_t> visited{from};
     for (const route_hop& h : t.trace({from, 0, 0}, {to, 0, 0})) {

@@ -56,7 +56,7 @@ TEST_CASE("more blocks than routers share routers evenly") {
   for (const auto& [router, n] : load) CHECK((n == 3 || n == 4));
 }
 
-TEST_CASE("terminal order is the same in every cube, lanes only where a neighbor is") {
+TEST_CASE("terminal order is the same in every cube, edge ports only where a neighbor is") {
   const topology t(config::machine_config{});
   const auto& first = t.layout(sip_id{0}, cube_id{0}).terminals;
   for (std::uint32_t cube = 0; cube < 16; ++cube) {
@@ -120,7 +120,7 @@ TEST_CASE("the number of SIP links of every pod shape") {
   CHECK(links(6, pod_topology::fully_connected) == 15);
 }
 
-TEST_CASE("SIP links pair up: index ^ 1 is the way back on the same ports") {
+TEST_CASE("SIP links pair up: index ^ 1 is the reverse direction on the same ports") {
   for (const auto p : {pod_topology::ring, pod_topology::torus_2d, pod_topology::fully_connected}) {
     const topology t(machine(6, {3, 3}, {2, 2}, p));
     for (const sip_link& l : t.sip_links()) {

@@ -83,7 +83,7 @@ TEST_CASE("trees reach every member once, by routers of the tree alone, on any m
   }));
 }
 
-TEST_CASE("the way down a tree is the route of a packet alone") {
+TEST_CASE("the path down a tree is the route of a packet alone") {
   const topology t(test::machine(2, {2, 2}, {4, 4}));
   const auto all = pes(t);
   for (const auto& member : all) {
@@ -102,7 +102,7 @@ TEST_CASE("the way down a tree is the route of a packet alone") {
   }
 }
 
-TEST_CASE("two trees that lead each other's way round can deadlock, and are shown to") {
+TEST_CASE("two trees in opposite directions round a ring can deadlock, and are shown to") {
   // Four routers in a square: each tree takes three sides of it, in the same sense.
   const topology t(test::machine(1, {1, 1}, {2, 2}));
   const auto at = [&](router_index r) { return tree_node{sip_id{0}, cube_id{0}, r, {}, {}}; };

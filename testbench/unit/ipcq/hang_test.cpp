@@ -173,7 +173,7 @@ TEST_CASE("hang: a lost credit is named with the queue pair that misses it") {
   CHECK(roots[0]["waits"][0]["missing"] == 1);
 }
 
-TEST_CASE("hang: polling firmware that waits in vain is found by the watchdog") {
+TEST_CASE("hang: polling firmware that waits forever is found by the watchdog") {
   for (std::uint32_t m : {2u, 5u}) {
     job j = ring_job(3, m - 1, over_send(m));
     j.config.ipcq.wait = config::backpressure::poll;

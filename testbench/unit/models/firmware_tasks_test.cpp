@@ -103,9 +103,9 @@ TEST_CASE("wait_for: a cycle that a lost credit explains is no root") {
   test::engines m{comm::build_install_plan(test::ring_edges(4), test::ring_options(1)), 16};
   m.lose = [](std::size_t, const ipcq_fields&, bool credit) { return credit; };
   m.write(0, qp_register(east, qp_tx_doorbell), 8);
-  m.settle();
+  m.deliver_all();
   m.write(1, qp_register(west, qp_my_tail), 1);
-  m.settle();
+  m.deliver_all();
   m.write(0, arm_of(east), arm_send_space);
   for (std::uint32_t p = 0; p < 4; ++p) m.write(p, arm_of(west), arm_receive);
   std::vector<pe_dump> dumps;
@@ -125,9 +125,9 @@ TEST_CASE("wait_for: a cycle of two tasks is a root beside a fault that holds ot
   b.mark(0, 1, "crossed");
   b.mark(0, 2, "loses");
   b.write(3, 2, qp_register(east, qp_tx_doorbell), 8);
-  b.machine().settle();
+  b.machine().deliver_all();
   b.write(0, 2, qp_register(west, qp_my_tail), 1);
-  b.machine().settle();
+  b.machine().deliver_all();
   b.write(3, 2, arm_of(east), arm_send_space);
   b.write(0, 1, arm_of(east), arm_receive);
   b.write(1, 1, arm_of(west), arm_receive);
@@ -148,16 +148,16 @@ TEST_CASE("wait_for: waits of two tasks of a PE make no cycle") {
   b.mark(0, 2, "sends");
   b.write(0, 2, qp_register(east, qp_tx_doorbell), 8);
   b.write(1, 2, qp_register(west, qp_tx_doorbell), 8);
-  b.machine().settle();
+  b.machine().deliver_all();
   b.write(1, 1, qp_register(west, qp_my_tail), 1);
   b.write(0, 1, qp_register(east, qp_my_tail), 1);
-  b.machine().settle();
+  b.machine().deliver_all();
   b.write(0, 1, arm_of(east), arm_receive);
   b.write(1, 1, arm_of(west), arm_receive);
   b.machine().lose = [](std::size_t, const ipcq_fields&, bool) { return true; };
   b.write(3, 2, qp_register(east, qp_tx_doorbell), 8);
   b.write(2, 2, qp_register(west, qp_tx_doorbell), 8);
-  b.machine().settle();
+  b.machine().deliver_all();
   b.write(0, 2, arm_of(west), arm_receive);
   b.write(1, 2, arm_of(east), arm_receive);
   const auto r = b.report();
@@ -189,7 +189,7 @@ TEST_CASE("wait_for: a message of which only a part is left is lost, not in flig
   test::engines m{comm::build_install_plan(test::ring_edges(3), test::ring_options(2)), 16};
   m.lose = [](std::size_t, const ipcq_fields&, bool) { return true; };
   m.write(0, qp_register(east, qp_tx_doorbell), 8);
-  m.settle();
+  m.deliver_all();
   m.write(1, arm_of(west), arm_receive);
   stopped_machine stopped;
   for (std::size_t i = 0; i < m.size(); ++i)

@@ -34,7 +34,7 @@ struct culprit {
   pe_coord pe;            ///< that died, lost what it sent, never receives, or writes to nowhere
   pe_coord other;         ///< crossed: the second of the two
   comm::direction dir{};  ///< of the wait that hangs; of `pe` in dead_pe: not used
-  pe_coord waiter;        ///< lost and stuck: who waits in vain
+  pe_coord waiter;        ///< lost and stuck: the PE that waits forever
 };
 
 class hung_program {

@@ -253,7 +253,7 @@ TEST_CASE("install: D6 I3 and I3.1 are proven of any plan") {
   SECTION("two writers of one ring: the seed's first bug") {
     entry(0, east).peer_rx_base = entry(0, west).peer_rx_base;
     CHECK_THAT(refused(), Contains("sip0.cube0.pe0 E and sip0.cube0.pe0 W: write the same slots (I3)") &&
-                              Contains("that nobody writes"));
+                              Contains("without a writer"));
   }
   SECTION("a write into nothing") {
     entry(0, east).peer_rx_base += 64;
@@ -301,7 +301,7 @@ TEST_CASE("install: a random pattern of pairs is planned, proven and carries mes
     test::engines m(plan, 16);
     for (const auto& q : plan.queue_pairs)
       m.write(m.index_of(q.owner), diecast::abi::qp_register(q.dir, diecast::abi::qp_tx_doorbell), 1);
-    m.settle();
+    m.deliver_all();
     for (const auto& q : plan.queue_pairs) RC_ASSERT(m.qp(m.index_of(q.owner), q.dir).available() == 1u);
   }));
 }
@@ -348,7 +348,7 @@ TEST_CASE("install: options come from the config") {
   CHECK(o.queue_pairs == c.ipcq.queue_pairs);
 }
 
-TEST_CASE("install: a PE has no more slots for messages than the unit can name") {
+TEST_CASE("install: a PE has no more message slots than the tag-matching unit can number") {
   config::machine_config c;
   c.tag_match.ring_messages = 256;
   const machine_shape shape = c.shape();

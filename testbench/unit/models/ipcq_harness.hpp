@@ -110,7 +110,7 @@ class engines {
     return step(which, [](abi::ipcq_fields&) {});
   }
   /// Runs until nothing is in flight, oldest first.
-  void settle() {
+  void deliver_all() {
     while (steps() > 0) step(0);
   }
 

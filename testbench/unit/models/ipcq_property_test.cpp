@@ -232,7 +232,7 @@ bool lock_step_ring(engines& m, std::uint32_t rounds, bool bidirectional) {
       while (advance(r)) moved = true;
     }
     if (m.steps() > 0) moved = true;
-    m.settle();
+    m.deliver_all();
   }
   return std::all_of(ranks.begin(), ranks.end(), [&](const firmware& f) { return f.round == rounds; });
 }
@@ -274,7 +274,7 @@ TEST_CASE("ipcq: M sends before the first receive pass with n_slots = M and stal
     std::uint32_t sent = 0;
     for (std::uint32_t i = 0; i < sends && m.qp(0, comm::east).free_slots() > 0; ++i, ++sent) {
       for (std::size_t r = 0; r < m.size(); ++r) m.write(r, qp_register(comm::east, qp_tx_doorbell), 8);
-      m.settle();
+      m.deliver_all();
     }
     return sent == sends;
   };

@@ -69,7 +69,7 @@ TEST_CASE("ipcq: message sizes, zero bytes included, are read with the oldest sl
   engines m = pair_of_ranks(3);
   send(m, 0, E, 0, 64);
   send(m, 0, E, 0, 0);
-  m.settle();
+  m.deliver_all();
   const auto status = [&] { return status_halves::unpack(m[1].read_register(qp_register(W, qp_rx_status))); };
   CHECK(status().low == 2);
   CHECK(status().high == 64);
@@ -83,7 +83,7 @@ TEST_CASE("ipcq: message sizes, zero bytes included, are read with the oldest sl
 TEST_CASE("ipcq: a credit names the receive ring and the tail after the increment") {
   engines m = pair_of_ranks();
   send(m, 0, E, 0, 8);
-  m.settle();
+  m.deliver_all();
   const auto out = m[1].write_register(qp_register(W, qp_my_tail), 1);
   REQUIRE(out.credit);
   const auto& receiver = m.qp(1, W);
@@ -96,11 +96,11 @@ TEST_CASE("ipcq: a credit names the receive ring and the tail after the incremen
 TEST_CASE("ipcq: one write of the tail may release several slots with one credit") {
   engines m = pair_of_ranks(3);
   for (int i = 0; i < 3; ++i) send(m, 0, E, 0, 8);
-  m.settle();
+  m.deliver_all();
   CHECK(m.qp(0, E).free_slots() == 0);
   m.write(1, qp_register(W, qp_my_tail), 3);
   CHECK(m.steps() == 1);
-  m.settle();
+  m.deliver_all();
   CHECK(m.qp(0, E).free_slots() == 3);
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("ipcq: events are one-shot and fire at once when the condition holds")
     CHECK_FALSE(m[1].event_pending());
     CHECK(m[1].read_register(qp_register(W, qp_arm)) == arm_receive);
     send(m, 0, E, 0, 8);
-    m.settle();
+    m.deliver_all();
     const auto e = m.event(1);
     CHECK(e.kind == event_kind::receive);
     CHECK(e.qp == W);
@@ -196,10 +196,10 @@ TEST_CASE("ipcq: events are one-shot and fire at once when the condition holds")
     CHECK(m.event(0).value == 1);
     send(m, 0, E, 0, 8);
     m.write(0, qp_register(E, qp_arm), arm_send_space);
-    m.settle();
+    m.deliver_all();
     CHECK_FALSE(m[0].event_pending());
     release(m, 1, W);
-    m.settle();
+    m.deliver_all();
     const auto e = m.event(0);
     CHECK(e.kind == event_kind::send_space);
     CHECK(e.value == 1);
@@ -208,13 +208,13 @@ TEST_CASE("ipcq: events are one-shot and fire at once when the condition holds")
     m.write(1, qp_register(W, qp_arm), arm_receive);
     m.write(1, qp_register(W, qp_arm), 0);
     send(m, 0, E, 0, 8);
-    m.settle();
+    m.deliver_all();
     CHECK_FALSE(m[1].event_pending());
   }
   SECTION("requests add up, and `more` announces the next event") {
     m.write(1, qp_register(W, qp_arm), arm_receive);
     send(m, 0, E, 0, 8);
-    m.settle();
+    m.deliver_all();
     m.write(1, qp_register(W, qp_arm), arm_send_space);
     const auto first = m.event(1);
     CHECK(first.kind == event_kind::receive);

@@ -68,9 +68,9 @@ TEST_CASE("tree plan: what routers know and members have must agree") {
   refused([](install_plan& p) { p.tree->root_ring += 64; }, "write its sums elsewhere");
   refused([](install_plan& p) { p.tree->members[12].contributes = false; }, "wait for no contribution");
   refused([](install_plan& p) { p.tree->members.push_back(p.tree->members[13]); },
-          "members that the plan has not");
-  refused([](install_plan& p) { p.tree.reset(); }, "a tree that the plan has not");
-  refused([](install_plan& p) { p.tree->n_slots = 2; }, "another shape than the tree");
+          "members that the plan lacks");
+  refused([](install_plan& p) { p.tree.reset(); }, "a tree that is not in the plan");
+  refused([](install_plan& p) { p.tree->n_slots = 2; }, "differ from those of its tree");
   refused([](install_plan& p) { p.queue_pairs.back().peer_rx_base += 64; }, "leads elsewhere");
   refused(
       [](install_plan& p) {  // the rings of the last two members

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "models/comm/level_rings.hpp"
-#include "models/comm/step_timetable.hpp"
+#include "models/comm/step_schedule.hpp"
 #include "models/config/population.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"

@@ -30,7 +30,7 @@ small_result search(const small_bounds& b) {
 void check_all_met(const small_events& met, std::uint32_t entries) {
   for (const std::uint64_t n : {met.matched_whole, met.matched_in_parts, met.unexpected, met.hit_at_post,
                                 met.hit_on_arrival, met.cancelled_at_once, met.cancelled_by_unit,
-                                met.cancelled_in_vain, met.refused_for_room, met.told_by_nop}) {
+                                met.cancelled_too_late, met.refused_for_room, met.told_by_nop}) {
     CAPTURE(entries);
     CHECK(n > 10'000);
   }

@@ -42,7 +42,7 @@ class ring_program {
         while (advance(r)) moved = true;
       }
       moved = moved || machine.steps() > 0;
-      machine.settle();
+      machine.deliver_all();
     }
     return std::all_of(pcs_.begin(), pcs_.end(), [&](std::uint32_t pc) { return pc == 2 * rounds_; });
   }
@@ -158,7 +158,7 @@ TEST_CASE("wait_for: only the cycle is the root, not those who wait for it") {
 TEST_CASE("wait_for: over-sending deadlocks as a cycle of senders") {
   auto m = ring(3, 1);
   for (std::uint32_t p = 0; p < 3; ++p) m.write(p, qp_register(east, qp_tx_doorbell), 8);
-  m.settle();
+  m.deliver_all();
   for (std::uint32_t p = 0; p < 3; ++p) arm(m, p, east, arm_send_space);
   const auto r = report_of(m);
   REQUIRE(r.roots.size() == 1);
@@ -278,7 +278,7 @@ TEST_CASE("wait_for: a message in flight explains a wait only while things move"
   auto m = ring(3);
   m.lose = [](std::size_t, const ipcq_fields&, bool) { return true; };
   m.write(0, qp_register(east, qp_tx_doorbell), 8);
-  m.settle();
+  m.deliver_all();
   arm(m, 1, west, arm_receive);
   stopped_machine stopped;
   for (std::size_t i = 0; i < m.size(); ++i)

@@ -17,7 +17,7 @@ using hw::switch_core;
 
 /// Two routers, the second with inputs from outside for packets that join the first one's. A VC per class;
 /// all that enters leaves by one output. A head is granted a cycle after it has come.
-class two_routers final : public switch_core::surroundings {
+class two_routers final : public switch_core::environment {
  public:
   static constexpr std::uint32_t classes = 4;
   static constexpr std::uint32_t entry = 0, way = 1, from_first = 2, first_beside = 3, exit = 6;
@@ -117,7 +117,7 @@ struct joined_late {
   }
 };
 
-TEST_CASE("credits: those that are back stay so when the packet behind them is put off, looked at or not") {
+TEST_CASE("credits: those that are back stay so when the packet behind them is delayed, evaluated or not") {
   joined_late late;
   two_routers& r = late.routers;
   constexpr std::uint64_t asks = joined_late::joined + 2;

@@ -21,7 +21,7 @@ std::vector<std::string> problems_of(const config::machine_config& c) {
   return where;
 }
 
-TEST_CASE("a NoC without walls or buffers is refused with all problems") {
+TEST_CASE("a NoC without interface latency or buffers is refused with all problems") {
   config::machine_config c = small_machine(1, 1, 1);
   c.noc.link_cycles = 0;
   c.noc.ni_out_cycles = 0;
@@ -46,7 +46,7 @@ TEST_CASE("a packet longer than the NoC's buffer is refused where it is sent") {
 }
 
 TEST_CASE("routers whose ports are apart are refused: their requests would lie in those of others") {
-  struct nothing : hw::switch_core::surroundings {
+  struct nothing : hw::switch_core::environment {
     hw::switch_core::hop route(std::uint16_t, std::uint16_t, std::uint8_t) const override { return {}; }
     void eject(const hw::switch_core::departure&, hw::packet_ptr&&) override {}
     void delay(std::uint32_t, std::uint8_t, std::uint64_t) override {}

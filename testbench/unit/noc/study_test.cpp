@@ -270,7 +270,7 @@ TEST_CASE("every packet is delivered once, in order per flow, and all credits re
   CHECK(holds);
 }
 
-TEST_CASE("a network whose datelines are off is refused with the circle") {
+TEST_CASE("a network whose datelines are off is refused with the cycle") {
   config::machine_config c;
   c.noc.topology = noc_topology::ring;
   c.noc.columns = 6;

@@ -80,7 +80,7 @@ TEST_CASE("switches deliver every packet once, in order per flow, and all credit
   }));
 }
 
-/// A random network of the kind that switches settle by a shorter way while nobody watches: one class, and
+/// A random network of the kind that unobserved switches handle by a faster path: one class, and
 /// packets that follow each other on a link.
 random_network plain_network_of(std::uint64_t seed) {
   random_network r = random_network_of(seed);
@@ -99,7 +99,7 @@ random_network plain_network_of(std::uint64_t seed) {
 struct watched_run {
   std::vector<std::uint64_t> arrived;  ///< by packet, of its tail
   std::uint64_t end{};                 ///< cycle of the last credit home
-  std::uint64_t flits_seen{}, flit_hops{}, packet_hops{}, looks{};
+  std::uint64_t flits_seen{}, flit_hops{}, packet_hops{}, evaluations{};
 };
 
 /// To its end, or not beyond `limit`; `watches`: whether somebody does in a cycle.
@@ -122,7 +122,7 @@ watched_run run_watched(const random_network& r, const std::function<bool(std::u
   const auto counted = net.core().statistics();
   run.flit_hops = counted.flit_hops;
   run.packet_hops = counted.packet_hops;
-  run.looks = counted.looks;
+  run.evaluations = counted.evaluations;
   return run;
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("switches do the same to the cycle, watched, unwatched and watched by 
       CHECK(other->end == alone.end);
       CHECK(other->flit_hops == alone.flit_hops);
       CHECK(other->packet_hops == alone.packet_hops);
-      CHECK(other->looks == alone.looks);
+      CHECK(other->evaluations == alone.evaluations);
     }
   }
 }
@@ -159,7 +159,7 @@ TEST_CASE("switches that fetch records ahead do the same in the same cycles") {
     RC_ASSERT(!plain.core().fetches_ahead());
     RC_ASSERT(ahead.core().fetches_ahead());
     RC_ASSERT(ahead.deliveries() == plain.deliveries());
-    RC_ASSERT(ahead.core().statistics().looks == plain.core().statistics().looks);
+    RC_ASSERT(ahead.core().statistics().evaluations == plain.core().statistics().evaluations);
   }));
 }
 

@@ -308,7 +308,8 @@ TEST_CASE("a packet that goes on as it comes slows down where others joined it b
   const std::vector<std::vector<planned_packet>> cases{
       {{3, 0, 3, 22, 1}, {6, 1, 3, 9, 0}, {17, 0, 3, 9, 0}},
       {{25, 0, 3, 19, 1}, {25, 1, 3, 19, 1}, {12, 0, 3, 9, 0}},
-      // What joins at the second router comes when the one before has passed a point of the first's course.
+      // What joins at the second router comes when the previous packet has passed a point of the first one's
+      // rate schedule.
       {{24, 0, 3, 21, 1}, {36, 1, 3, 2, 0}, {17, 2, 3, 2, 0}},
       {{27, 0, 3, 14, 1}, {36, 0, 3, 14, 1}, {39, 1, 3, 2, 0}}};
   for (std::vector<planned_packet> packets : cases) {

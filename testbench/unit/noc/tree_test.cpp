@@ -313,8 +313,8 @@ TEST_CASE("tree: a packet from nowhere ends the run") {
   members.pop_back();
   tree_bench b(c, members, 0);
   b.end(stranger).plan({}, b.data(abi::tree_use::reduce, stranger, 0, numbers(8, 0)));
-  CHECK_THAT(fault_of(b), Catch::Contains("for a tree at router") &&
-                              Catch::Contains("expected one from where its tree leads"));
+  CHECK_THAT(fault_of(b),
+             Catch::Contains("for a tree at router") && Catch::Contains("expected a port of its tree"));
 }
 
 TEST_CASE("tree: more contributions than a ring holds end the run") {

@@ -75,7 +75,7 @@ TEST_CASE("dma: a packet that no PE takes ends the run and names the engine") {
 }
 
 const char* const none_open =
-    "of which no message is open here: its first packet has not come, or all of it has; they came over";
+    "which belong to no open message: its first packet has not come, or it is complete; they came over";
 
 /// What PE 1 says of packets of one message that come at `offsets`, of 1,024 bytes each, before the TCM has
 /// acknowledged any of them, or after each of them.
@@ -107,7 +107,7 @@ TEST_CASE("dma: a packet that comes again is one too many while nothing is writt
   // The third fills the message.
   const std::string text = fault_of_packets({0, 1024, 1024, 2048}, false);
   CHECK_THAT(text, Catch::StartsWith("dma1: 1024 bytes at offset 2048 of a message of 3072 bytes"));
-  CHECK_THAT(text, Catch::Contains("more than have yet to come; they came over"));
+  CHECK_THAT(text, Catch::Contains("more than are still missing; they came over"));
 }
 
 TEST_CASE("dma: a packet of a message that is through is of none that is open") {

@@ -168,7 +168,7 @@ class parts {
 }  // namespace
 
 TEST_CASE("rate: one queue pair sustains the least of link, ring and firmware") {
-  constexpr std::uint32_t settle = 32, messages = 96;
+  constexpr std::uint32_t warmup = 32, messages = 96;
   std::vector<ring_run> plan;
   for (const std::uint32_t n_slots : {1u, 2u, 3u, 4u, 6u, 8u, 16u}) {
     for (const std::uint32_t slot_bytes : {64u, 256u, 1024u, 2048u, 8192u}) {
@@ -179,7 +179,7 @@ TEST_CASE("rate: one queue pair sustains the least of link, ring and firmware") 
   unsigned by_link = 0, by_ring = 0, by_firmware = 0;
   for (const ring_run& r : b.runs) {
     REQUIRE(r.released.size() == messages);
-    const double per_message = (r.released.back() - r.released[settle]) / (messages - 1 - settle);
+    const double per_message = (r.released.back() - r.released[warmup]) / (messages - 1 - warmup);
     const parts p(b.bench, r);
     const double ring = p.round_trip() / r.n_slots, firmware = p.interval(r.work), link = p.link();
     const double expected = std::max({ring, firmware, link});

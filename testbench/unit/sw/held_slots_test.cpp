@@ -173,7 +173,8 @@ TEST_CASE("two tasks of a kernel stream at a time, each with slots of its own he
 }
 
 TEST_CASE(
-    "what a call of stream leaves to the DMA is settled by the next one on its queue pair, and at the end") {
+    "what a call of stream leaves to the DMA is completed by the next one on its queue pair, and at the "
+    "end") {
   constexpr std::uint32_t pes = 4;
   constexpr std::uint64_t bytes = 64 * 2 + 8, calls = 2, from_west = 1024;
   for (const auto order : orders) {

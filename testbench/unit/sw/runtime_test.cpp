@@ -186,7 +186,7 @@ TEST_CASE("exchanges of unequal sizes on a ring never stand still") {
   }
 }
 
-TEST_CASE("polling firmware gets through, and a poller that waits in vain is a deadlock") {
+TEST_CASE("polling firmware completes, and a poller that waits forever is a deadlock") {
   for (const auto order : orders) {
     ring_bench b{2, 1, {order}, "ring_1d", [](config::machine_config& c) {
                    c.ipcq.wait = config::backpressure::poll;

@@ -130,7 +130,7 @@ TEST_CASE("workload barriers: a team in a slot that was not cleared hangs, and t
           std::string::npos);
 }
 
-TEST_CASE("workload barriers: PEs whose every chain looks in vain are found to be stuck") {
+TEST_CASE("workload barriers: PEs whose chains all poll without success are found to be stuck") {
   const auto w =
       workload_of({stream_on("a", {0, 1, 2}, {barrier("x", "dissemination")}),
                    stream_on("b", {2, 1, 0}, {barrier("y", "centralized_pull")}),
@@ -192,7 +192,7 @@ TEST_CASE("workload barriers: what cannot be is refused") {
   };
   const auto c = machine(2, 2);
   refused(workload_of({stream_on("s", {0, 1, 2}, {barrier("b", "auto", 1, "cube")})}), c,
-          "the group has not all PEs of cube 1");
+          "the group lacks PEs of cube 1");
   refused(workload_of({stream_on("s", {0, 1}, {in_team("b", {0, 2}, 1)})}), c, "no such rank in the group");
   refused(workload_of({stream_on("s", {0, 1}, {in_team("b", {1, 1}, 1)})}), c, "rank named twice");
   refused(workload_of({stream_on("s", {0, 1}, {in_team("b", {}, 1)})}), c, "a team needs a rank");

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "collective_bench.hpp"
-#include "models/comm/step_timetable.hpp"
+#include "models/comm/step_schedule.hpp"
 #include "models/random/stream.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"

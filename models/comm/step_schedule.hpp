@@ -18,8 +18,8 @@ namespace diecast::comm {
 
 /// line_steps(n)[s][x]: whom place x of a line of n sends to in step s, 0 to n - 1. Every step is a
 /// permutation and every place meets every place once, itself included. The cut between places c - 1 and c is
-/// crossed c (n - c) times each way: up to most_searched places, never by more flows in a step than the
-/// rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not found;
+/// crossed c (n - c) times in each direction: up to most_searched places, never by more flows in a step than
+/// the rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not found;
 /// longer lines go by distance. Where it can be, a step is its own mirror image.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> line_steps(std::uint32_t places);
 inline constexpr std::uint32_t most_searched = 8;
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t most_searched = 8;
 /// Steps that a rank's sends may be ahead of its receives.
 inline constexpr std::uint32_t most_steps_ahead = 6;
 
-/// Whom a rank sends to and hears from in a step.
+/// The ranks that a rank sends to and receives from in a step.
 struct step_partners {
   std::uint32_t to{}, from{};
 };
@@ -35,7 +35,7 @@ struct step_partners {
 /// Steps of a grid, line_steps along x and along y, every pair of them once. Packets go along x first, so
 /// that the flows of a step meet on a row or column only as those of one line do.
 ///
-/// Flows of two steps in a row meet where the earlier one's has the longer way behind it: it still passes
+/// Flows of two steps in a row meet where the earlier one's has the longer path behind it: it still passes
 /// when the other one comes, by as much as that is longer. In grids of up to most_ordered steps they are in
 /// an order in which this is little.
 class grid_steps {
@@ -77,7 +77,7 @@ inline constexpr std::uint32_t most_ordered = 16;
 enum class step_load : std::uint8_t {
   blocks,  ///< nothing
   chunks,  ///< copies between HBM and chunks in TCM
-  tensors  ///< the same blocks on their way out of HBM and into it
+  tensors  ///< the blocks a second time, on their way out of HBM and into it
 };
 
 /// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
@@ -89,7 +89,7 @@ struct step_times {
   sim_time way;     ///< idle latency of a packet between the farthest ranks
 };
 
-/// Fewest steps worth a timetable: in its own step a rank waits.
+/// Fewest steps worth a schedule: in its own step a rank waits.
 inline constexpr std::uint32_t fewest_timed_steps = 8;
 /// Fewest timed ranks where a link between cubes is slower than the network interface. Fewer keep their links
 /// as busy without waiting (measured, docs/adr/0058).
@@ -97,11 +97,11 @@ inline constexpr std::uint32_t fewest_timed_on_slow_links = 16;
 
 /// Steps of a group, in their order. There are times for ranks that are the only ones of their cubes, in one
 /// SIP, where steps fill a link (grid_steps::fill_a_link); elsewhere links have room for flows that meet.
-struct step_timetable {
+struct step_schedule {
   /// Throws user_error when the members do not fill a rectangle.
-  step_timetable(const pattern_context& c, step_load load);
-  step_timetable(const step_timetable&) = delete;
-  step_timetable& operator=(const step_timetable&) = delete;
+  step_schedule(const pattern_context& c, step_load load);
+  step_schedule(const step_schedule&) = delete;
+  step_schedule& operator=(const step_schedule&) = delete;
 
   rank_grid grid;
   grid_steps steps;

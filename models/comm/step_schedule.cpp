@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/comm/step_timetable.hpp"
+#include "models/comm/step_schedule.hpp"
 
 #include <algorithm>
 #include <compare>
@@ -37,7 +37,7 @@ class step_search {
 
  private:
   using row = std::vector<bool>;
-  /// Flows over each cut in one step, by way.
+  /// Flows over each cut in one step, by direction.
   struct crossings {
     std::vector<std::uint32_t> up, down;
   };
@@ -80,7 +80,7 @@ class step_search {
   std::uint32_t n_;
   bool mirrored_;
   std::vector<row> met_;
-  std::vector<std::uint32_t> limit_;  ///< flows that may cross before place c, each way
+  std::vector<std::uint32_t> limit_;  ///< flows that may cross before place c, in each direction
   std::uint32_t tried_{};
   steps found_;
 };
@@ -297,7 +297,7 @@ bool is_one_per_cube(const group& g) {
   return true;
 }
 
-/// As far as can be told without the steps: putting them in order takes long.
+/// As far as is known without the steps: putting them in order takes long.
 bool may_have_times(const group& g) {
   const std::size_t ranks = g.members.size();
   return ranks >= fewest_timed_steps && ranks <= most_ordered && is_one_per_cube(g);
@@ -340,7 +340,7 @@ class times_of {
     const pe_coord pe = c_.members.members[grid_.rank_at(x, y)];
     return topology_.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
   }
-  /// A further link between neighbors on a packet's way, the cube behind it included.
+  /// A further link between neighbors on a packet's path, the cube behind it included.
   [[nodiscard]] sim_time crossing(sim_time way, std::uint32_t flits) const {
     const std::uint32_t links = grid_.columns() - 1 + grid_.rows() - 1;
     if (links < 2) return {};
@@ -356,7 +356,7 @@ class times_of {
 
 }  // namespace
 
-step_timetable::step_timetable(const pattern_context& c, step_load load) : grid(c), steps(grid) {
+step_schedule::step_schedule(const pattern_context& c, step_load load) : grid(c), steps(grid) {
   const auto crossings = steps.crossings_to_wait();
   if (crossings && steps.fill_a_link() && may_have_times(c.members))
     times = times_of(c, grid, load)(*crossings);
@@ -365,7 +365,7 @@ step_timetable::step_timetable(const pattern_context& c, step_load load) : grid(
 std::optional<step_times> step_times_of(const pattern_context& c, step_load load) {
   if (!may_have_times(c.members)) return std::nullopt;
   try {
-    return step_timetable(c, load).times;
+    return step_schedule(c, load).times;
   } catch (const user_error&) {
     return std::nullopt;  // no rectangle
   }
