@@ -18,7 +18,7 @@ from diecast.points import FILES, Points, digest, dump, file_name
 from diecast.processes import finished
 from diecast.results import COLUMNS, RESULTS_OF, BadResults, Results, plain
 from diecast.tables import csv_text
-from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whole, writes
+from diecast.whole_file import NotWritten, claim, make_folder, reads, write_whole, writes
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
@@ -197,9 +197,7 @@ class Sweep(Points):
         heads = {"sweep.csv": b"point,", "sweep.json": b'{\n "schema": "diecast.sweep_result/',
                  **{f"sweep_{n}.svg": b"<?xml" for n in range(len(self.spec.plots))}}
         for name, head in heads.items():
-            path = writes(self.out / name, "--out")
-            if path.exists() and not data_of(path, noted=False).startswith((head, b"\n")):  # an empty line: no row
-                raise Clash(f"--out {path}: no sweep has written this file; expected another folder")
+            claim(writes(self.out / name, "--out"), head, b"\n")  # an empty line: no row
 
     def check_keys(self):
         """Refuses config keys that the platform does not have, once and before all runs."""

@@ -358,7 +358,7 @@ class Clashes(ScriptCase):
         (self.folder / "s").mkdir()
         for name in ("sweep.csv", "sweep.json"):
             mine = self.file(f"s/{name}", '{"my": "own"}')
-            self.assertIn("no sweep has written this file", self.script("sweep", spec, "--out", "s", expect=2).stderr)
+            self.assertIn("holds something else", self.script("sweep", spec, "--out", "s", expect=2).stderr)
             self.assertEqual(mine.read_text(), '{"my": "own"}')
             mine.unlink()
         self.script("sweep", spec, "--out", "s")
@@ -373,6 +373,11 @@ class Clashes(ScriptCase):
                                         "ranks": [{"rank": 0, "pg_status": {}}]}))
         self.script("flight2torch", "f.json", "o/p", "--prefix", "../x", expect=2)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["f.json"])
+        for _ in range(2):  # its own dumps it may replace
+            self.script("flight2torch", "f.json", "o/p")
+        mine = self.file("o/p/nccl_trace_rank_0", "my own notes")
+        self.assertIn("holds something else", self.script("flight2torch", "f.json", "o/p", expect=2).stderr)
+        self.assertEqual(mine.read_text(), "my own notes")
 
 
 class Escapes(ScriptCase):
