@@ -123,11 +123,11 @@ void output_dir::write(const std::string& name, const std::string& text) const {
 void output_dir::complete(const std::string& name, const std::string& text) const {
   std::error_code none;
   const bool was_read = fs::exists(path_ / config_name, none);
-  write(config_name, config_);
   try {
-    write(name, text);
+    // The config is known as the run's by the status or its .partial beside it, so that also what a killed
+    // run leaves is no user's file.
+    write_whole_file(path_ / name, text, {}, [this] { write(config_name, config_); });
   } catch (const output_error&) {
-    // Without the status beside it, it would pass for a user's file.
     if (!was_read) fs::remove(path_ / config_name, none);
     throw;
   }

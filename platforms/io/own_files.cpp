@@ -79,8 +79,10 @@ bool begins(std::string_view text, std::string_view head, bool half) {
   return text.starts_with(head) || (half && head.starts_with(text));
 }
 
+/// A killed run may have left the .partial alone.
 bool is_own_config(const fs::path& file) {
-  for (const char* const owner : {"result.json", "diagnosis.json"}) {
+  for (const char* const owner :
+       {"result.json", "result.json.partial", "diagnosis.json", "diagnosis.json.partial"}) {
     constexpr std::size_t top = 1000;
     const std::string beside = text_of(file.parent_path() / owner, top);
     const std::string_view key = "\"config_sha256\": \"";

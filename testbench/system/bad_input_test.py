@@ -523,6 +523,9 @@ class Outputs(harness.Case):
         self.assertTrue((self.folder / "d" / "report.html").exists())
         self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
         self.assertFalse((self.folder / "d" / "report.html").exists())
+        # What is left of a run that is killed between its config and its status, or while it removes earlier files.
+        (self.folder / "d/result.json").rename(self.folder / "d/result.json.partial")
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
 
     def limited(self, most_bytes, *words):
         """A run whose files hold no more than so many bytes each, as on a full disk."""
@@ -566,6 +569,12 @@ class Outputs(harness.Case):
                 self.assertEqual(code, 5, self.last.stderr)
                 self.assertRegex(self.last.stderr, r"--diagnose: its experiments need a folder with room.*; set TMPDIR to one")
                 self.assertFalse(list((self.folder / "tmp").iterdir()))
+
+    def test_problems_that_cannot_be_recorded_are_no_verdict(self):
+        """Of a refused run, for the diagnosis that asks for them: exit code 1 would be a wrong result."""
+        os.environ["DIECAST_PROBLEMS"] = "absent/file"
+        self.addCleanup(os.environ.pop, "DIECAST_PROBLEMS")
+        self.assertEqual(self.run_pod("--bytes", "x", expect=5).stderr, "absent/file: cannot be written (No such file or directory)\n")
 
     def test_a_run_without_a_process_says_so(self):
         """Where fork is refused: exit code 71 of every binary, and of --diagnose."""
