@@ -38,9 +38,9 @@ output_dir::output_dir(fs::path path, std::string config, const std::vector<fs::
   const std::vector<fs::path> earlier = earlier_files(named);
   if (claim) claim();
   remove_all(earlier);
-  constexpr const char* any = "result.json";
-  write(any, "");
-  fs::remove(path_ / any, error);
+  const fs::path any = path_ / "result.json", proof = path_ / "result.json.partial";
+  write_whole_file(proof, "", any.string());
+  fs::remove(proof, error);
 }
 
 std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& named) const {
@@ -85,11 +85,17 @@ std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& nam
   return earlier;
 }
 
-/// All or none: each is renamed first, which needs the same permissions as its removal and can be undone.
+/// All or none: each is renamed first, which needs the same permissions as its removal and can be undone. The
+/// status is the first to lose its name and the last to go: a folder that a killed run leaves looks
+/// incomplete, and its config is known as the run's.
 void output_dir::remove_all(const std::vector<fs::path>& files) const {
   std::vector<std::pair<fs::path, fs::path>> renamed;
   std::error_code error, none;
-  for (const fs::path& file : files) {
+  std::vector<fs::path> order = files;
+  std::stable_partition(order.begin(), order.end(), [](const fs::path& f) {
+    return f.filename() == "result.json" || f.filename() == "diagnosis.json";
+  });
+  for (const fs::path& file : order) {
     const std::string name =
         has_own_name(file) ? file.filename().string() : fmt::format("file{}", renamed.size());
     const fs::path aside = path_ / (name + (name.ends_with(".partial") ? "" : ".partial"));
@@ -101,7 +107,7 @@ void output_dir::remove_all(const std::vector<fs::path>& files) const {
     }
     renamed.emplace_back(file, aside);
   }
-  for (const auto& [from, to] : renamed) fs::remove(to, none);
+  for (auto r = renamed.rbegin(); r != renamed.rend(); ++r) fs::remove(r->second, none);
 }
 
 output_dir::descriptor::~descriptor() {

@@ -58,7 +58,7 @@ std::string without_number(const std::string& name) {
 }
 
 const beginning* beginning_of(std::string name) {
-  if (name.ends_with(partial)) name.resize(name.size() - partial.size());
+  while (name.ends_with(partial)) name.resize(name.size() - partial.size());
   name = without_number(name);
   const auto* const found =
       std::find_if(named.begin(), named.end(), [&name](const beginning& b) { return b.name == name; });
@@ -112,7 +112,7 @@ bool is_own(const fs::path& file) {
   if (own->name == "config.json" && !half) return is_own_config(file);
   const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   if (text.starts_with('{')) text.erase(std::remove_if(text.begin(), text.end(), blank), text.end());
-  return begins(text, own->name == "config.json" ? "{\"sim\":{\"seed\":" : own->text, half);
+  return begins(text, own->name == "config.json" ? "{\"sim\":{\"fidelity\":" : own->text, half);
 }
 
 }  // namespace diecast::platforms

@@ -523,9 +523,29 @@ class Outputs(harness.Case):
         self.assertTrue((self.folder / "d" / "report.html").exists())
         self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
         self.assertFalse((self.folder / "d" / "report.html").exists())
-        # What is left of a run that is killed between its config and its status, or while it removes earlier files.
-        (self.folder / "d/result.json").rename(self.folder / "d/result.json.partial")
-        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        # What is left of a run that is killed between its config and its status, while it removes earlier files, and while it
+        # proves that a file can be written.
+        for name in ("result.json", "config.json"):
+            (self.folder / "d" / name).rename(self.folder / "d" / f"{name}.partial")
+            self.file("d/result.json.partial.partial", "")
+            self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+
+    def test_a_run_that_is_killed_at_any_file_leaves_a_folder_for_the_next(self):
+        """And none that looks complete: its status is the last to come and the first to go."""
+        if shutil.which("strace") is None:
+            self.skipTest("no strace")
+        words = self.command(*SMALL, "--bytes", "1KiB", "--quiet", "--out", "d")
+        for calls in ("/^rename", "/^unlink"):
+            for n in range(1, 30):
+                self.assertEqual(harness.subprocess.run(words, cwd=self.folder).returncode, 0, f"after {calls} {n - 1}")
+                complete = {p.name for p in (self.folder / "d").iterdir()}
+                done = harness.subprocess.run(["strace", "-o", "/dev/null", "-e", f"inject={calls}:signal=KILL:when={n}", *words],
+                                              cwd=self.folder, capture_output=True)
+                left = {p.name for p in (self.folder / "d").iterdir()}
+                self.assertTrue("result.json" not in left or left >= complete, (calls, n, left))
+                if done.returncode == 0:
+                    break
+            self.assertGreater(n, 8)
 
     def limited(self, most_bytes, *words):
         """A run whose files hold no more than so many bytes each, as on a full disk."""
