@@ -25,6 +25,7 @@ SETTINGS = [
     ("ipcq.slot_bytes=2097152", ["ipcq.slot_bytes", "2097152", "pe.tcm_kib"]),
     ("ipcq.queue_pairs=1", ["queue_pairs", "1"]),
     ("noc.link_cycles=9", ["noc.link_cycles", "9", "noc.hop_cycles"]),
+    ("\x1b[1m=3", ["--set \\x1b[1m: unknown"]),
     ("ucie.latency_ns=0.5", ["ucie.latency_ns", "0.5", "one cycle"]),
 ]
 
