@@ -237,14 +237,18 @@ class Sweep(Points):
                 **({"kept": False} if done.interrupted else {})}
 
     def _forget(self, point):
-        """Removes the point's result, and the config of its run, which alone would pass for a user's file."""
+        """Removes the point's result, and the config of its run, which alone would pass for a user's file. A file of a user that
+        is called so stays, and the run refuses it."""
         config, result = (self.folder / point.name / name for name in ("config.json", "result.json"))
+        written = None
+        with contextlib.suppress(BadResults):
+            written = Results(result.parent, noted=False).result.get("config_sha256", "")
         with contextlib.suppress(BadInput):
             text = data_of(config, noted=False)
-            written = json_of(result, noted=False).get("config_sha256") if result.exists() else None
             if text == point.dumped(self.binary).stdout.encode() or hashlib.sha256(text).hexdigest() == written:
                 config.unlink()
-        result.unlink(missing_ok=True)
+        if written is not None:
+            result.unlink()
 
     @contextlib.contextmanager
     def _cleared(self, point):
