@@ -161,20 +161,29 @@ class wait_graph {
     return last;
   }
 
+  /// What is armed keeps no task from going on that has the core of a machine that was cut off.
+  [[nodiscard]] bool goes_on(std::size_t dump, abi::task_id task) const {
+    return !machine_.still && dumps_[dump].state == events::core_state::running &&
+           task == dumps_[dump].tasks.running();
+  }
+
   void add_waits(place here) {
     const queue_pair_state& s = state(here);
     const abi::queue_pair_use use = dumps_[here.dump].tasks.use_of(here.dir);
-    if ((s.armed & abi::arm_receive) != 0) {
+    const auto waits = [&](std::uint64_t request, unsigned of) {
+      return (s.armed & request) != 0 && !goes_on(here.dump, use.armed[of]);
+    };
+    if (waits(abi::arm_receive, 0)) {
       add_wait(
           here, wait_kind::receive, use.armed[0], writers_, s.rx_base,
           [&](const queue_pair_state& peer) { return s.space.distance(s.peer_head_cache, peer.my_head); });
     }
-    if ((s.armed & abi::arm_send_space) != 0) {
+    if (waits(abi::arm_send_space, 1)) {
       add_wait(
           here, wait_kind::send_space, use.armed[1], readers_, s.peer_rx_base,
           [&](const queue_pair_state& peer) { return s.space.distance(s.peer_tail_cache, peer.my_tail); });
     }
-    if ((s.armed & abi::arm_source_read) != 0) add_own(here, wait_kind::source_read, use.armed[2]);
+    if (waits(abi::arm_source_read, 2)) add_own(here, wait_kind::source_read, use.armed[2]);
   }
 
   [[nodiscard]] std::optional<std::size_t> node_of(std::size_t dump, abi::task_id task) const {
@@ -254,6 +263,21 @@ class wait_graph {
     add_edge(dump, std::move(e), task, *to, std::nullopt);
   }
 
+  /// A packet of tag-matched messages between the dies of two PEs. Where nothing moves, it stands.
+  [[nodiscard]] const other_packet* between(pe_coord a, pe_coord b) const {
+    const auto is_of = [](const abi::node_address& n, pe_coord pe) {
+      return n.sip == pe.sip.value && n.cube == pe.cube.value;
+    };
+    const auto at = std::find_if(machine_.others.begin(), machine_.others.end(), [&](const other_packet& o) {
+      const abi::packet_header& h = o.header;
+      const bool message = h.kind == abi::packet_kind::tag_message;
+      const abi::node_address from = abi::origin_of(h), to = h.staged.set ? h.staged.to : h.destination;
+      return (message ? h.tag.source == a || h.tag.source == b : (h.transaction & abi::tag_read_bit) != 0) &&
+             ((is_of(from, a) && is_of(to, b)) || (is_of(from, b) && is_of(to, a)));
+    });
+    return at == machine_.others.end() ? nullptr : &*at;
+  }
+
   /// A wait for a tag-matched message, or that a peer takes one.
   void add_message(std::size_t dump, const abi::operation_note& n) {
     if (n.kind == abi::operation_kind::barrier) return;
@@ -264,6 +288,11 @@ class wait_graph {
     wait_edge e{dumps_[dump].pe, 0, wait_kind::message, wait_cause::unwired, *n.peer, 0, n.count, {}, n};
     const auto to = dump_of(*n.peer);
     if (to) e.cause = has_ended(*to) ? wait_cause::ended : wait_cause::peer;
+    if (const other_packet* const stuck = machine_.still && to ? between(e.waiter, e.on) : nullptr) {
+      e.cause = wait_cause::in_flight;
+      e.where = stuck->where;
+      e.in_fabric = stuck->in_fabric;
+    }
     if (e.cause != wait_cause::peer) return add_edge(dump, std::move(e), n.task);
     add_edge(dump, std::move(e), n.task, *to, std::nullopt);
   }

@@ -133,7 +133,9 @@ class writer {
     const std::string tag = abi::tag_text(n.tag, n.group);
     const std::string part = e.cause == wait_cause::ended     ? ", which has ended"
                              : e.cause == wait_cause::unwired ? ", which has no part in this run"
-                                                              : "";
+                             : e.cause == wait_cause::in_flight
+                                 ? fmt::format("; a packet between them is {}", e.where)
+                                 : "";
     switch (n.kind) {
       case abi::operation_kind::send:
         return fmt::format("{} waits for the end of a send to {}, {}, {} bytes{}", who, other, tag, n.bytes,

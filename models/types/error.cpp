@@ -37,7 +37,7 @@ const char* to_string(problem_kind k) {
 }
 
 std::string to_string(const problem& p) {
-  std::string text = p.where.empty() ? p.what : p.where + ": " + p.what;
+  std::string text = p.where.empty() ? p.what : shortened(p.where) + ": " + p.what;
   if (p.value.empty() && p.expected.empty()) return text;
   text += " (";
   if (!p.value.empty()) text += "value " + shortened(p.value);

@@ -33,6 +33,18 @@ void record_problems(const user_error& e) {
   platforms::write_whole_file(file, list.dump());
 }
 
+/// Tells a refused input. Its record is written first: what keeps that from being written is told instead.
+int refused(const user_error& e) {
+  try {
+    record_problems(e);
+  } catch (const output_error& lost) {
+    platforms::tell(lost.what());
+    return platforms::output_failed;
+  }
+  platforms::tell(e.what());
+  return platforms::exit_code(run_status::error);
+}
+
 }  // namespace
 
 void print(const std::string& text) {
@@ -54,9 +66,7 @@ int exit_code_of(const std::function<int()>& body) {
     const int internal = platforms::exit_code(run_status::internal);
     return code == internal ? internal : platforms::output_failed;
   } catch (const user_error& e) {
-    platforms::tell(e.what());
-    record_problems(e);
-    return platforms::exit_code(run_status::error);
+    return refused(e);
   } catch (const output_error& e) {
     platforms::tell(e.what());
     return platforms::output_failed;

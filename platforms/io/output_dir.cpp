@@ -34,9 +34,9 @@ output_dir::output_dir(fs::path path, std::string config, const std::vector<fs::
   const std::vector<fs::path> earlier = earlier_files(named);
   if (claim) claim();
   remove_all(earlier);
-  constexpr const char* any = "result.json";
-  write(any, "");
-  fs::remove(path_ / any, error);
+  const fs::path any = path_ / "result.json", proof = path_ / "result.json.partial";
+  write_whole_file(proof, "", any.string());
+  fs::remove(proof, error);
 }
 
 std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& named) const {
@@ -81,11 +81,17 @@ std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& nam
   return earlier;
 }
 
-/// All or none: each is renamed first, which needs the same permissions as its removal and can be undone.
+/// All or none: each is renamed first, which needs the same permissions as its removal and can be undone. The
+/// status is the first to lose its name and the last to go: a folder that a killed run leaves looks
+/// incomplete, and its config is known as the run's.
 void output_dir::remove_all(const std::vector<fs::path>& files) const {
   std::vector<std::pair<fs::path, fs::path>> renamed;
   std::error_code error, none;
-  for (const fs::path& file : files) {
+  std::vector<fs::path> order = files;
+  std::stable_partition(order.begin(), order.end(), [](const fs::path& f) {
+    return f.filename() == "result.json" || f.filename() == "diagnosis.json";
+  });
+  for (const fs::path& file : order) {
     const std::string name =
         has_own_name(file) ? file.filename().string() : fmt::format("file{}", renamed.size());
     const fs::path aside = path_ / (name + (name.ends_with(".partial") ? "" : ".partial"));
@@ -97,7 +103,7 @@ void output_dir::remove_all(const std::vector<fs::path>& files) const {
     }
     renamed.emplace_back(file, aside);
   }
-  for (const auto& [from, to] : renamed) fs::remove(to, none);
+  for (auto r = renamed.rbegin(); r != renamed.rend(); ++r) fs::remove(r->second, none);
 }
 
 output_dir::descriptor::~descriptor() {
@@ -119,11 +125,11 @@ void output_dir::write(const std::string& name, const std::string& text) const {
 void output_dir::complete(const std::string& name, const std::string& text) const {
   std::error_code none;
   const bool was_read = fs::exists(path_ / config_name, none);
-  write(config_name, config_);
   try {
-    write(name, text);
+    // The config is known as the run's by the status or its .partial beside it, so that also what a killed
+    // run leaves is no user's file.
+    write_whole_file(path_ / name, text, {}, [this] { write(config_name, config_); });
   } catch (const output_error&) {
-    // Without the status beside it, it would pass for a user's file.
     if (!was_read) fs::remove(path_ / config_name, none);
     throw;
   }

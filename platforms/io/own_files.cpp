@@ -57,7 +57,7 @@ std::string without_number(const std::string& name) {
 }
 
 const beginning* beginning_of(std::string name) {
-  if (name.ends_with(partial)) name.resize(name.size() - partial.size());
+  while (name.ends_with(partial)) name.resize(name.size() - partial.size());
   name = without_number(name);
   const auto* const found =
       std::find_if(named.begin(), named.end(), [&name](const beginning& b) { return b.name == name; });
@@ -78,8 +78,10 @@ bool begins(std::string_view text, std::string_view head, bool half) {
   return text.starts_with(head) || (half && head.starts_with(text));
 }
 
+/// A killed run may have left the .partial alone.
 bool is_own_config(const fs::path& file) {
-  for (const char* const owner : {"result.json", "diagnosis.json"}) {
+  for (const char* const owner :
+       {"result.json", "result.json.partial", "diagnosis.json", "diagnosis.json.partial"}) {
     constexpr std::size_t top = 1000;
     const std::string beside = text_of(file.parent_path() / owner, top);
     const std::string_view key = "\"config_sha256\": \"";
@@ -109,7 +111,7 @@ bool is_own(const fs::path& file) {
   if (own->name == "config.json" && !half) return is_own_config(file);
   const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   if (text.starts_with('{')) text.erase(std::remove_if(text.begin(), text.end(), blank), text.end());
-  return begins(text, own->name == "config.json" ? "{\"sim\":{\"seed\":" : own->text, half);
+  return begins(text, own->name == "config.json" ? "{\"sim\":{\"fidelity\":" : own->text, half);
 }
 
 }  // namespace diecast::platforms

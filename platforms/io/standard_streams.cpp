@@ -5,10 +5,28 @@
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string_view>
 #include <system_error>
 #include <unistd.h>
 
 namespace diecast::platforms {
+namespace {
+
+/// Control characters as \x1b: what an input or a name holds gives a terminal no orders.
+std::string visible(const std::string& text) {
+  constexpr std::string_view digits = "0123456789abcdef", kept = "\n\t";
+  std::string made;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if ((code >= 0x20 && code != 0x7f) || kept.find(c) != std::string_view::npos)
+      made += c;
+    else
+      made += {'\\', 'x', digits[code >> 4U], digits[code & 0xfU]};
+  }
+  return made;
+}
+
+}  // namespace
 
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -20,7 +38,7 @@ void hold_standard_streams() {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error of its write
 }
 
-void tell(const std::string& line) { tell(stderr, line + '\n'); }
+void tell(const std::string& line) { tell(stderr, visible(line) + '\n'); }
 
 void tell(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
 

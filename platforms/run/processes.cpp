@@ -146,31 +146,39 @@ std::vector<std::string> names_of(const std::string& output, const fabric::sip_p
   const std::string line = output.substr(0, output.find('\n'));
   const auto told = nlohmann::json::parse(line, nullptr, false);
   for (std::uint32_t n = 0; n < p.processes; ++n) {
-    const std::string where = told.is_array() && n < told.size()
-                                  ? fmt::format("PID {} on host {}, ", told[n][1].get<std::int64_t>(),
-                                                told[n][0].get<std::string>())
-                                  : "";
+    std::string where;
+    try {
+      where = fmt::format("PID {} on host {}, ", told.at(n).at(1).get<std::int64_t>(),
+                          told.at(n).at(0).get<std::string>());
+    } catch (const nlohmann::json::exception&) {  // a launcher's own words
+    }
     names.push_back(fmt::format("process {} ({}SIPs {})", n, where, p.text_of(n)));
   }
   return names;
 }
 
 /// Launchers say in their own words which process has died. Open MPI: "process rank 1 with PID 9 on node x
-/// exited on signal 9"; Slurm: "error: x: task 1: Killed".
-std::string death_of(const launched& job, int status, const fabric::sip_partition& p) {
+/// exited on signal 9"; Slurm: "error: x: task 1: Killed". One that ends before a process has told that it
+/// runs was refused something by the system.
+void explain_death(const launched& job, int status, const fabric::sip_partition& p, run_outcome& o) {
   const auto names = names_of(job.output(), p);
   std::smatch found;
-  static const std::regex which("(?:rank|task) ([0-9]+)\\b"), signal("signal ([0-9]+)");
-  std::string text = "the simulating processes ended without a result";
+  static const std::regex which("(?:rank|task) ([0-9]{1,9})\\b"), signal("signal ([0-9]{1,3})\\b");
   if (std::regex_search(job.errors(), found, which) && std::stoul(found[1]) < names.size()) {
-    text = names[std::stoul(found[1])] + " has died";
+    o.message = names[std::stoul(found[1])] + " has died";
     if (std::regex_search(job.errors(), found, signal))
-      text += fmt::format(" by signal {} ({})", found[1].str(), strsignal(std::stoi(found[1])));
-    return text + "; the others were ended";
+      o.message += fmt::format(" by signal {} ({})", found[1].str(), strsignal(std::stoi(found[1])));
+    o.message += "; the others were ended";
+    return;
   }
-  if (WIFEXITED(status)) text += fmt::format(" (the launcher's exit code is {})", WEXITSTATUS(status));
+  const bool ran = nlohmann::json::accept(job.output().substr(0, job.output().find('\n')));
+  o.status = ran ? run_status::internal : run_status::system;
+  o.message = ran ? "the simulating processes ended without a result"
+                  : "the launcher has started no process that runs";
+  if (WIFEXITED(status)) o.message += fmt::format(" (the launcher's exit code is {})", WEXITSTATUS(status));
+  if (!ran) o.message += "; expected one that works here, and for Open MPI a TMPDIR with room";
   const std::string said = job.errors().substr(0, 2000);
-  return text + (said.empty() ? "" : "; the launcher says:\n" + said);
+  if (!said.empty()) o.message += "; the launcher says:\n" + said;
 }
 
 /// What a process says on its standard error before it ends all: the status and the message of its outcome.
@@ -180,18 +188,14 @@ run_outcome failure_of(const launched& job, int status, const fabric::sip_partit
   run_outcome o;
   o.status = run_status::internal;
   const auto at = job.errors().find(failure_mark);
-  if (at == std::string::npos) {
-    o.message = death_of(job, status, p);
-    return o;
-  }
-  const std::string line = job.errors().substr(at + failure_mark.size());
+  const std::string line = at == std::string::npos ? "" : job.errors().substr(at + failure_mark.size());
   const auto said = nlohmann::json::parse(line.substr(0, line.find('\n')), nullptr, false);
   if (said.is_discarded()) {
-    o.message = death_of(job, status, p);
+    explain_death(job, status, p, o);
     return o;
   }
-  o.status = status_named(said[1]);
-  o.message = fmt::format("{}: {}", names_of(job.output(), p).at(said[0]), said[2].get<std::string>());
+  o.status = status_named(said.at(1));
+  o.message = fmt::format("{}: {}", names_of(job.output(), p).at(said.at(0)), said.at(2).get<std::string>());
   return o;
 }
 

@@ -293,14 +293,25 @@ def is_open_file(path):
     return str(pathlib.Path(path).parent) in whole_file.OPEN_FILES
 
 
+def reads_words(words):
+    """Notes what words of a command line name: files, alone or behind = or : (--set ccl.tuner=FILE, replay:FILE)."""
+    for word in words:
+        for at in (0, *(mark.end() for mark in re.finditer("[=:]", word))):
+            whole_file.reads(word[at:])
+
+
 def reads_config(path):
-    """Notes a config and those that it extends as inputs. What is wrong with one the binary says."""
+    """Notes a config, its table of algorithms and those that it extends as inputs. What is wrong with one the binary says."""
     for _ in range(MOST_CHAIN):
         try:
             data = json_of(path, comments=True)
         except BadInput:
             return
-        base = data.get("extends") if isinstance(data, dict) else None
+        data = data if isinstance(data, dict) else {}
+        tuner, base = data.get("ccl", {}), data.get("extends")
+        tuner = tuner.get("tuner") if isinstance(tuner, dict) else None
+        if isinstance(tuner, str):
+            whole_file.reads(tuner)
         if not isinstance(base, str):
             return
         path = pathlib.Path(path).parent / base

@@ -57,8 +57,7 @@ class Case:
             (inputs.reads_config if key == "config" else reads)(self.files[key])
         args = data.get("args", [])
         check(args, ["text"], f"{where}.args", BadSuite)
-        for word in args:
-            reads(word)
+        inputs.reads_words(args)
         known_keys(self.expect, EXPECT_KEYS, f"{where}.expect")
         check(self.expect, {"status?": "text", "stderr_contains?": "text", "exit_code?": "count", "runs?": [{}]}, f"{where}.expect",
               BadSuite)

@@ -18,7 +18,7 @@ from diecast.points import FILES, Points, digest, dump, file_name
 from diecast.processes import finished
 from diecast.results import COLUMNS, RESULTS_OF, BadResults, Results, plain
 from diecast.tables import csv_text
-from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whole, writes
+from diecast.whole_file import NotWritten, claim, make_folder, reads, write_whole, writes
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
@@ -200,9 +200,7 @@ class Sweep(Points):
         heads = {"sweep.csv": b"point,", "sweep.json": b'{\n "schema": "diecast.sweep_result/',
                  **{f"sweep_{n}.svg": b"<?xml" for n in range(len(self.spec.plots))}}
         for name, head in heads.items():
-            path = writes(self.out / name, "--out")
-            if path.exists() and not data_of(path, noted=False).startswith((head, b"\n")):  # an empty line: no row
-                raise Clash(f"--out {path}: no sweep has written this file; expected another folder")
+            claim(writes(self.out / name, "--out"), head, b"\n")  # an empty line: no row
 
     def check_keys(self):
         """Refuses config keys that the platform does not have, once and before all runs."""
@@ -242,14 +240,18 @@ class Sweep(Points):
                 **({"kept": False} if done.interrupted else {})}
 
     def _forget(self, point):
-        """Removes the point's result, and the config of its run, which alone would pass for a user's file."""
+        """Removes the point's result, and the config of its run, which alone would pass for a user's file. A file of a user that
+        is called so stays, and the run refuses it."""
         config, result = (self.folder / point.name / name for name in ("config.json", "result.json"))
+        written = None
+        with contextlib.suppress(BadResults):
+            written = Results(result.parent, noted=False).result.get("config_sha256", "")
         with contextlib.suppress(BadInput):
             text = data_of(config, noted=False)
-            written = json_of(result, noted=False).get("config_sha256") if result.exists() else None
             if text == point.dumped(self.binary).stdout.encode() or hashlib.sha256(text).hexdigest() == written:
                 config.unlink()
-        result.unlink(missing_ok=True)
+        if written is not None:
+            result.unlink()
 
     @contextlib.contextmanager
     def _cleared(self, point):

@@ -98,6 +98,14 @@ def _check(path, flag=""):
         raise Clash(f"{flag + ' ' if flag else ''}{path}: is an input of this command ({name}); expected another file")
 
 
+def claim(path, *heads):
+    """Refuses a file in a folder of results that begins like none of this kind: it is a user's, whatever its name."""
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            if not file.read(max(map(len, heads))).startswith(heads):
+                raise Clash(f"{path}: holds something else than what is written there; expected another folder")
+
+
 def _check_folder(path, data, head):
     """In a folder that is an input only files of the kind of the new one are replaced."""
     folder = _folders.get(_identity(pathlib.Path(os.path.realpath(path)).parent))

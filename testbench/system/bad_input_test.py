@@ -25,6 +25,7 @@ SETTINGS = [
     ("ipcq.slot_bytes=2097152", ["ipcq.slot_bytes", "2097152", "pe.tcm_kib"]),
     ("ipcq.queue_pairs=1", ["queue_pairs", "1"]),
     ("noc.link_cycles=9", ["noc.link_cycles", "9", "noc.hop_cycles"]),
+    ("\x1b[1m=3", ["--set \\x1b[1m: unknown"]),
     ("ucie.latency_ns=0.5", ["ucie.latency_ns", "0.5", "one cycle"]),
 ]
 
@@ -558,6 +559,29 @@ class Outputs(harness.Case):
         self.assertTrue((self.folder / "d" / "report.html").exists())
         self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
         self.assertFalse((self.folder / "d" / "report.html").exists())
+        # What is left of a run that is killed between its config and its status, while it removes earlier files, and while it
+        # proves that a file can be written.
+        for name in ("result.json", "config.json"):
+            (self.folder / "d" / name).rename(self.folder / "d" / f"{name}.partial")
+            self.file("d/result.json.partial.partial", "")
+            self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+
+    def test_a_run_that_is_killed_at_any_file_leaves_a_folder_for_the_next(self):
+        """And none that looks complete: its status is the last to come and the first to go."""
+        if shutil.which("strace") is None:
+            self.skipTest("no strace")
+        words = self.command(*SMALL, "--bytes", "1KiB", "--quiet", "--out", "d")
+        for calls in ("/^rename", "/^unlink"):
+            for n in range(1, 30):
+                self.assertEqual(harness.subprocess.run(words, cwd=self.folder).returncode, 0, f"after {calls} {n - 1}")
+                complete = {p.name for p in (self.folder / "d").iterdir()}
+                done = harness.subprocess.run(["strace", "-o", "/dev/null", "-e", f"inject={calls}:signal=KILL:when={n}", *words],
+                                              cwd=self.folder, capture_output=True)
+                left = {p.name for p in (self.folder / "d").iterdir()}
+                self.assertTrue("result.json" not in left or left >= complete, (calls, n, left))
+                if done.returncode == 0:
+                    break
+            self.assertGreater(n, 8)
 
     def limited(self, most_bytes, *words):
         """A run whose files hold no more than so many bytes each, as on a full disk."""
@@ -601,6 +625,12 @@ class Outputs(harness.Case):
                 self.assertEqual(code, 5, self.last.stderr)
                 self.assertRegex(self.last.stderr, r"--diagnose: its experiments need a folder with room.*; set TMPDIR to one")
                 self.assertFalse(list((self.folder / "tmp").iterdir()))
+
+    def test_problems_that_cannot_be_recorded_are_no_verdict(self):
+        """Of a refused run, for the diagnosis that asks for them: exit code 1 would be a wrong result."""
+        os.environ["DIECAST_PROBLEMS"] = "absent/file"
+        self.addCleanup(os.environ.pop, "DIECAST_PROBLEMS")
+        self.assertEqual(self.run_pod("--bytes", "x", expect=5).stderr, "absent/file: cannot be written (No such file or directory)\n")
 
     def test_a_run_without_a_process_says_so(self):
         """Where fork is refused: exit code 71 of every binary, and of --diagnose."""

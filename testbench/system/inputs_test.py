@@ -298,7 +298,9 @@ class Clashes(ScriptCase):
 
     def test_no_output_is_an_input(self):
         base = self.file("base.json", json.dumps({"extends": str(harness.CONFIGS / "small_pod.json")}))
-        self.file("pod.json", json.dumps({"extends": "base.json"}))
+        self.file("pod.json", json.dumps({"extends": "base.json", "ccl": {"tuner": "tuner.csv"}}))
+        self.file("tuner.csv", "collective,algorithm,min_bytes,max_bytes\nall_reduce,ring_1d,0,65536\n")
+        self.file("other.csv", (self.folder / "tuner.csv").read_text())
         (self.folder / "link.json").symlink_to("base.json")
         os.link(base, self.folder / "hard.json")
         self.file("w.json", json.dumps({"streams": [{"name": "s", "on": [0, 1], "ops": [{"op": "compute", "cycles": 4}]}]}))
@@ -308,7 +310,8 @@ class Clashes(ScriptCase):
             self.file(f"t.{n}.json", '{"version": "1"} {"id": 1, "type": "COMP_NODE", "durationMicros": 1}')
         self.file("g.json", '{"a": [0]}')
         self.file("npe.json", "[]")
-        self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "pod.json", "workload": "w.json"}]}))
+        self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "pod.json", "workload": "w.json"}, {
+            "name": "b", "args": ["--set", "ccl.tuner=other.csv"]}]}))
         spec = {"schema": "diecast.sweep/1", "config": "pod.json", "grid": {"--bytes": ["1KiB"]}}
         (self.folder / "d").mkdir()
         for name in ("d/sweep.json", "d/sweep.csv"):
@@ -320,7 +323,7 @@ class Clashes(ScriptCase):
         shutil.copy(self.folder / "hang" / "flight.json", self.folder / "nccl_trace_rank_0")
         there, study = self.files(), ("--", "--bytes", "1KiB")
         for words in (*(("calibrate", "pod.json", "m.csv", "--key", "sip_link.latency_ns", flag, file) for flag in ("--write", "--plot")
-                        for file in ("pod.json", "base.json", "link.json", "hard.json", "m.csv")),
+                        for file in ("pod.json", "base.json", "link.json", "hard.json", "m.csv", "tuner.csv")),
                       *((name, "pod.json", "w.json", flag, file) for name in ("degrade", "sensitivity") for flag in ("--csv", "--plot")
                         for file in ("pod.json", "base.json", "w.json") if (name, flag) != ("degrade", "--plot")),
                       ("degrade", "pod.json", "--counts", "1", "--plot", "base.json", *study),
@@ -328,7 +331,8 @@ class Clashes(ScriptCase):
                       ("npe2transactions", "npe.json", "--out", "./npe.json"),
                       ("goal2workload", "s.goal", "--out", "./s.goal"), ("goal2workload", "s.goal", "--out", self.folder / "s.goal"),
                       *(("chakra2workload", "t.0.json", "t.1.json", "--groups", "g.json", "--out", file) for file in ("t.1.json", "g.json")),
-                      *(("regress", "suite.json", "--junit", file) for file in ("suite.json", "pod.json", "base.json", "w.json")),
+                      *(("regress", "suite.json", "--junit", file) for file in ("suite.json", "pod.json", "base.json", "w.json", "tuner.csv",
+                                                                              "other.csv")),
                       ("sweep", "d/sweep.json", "--out", "d"), ("sweep", "d/sweep.csv", "--out", "d"),
                       *(("alphabeta", "out", flag, f"out/{file}") for flag in ("--csv", "--astra") for file in
                         ("result.json", "config.json", "links.csv")),
@@ -358,7 +362,7 @@ class Clashes(ScriptCase):
         (self.folder / "s").mkdir()
         for name in ("sweep.csv", "sweep.json"):
             mine = self.file(f"s/{name}", '{"my": "own"}')
-            self.assertIn("no sweep has written this file", self.script("sweep", spec, "--out", "s", expect=2).stderr)
+            self.assertIn("holds something else", self.script("sweep", spec, "--out", "s", expect=2).stderr)
             self.assertEqual(mine.read_text(), '{"my": "own"}')
             mine.unlink()
         self.script("sweep", spec, "--out", "s")
@@ -373,6 +377,11 @@ class Clashes(ScriptCase):
                                         "ranks": [{"rank": 0, "pg_status": {}}]}))
         self.script("flight2torch", "f.json", "o/p", "--prefix", "../x", expect=2)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["f.json"])
+        for _ in range(2):  # its own dumps it may replace
+            self.script("flight2torch", "f.json", "o/p")
+        mine = self.file("o/p/nccl_trace_rank_0", "my own notes")
+        self.assertIn("holds something else", self.script("flight2torch", "f.json", "o/p", expect=2).stderr)
+        self.assertEqual(mine.read_text(), "my own notes")
 
 
 class Escapes(ScriptCase):

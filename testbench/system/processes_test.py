@@ -151,6 +151,9 @@ class Processes(harness.Case):
                       ("--progress", "on")):
             self.refused(*flags, name=flags[0])
         self.refused("--launcher", "no_such_launcher -n {n}", name="--launcher: names a program that does not exist")
+        for launcher in ("false", "echo [] x", "echo"):  # no fault of the model
+            done = self.run_pod(*POD4, "--bytes", "1KiB", "--processes", "2", "--launcher", launcher, expect=71)
+            self.assertRegex(done.stderr, r"^system: the launcher has started no process that runs .*TMPDIR with room")
         fault = ("--partition", "[[0,2],[1,3]]", "--set", 'faults=[{"kind":"drop","where":"pod.sip0.sip_port_e"}]')
         self.refused(*fault, name="act on a link between two processes (value pod.sip0.e")
         self.refused(*fault, "--hide-faults", name="act on a link between two processes (expected --processes 1)")

@@ -245,6 +245,11 @@ class Orphans(ScriptCase):
         self.assertEqual(json.loads((self.point / "config.json").read_text())["ipcq"]["n_slots"], 2)
         self.assertEqual((notes.read_text(), (self.point / "pictures" / "a.svg").read_text()), ("mine", "mine, too"))
         self.assertFalse((self.folder / "s" / "aside").exists())
+        self.config(1)
+        for mine in ("my own notes", "[1]"):
+            (self.point / "result.json").write_text(mine)
+            self.assertIn("which Diecast did not write", self.script("sweep", self.spec, "--out", "s", expect=5).stderr)
+            self.assertEqual((self.point / "result.json").read_text(), mine)
 
 
 if __name__ == "__main__":

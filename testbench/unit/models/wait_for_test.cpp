@@ -141,6 +141,17 @@ TEST_CASE("wait_for: a crossed wait is a cycle, named queue pair by queue pair")
                          Contains("from pod.sip0.cube_0_0.pe3 E"));
   CHECK_THAT(r.text, Contains("waiters receive") && Contains("peer_head_cache 0") &&
                          Contains(fmt::format("{:#018x}", m.qp(0, west).rx_base)));
+
+  // In a run that was cut off, a core that goes on waits for nothing, whatever is armed.
+  stopped_machine cut;
+  cut.still = false;
+  for (std::size_t i = 0; i < 4; ++i)
+    cut.pes.push_back(
+        {m[i].self(), i == 2 ? events::core_state::running : events::core_state::asleep, m[i].queue_pairs()});
+  const auto open = explain_waits({1, 1, 1, 4}, cut);
+  REQUIRE(open.roots.size() == 1);
+  CHECK(open.roots[0].kind == root_kind::peer);
+  CHECK(open.roots[0].members == std::vector{waiting_pe(2)});
 }
 
 TEST_CASE("wait_for: only the cycle is the root, not those who wait for it") {
@@ -404,6 +415,15 @@ TEST_CASE("wait_for: tag-matched messages are waits for their peers") {
       Contains(
           "pod.sip0.cube_0_0.pe0 waits for a message of pod.sip0.cube_0_0.pe1, tag 8 of communicator 0"));
   CHECK_THAT(r.text, Contains("which has no part in this run"));
+
+  // A packet that stands on a link is no loss, and no circle of waits.
+  diecast::analysis::other_packet held{{}, "held on a link", true};
+  held.header.kind = diecast::abi::packet_kind::tag_message;
+  held.header.tag.source = waiting_pe(7);
+  const auto stuck = explain_waits({1, 1, 1, 16}, {dumps, {}, true, {held}}).roots.at(1);
+  CHECK(stuck.waits.at(0).waiter == waiting_pe(6));
+  CHECK(stuck.waits.at(0).cause == wait_cause::in_flight);
+  CHECK(stuck.waits.at(0).where == "held on a link");
 }
 
 TEST_CASE("wait_for: a barrier says how far a PE is in it, and its flag is the wait") {
