@@ -99,7 +99,7 @@ std::vector<edge> two_level_direct(const pattern_context& c) {
 
 namespace {
 
-using ring_order = std::vector<std::uint32_t>;
+using rank_order = std::vector<std::uint32_t>;
 
 /// Flows on the links of a mesh, which go along x first, then y.
 class mesh_flows {
@@ -113,14 +113,14 @@ class mesh_flows {
 
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
-  [[nodiscard]] std::uint32_t cost(const ring_order& ring) {
+  [[nodiscard]] std::uint32_t cost(const rank_order& ring) {
     begin();
     add(ring, true);
     const std::uint32_t sum = total();
     if (!task_.pairs) return sum;
-    const std::array<ring_order, 2> halves = halves_of(ring);
+    const std::array<rank_order, 2> halves = halves_of(ring);
     begin();
-    for (const ring_order& half : halves) add(half, false);
+    for (const rank_order& half : halves) add(half, false);
     return sum + total();
   }
 
@@ -135,7 +135,7 @@ class mesh_flows {
     constexpr std::uint32_t shared = 64;
     return (users_ - used_) * shared + users_;
   }
-  void add(const ring_order& ring, bool both_ways) {
+  void add(const rank_order& ring, bool both_ways) {
     const std::size_t n = ring.size();
     for (std::size_t i = 0; i < n; ++i) {
       ++user_;
@@ -174,7 +174,7 @@ class mesh_flows {
 /// The best change of all, as long as there is one and steps are left.
 class descent {
  public:
-  descent(const ring_task& task, ring_order from, std::uint64_t most_steps)
+  descent(const ring_task& task, rank_order from, std::uint64_t most_steps)
       : flows_(task), most_steps_(most_steps), ring_(std::move(from)), least_(flows_.cost(ring_)) {}
 
   void run() {
@@ -185,9 +185,9 @@ class descent {
 
  private:
   bool improve() {
-    ring_order best = ring_;
+    rank_order best = ring_;
     bool better = false;
-    const auto look = [&](const ring_order& changed) {
+    const auto look = [&](const rank_order& changed) {
       const std::uint32_t cost = flows_.cost(changed);
       if (cost >= least_) return;
       least_ = cost;
@@ -196,7 +196,7 @@ class descent {
     };
     for (std::size_t i = 0; i < ring_.size() && !is_cut(); ++i) {
       for (std::size_t j = i + 1; j < ring_.size() && !is_cut(); ++j) {
-        ring_order changed = ring_;
+        rank_order changed = ring_;
         std::swap(changed[i], changed[j]);
         look(changed);
         changed = ring_;
@@ -211,19 +211,19 @@ class descent {
 
   mesh_flows flows_;
   std::uint64_t most_steps_;
-  ring_order ring_;
+  rank_order ring_;
   std::uint32_t least_;
 };
 
-ring_order by_number(const ring_task& task) {
-  ring_order ring(task.routers.size());
+rank_order by_number(const ring_task& task) {
+  rank_order ring(task.routers.size());
   std::iota(ring.begin(), ring.end(), 0U);
   return ring;
 }
 
 /// Rows of routers, to and fro.
-ring_order by_rows(const ring_task& task) {
-  ring_order ring = by_number(task);
+rank_order by_rows(const ring_task& task) {
+  rank_order ring = by_number(task);
   const auto key = [&](std::uint32_t pe) {
     const std::uint32_t x = task.routers[pe] % task.columns, y = task.routers[pe] / task.columns;
     return std::tuple{y, y % 2 == 0 ? x : task.columns - x, pe};

@@ -3,9 +3,8 @@
 
 #include <array>
 #include <fmt/format.h>
-#include <xxhash.h>
-
 #define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace diecast::events {
 
