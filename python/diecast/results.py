@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run left in its --out directory."""
+import os
 import pathlib
 
 from diecast import whole_file
@@ -70,8 +71,13 @@ class Results:
         if noted:
             whole_file.reads_folder(self.folder)
         where = self.folder / "result.json"
-        need(where.exists(), folder, "no folder with a result.json; expected that of a run, which --out names" +
-             ("; those of a sweep are in points/" if (self.folder / "points").exists() else ""), BadResults)
+        try:
+            os.stat(where)
+        except (FileNotFoundError, NotADirectoryError):
+            raise BadResults(f"{folder}: no folder with a result.json; expected that of a run, which --out names" +
+                             ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else "")) from None
+        except OSError:
+            pass  # reading it tells why
         self.result = self._json("result.json")
         need_schema(self.result, SCHEMA, where, BadResults)
         check(self.result, RESULT, f"{where}: result", BadResults)
