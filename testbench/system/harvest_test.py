@@ -48,6 +48,9 @@ class Harvested(harness.Case):
                 for algorithm, why in re.findall(r"^left out: (\w+) of [^:]*: (.*)$", done.stderr, re.MULTILINE):
                     if "noc.multicast: the routers of this machine copy no packets" in why:
                         continue  # with all its PEs it has no such routers either
+                    if ranks == "sip" and algorithm in ("hierarchical_3level", "hierarchical_pipelined"):
+                        self.assertRegex(why, "shard by shard have their tensors in TCM|has no holder")
+                        continue
                     self.assertIn(algorithm, SHAPED, why)
                     self.assertRegex(why, "fill a rectangle|one PE of every cube")
                     refused += 1
