@@ -25,7 +25,7 @@ FIELDS = {
 # Arguments and what stderr must contain.
 FLAGS = [
     (["--pattern", "zigzag"], ["--pattern", "zigzag", "same_bank_hit", "replay"]),
-    (["--pattern", "stride"], ["--pattern", "''", "whole number"]),
+    (["--pattern", "stride"], ["--pattern", "names no distance (value stride; expected stride:BYTES"]),
     (["--pattern", "stride:0"], ["--pattern", "'0'", "at least 1"]),
     (["--pattern", "stride:-8"], ["--pattern", "'-8'"]),
     (["--pattern", "seq:4"], ["--pattern", "seq:4"]),
@@ -59,7 +59,7 @@ FLAGS = [
     (["stray"], ["stray argument"]),
     (["--format", "xml"], ["--format", "xml", "csv"]),
     (["--list", "algorithms"], ["--list", "algorithms", "patterns"]),
-    (["--seed", "x"], ["sim.seed", "'x'"]),
+    (["--seed", "x"], ["--seed", "'x'"]),
     (["--set", "hbm.refresh=sometimes"], ["hbm.refresh", "sometimes", "all_bank"]),
     (["--set", "hbm.preset=HBM9"], ["hbm", "HBM9", "HBM3_6400"]),
     (["--set", "hbm.model=simple", "--pattern", "bank_conflict"], ["--pattern", "bank_conflict", "simple"]),

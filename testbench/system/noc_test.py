@@ -64,7 +64,7 @@ FLAGS = [
     (["stray"], ["stray argument"]),
     (["--format", "xml"], ["--format", "xml", "csv"]),
     (["--list", "algorithms"], ["--list", "algorithms", "patterns"]),
-    (["--seed", "x"], ["sim.seed", "'x'"]),
+    (["--seed", "x"], ["--seed", "'x'"]),
     (["--set", "noc.topology=cube"], ["noc.topology", "cube", "torus"]),
     (["--set", "noc.vcs=65"], ["noc.vcs", "'65'"]),
     (["--set", "noc.topology=torus", "--set", "noc.vcs=3"], ["noc.vcs", "3", "even"]),

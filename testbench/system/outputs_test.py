@@ -394,7 +394,7 @@ class Information(harness.Case):
             self.assertLess(last, first)
 
     def test_check_config(self):
-        for name in ("pod_default", "small_pod", "seed_machine", "seed_machine_6sip", "msccl"):
+        for name in ("pod_default", "small_pod", "seed_machine", "seed_machine_6sip"):
             text = self.text("--config", harness.CONFIGS / f"{name}.json", "--check-config")
             self.assertIn("no cycle", text, name)
         self.assertIn("Balanced: every buffer covers its round trip.", self.text("--check-config"))

@@ -43,6 +43,7 @@ field_value any_value(const field& f) {
       if (f.key == "errata" || f.key == "dram_tiles") return std::string("none");
       if (f.key == "directions") return std::string("north_west,east_south");
       if (f.key == "start_delays") return fmt::format("*.pe?[0-9]={}", below(1000));
+      if (f.key == "levels") return fmt::format("cube:tree:{},pod:ring", 1 + below(100));
       return "*.pe?[0-9]";
     case field_type::links: return std::vector<pod_link>{{0, static_cast<std::uint32_t>(below(4))}};
   }

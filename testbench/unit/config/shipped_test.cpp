@@ -65,14 +65,6 @@ TEST_CASE("shipped configs: the seed machine has round rates") {
   CHECK(six.sip_link.gbytes_s == 128);
 }
 
-TEST_CASE("shipped configs: msccl holds 36 receive rings and as many senders on 64 PEs") {
-  const auto c = shipped("msccl");
-  CHECK(c.shape().pes() == 64);
-  CHECK(c.ipcq.queue_pairs >= 2 * 36);
-  const std::uint64_t rings = 36 * c.ipcq.n_slots * c.ipcq.slot_bytes;
-  CHECK(rings <= c.pe.tcm_kib * 1024 / 2);
-}
-
 TEST_CASE("shipped presets: each loads, changes its block only and names its source") {
   const auto presets = platforms::list_presets(platforms::presets_dir());
   std::vector<std::string> names;

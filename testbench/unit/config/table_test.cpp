@@ -78,6 +78,7 @@ TEST_CASE("config tables: a value set by path is the value read by path, and not
                               : f.key == "sip_ports"    ? "e=3_1,p2=0_0"
                               : f.key == "directions"   ? "north_west,south_east"
                               : f.key == "dram_tiles"   ? "0_0/0_1"
+                              : f.key == "levels"       ? "cube:tree,pod:ring:2"
                               : f.block == "placement"  ? (f.key.starts_with("ucie_") ? "0" : "3_2")
                                                         : "pod.sip0.*");
           break;

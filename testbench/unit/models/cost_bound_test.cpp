@@ -357,7 +357,7 @@ TEST_CASE("what leaves the root last has the way to the farthest rank before it"
     CHECK(b.kind == (what == collective::broadcast ? "injection" : "ejection"));
     // But for the two flits of the element, which are part of the vector.
     CHECK(b.ns == Approx(element_ns - 2 + header * mib / 64));
-    CHECK(b.terms.front().detail.find("the way") != std::string::npos);
+    CHECK(b.terms.front().detail.find("the path") != std::string::npos);
     // Over a longer way it takes as much longer.
     config::machine_config far = c;
     far.sip_link.latency_ns += 500;

@@ -184,7 +184,7 @@ TEST_CASE("workload messages: what cannot be matched is found before the run") {
       Catch::Contains("d: rank 0 of [0,1,2,3,4,5,6,7] receives more from any rank with tag 3 than is sent to "
                       "it (value 1 receives, 0 messages; expected as many of both"));
   CHECK_THAT(error_of({send(1, 64), receive("b", any, number(1), 64)}),
-             Catch::Contains("a: is never waited for by rank 0 (value a; expected a wait or waitall"));
+             Catch::Contains("a: is never waited for by rank 0 (value a; expected a later wait or waitall"));
   // A wait of some ranks is none of the others.
   comm::workload_op some = message("v", "wait", {{"for", ids({"b"})}});
   some.fields["only"] = list({0, 1, 2});
@@ -316,7 +316,7 @@ TEST_CASE("workload messages: a test alone does not wait, for it may come too ea
   };
   const comm::workload_op both_tested = message("t", "test", {{"for", ids({"r", "s"})}});
   CHECK_THAT(error_of(ended_by({both_tested})),
-             Catch::Contains("r: is never waited for by rank 0 (value r; expected a wait or waitall"));
+             Catch::Contains("r: is never waited for by rank 0 (value r; expected a later wait or waitall"));
   CHECK_THAT(error_of(ended_by({both_tested, message("w", "wait", {{"for", ids({"r"})}})})),
              Catch::Contains("s: is never waited for by rank 0 (value s;"));
   runs_everywhere(
