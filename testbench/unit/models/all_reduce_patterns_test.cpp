@@ -80,7 +80,7 @@ TEST_CASE("hierarchical_3level: levels of one have no edges; other sets of ranks
                     Catch::Contains("all PEs of their SIPs"));
 }
 
-TEST_CASE("patterns: every one becomes a plan for any number of ranks", "[slow]") {
+TEST_CASE("patterns: every one becomes a plan for any number of ranks") {
   for (const pattern_entry& p : builtin_patterns()) {
     if (p.name == "intercube") continue;
     const bool one_per_cube = p.name == "neighbors" || p.name == "spanning_trees";

@@ -80,7 +80,7 @@ std::size_t most_senders(const machine& m, const tree_pair& trees) {
   return most;
 }
 
-TEST_CASE("packed trees reach every member once", "[slow]") {
+TEST_CASE("packed trees reach every member once") {
   for (const machine_shape& shape :
        {machine_shape{1, 1, 1, 1}, machine_shape{1, 2, 1, 1}, machine_shape{1, 3, 1, 1},
         machine_shape{1, 2, 2, 1}, machine_shape{2, 3, 2, 1}, machine_shape{3, 1, 1, 1},
@@ -108,8 +108,7 @@ TEST_CASE("packed trees reach every member once", "[slow]") {
   }
 }
 
-TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no two senders share a link",
-          "[slow]") {
+TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no two senders share a link") {
   const machine m(machine_shape{1, 4, 4, 1});
   for (std::uint32_t root = 0; root < 16; ++root) {
     CAPTURE(root);
@@ -122,8 +121,7 @@ TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no tw
   }
 }
 
-TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: flows hardly share a way towards the root either",
-          "[slow]") {
+TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: flows hardly share a way towards the root either") {
   for (const std::uint32_t side : {3U, 4U}) {
     const machine m(machine_shape{1, side, side, 1});
     for (std::uint32_t root = 0; root < side * side; ++root) {
@@ -246,8 +244,7 @@ TEST_CASE("packed trees are the same every time") {
 
 // --- several members on a cube ---
 
-TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody sends more than the vector",
-          "[slow]") {
+TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody sends more than the vector") {
   for (const machine_shape& shape :
        {machine_shape{1, 1, 1, 2}, machine_shape{1, 1, 1, 8}, machine_shape{1, 2, 1, 3},
         machine_shape{1, 3, 3, 5}, machine_shape{2, 2, 2, 7}, machine_shape{3, 2, 2, 4},
@@ -283,7 +280,7 @@ TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody se
   }
 }
 
-TEST_CASE("packed trees of PEs enter every cube once, and are shallow", "[slow]") {
+TEST_CASE("packed trees of PEs enter every cube once, and are shallow") {
   const machine m(machine_shape{1, 4, 4, 8}, rank_set::pe);
   for (const std::uint32_t root : {0U, 77U}) {
     CAPTURE(root);

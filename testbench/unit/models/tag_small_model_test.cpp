@@ -61,8 +61,8 @@ TEST_CASE("small model: four messages, four receives, a cancel, two entries") {
 }
 #endif
 
-TEST_CASE("small model: three messages, three receives, any cancels, two entries, some receives in software",
-          "[slow]") {
+TEST_CASE(
+    "small model: three messages, three receives, any cancels, two entries, some receives in software") {
   small_bounds b = bounds(3, 2, 3);
   b.software = true;
   const small_result r = search(b);
@@ -70,7 +70,7 @@ TEST_CASE("small model: three messages, three receives, any cancels, two entries
   CHECK(r.rests.size() == 189);
 }
 
-TEST_CASE("small model: one order of steps that commute meets what all orders meet", "[slow]") {
+TEST_CASE("small model: one order of steps that commute meets what all orders meet") {
   for (small_bounds b : {bounds(2, 1, 2), bounds(2, 2, 2), bounds(3, 1, 1)}) {
     const small_result one = search(b);
     b.reduced = false;
@@ -88,7 +88,7 @@ TEST_CASE("small model: a unit without a list, too") {
   CHECK(r.rests.size() > 10);
 }
 
-TEST_CASE("small model: a unit that does not wait for firmware's count is found out at once", "[slow]") {
+TEST_CASE("small model: a unit that does not wait for firmware's count is found out at once") {
   for (const std::uint32_t entries : {1U, 2U}) {
     for (const unsigned size : {2U, 4U}) {
       CAPTURE(entries, size);

@@ -48,7 +48,7 @@ config::machine_config odd_pod() {
   return c;
 }
 
-TEST_CASE("timed machine: every kernel ends, twice at the same time, and never below its bound", "[slow]") {
+TEST_CASE("timed machine: every kernel ends, twice at the same time, and never below its bound") {
   const bool odd = GENERATE(false, true);
   const config::machine_config c = odd ? odd_pod() : small_pod();
   std::size_t ran = 0;
