@@ -6,27 +6,31 @@
 // output. When it is granted, its flits stream out one per cycle, or as fast as they come in; its head is at
 // the next input port::latency cycles later. One grant takes one evaluation; nothing happens per flit.
 //
-// How the effects of a flit-by-flit router are modelled: - Sharing. Packets of different classes
-// (class_of_vc) may be in transfer on one input or output at the same time: a packet that joins shares the
-// port with them, round robin first over inputs (on an input: over outputs), then over classes, and the ends
-// of all move back by what the others send until then, also where they were already announced to the next
-// router. Packets of one class follow each other. A transfer becomes faster with each other transfer that
-// ends (rate_schedule), so no port passes more than a flit per cycle; where both input and output are
-// contended, separable allocation loses some cycles. The first flit of a packet that joins takes a whole
-// cycle from all others. - Allocation. All outputs of a router that are due in a cycle choose among their
-// requesters first, then each input accepts one of them: one iteration of a separable allocator, round robin
-// on both sides, priorities move on only for what was accepted. An output that was not accepted has lost the
-// cycle. - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be
-// allocated again from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is
-// routed when the previous tail has left: with one VC, L flits take L + 2 cycles. - Where VCs interleave,
-// every flit is arbitrated, and classes make no difference: a packet is granted flit by flit, or several at
-// once while it is alone at its router. Otherwise packets of one class follow each other. - With wormhole
-// flow control a packet needs room for one flit. As many flits as there is room for move on as a chunk, the
-// rest follows when credits return. Chunks that follow each other without a gap merge. - Credits of a
-// wormhole chunk go upstream as one batch: the buffer empties one flit per cycle and fills at the same rate,
-// so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A head that needs room
-// for its whole packet waits for as many credits: they come back flit by flit. Credits of a packet with a
-// rate_schedule follow it and are delayed with it (not credits to the environment).
+// How the effects of a flit-by-flit router are modelled:
+// - Sharing. Packets of different classes (class_of_vc) may be in transfer on one input or output at the
+//   same time: a packet that joins shares the port with them, round robin first over inputs (on an input:
+//   over outputs), then over classes, and the ends of all move back by what the others send until then,
+//   also where they were already announced to the next router. Packets of one class follow each other. A
+//   transfer becomes faster with each other transfer that ends (rate_schedule), so no port passes more
+//   than a flit per cycle; where both input and output are contended, separable allocation loses some
+//   cycles. The first flit of a packet that joins takes a whole cycle from all others.
+// - Allocation. All outputs of a router that are due in a cycle choose among their requesters first, then
+//   each input accepts one of them: one iteration of a separable allocator, round robin on both sides,
+//   priorities move on only for what was accepted. An output that was not accepted has lost the cycle.
+// - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be allocated
+//   again from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is
+//   routed when the previous tail has left: with one VC, L flits take L + 2 cycles.
+// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted
+//   flit by flit, or several at once while it is alone at its router. Otherwise packets of one class
+//   follow each other.
+// - With wormhole flow control a packet needs room for one flit. As many flits as there is room for move
+//   on as a chunk, the rest follows when credits return. Chunks that follow each other without a gap
+//   merge.
+// - Credits of a wormhole chunk go upstream as one batch: the buffer empties one flit per cycle and fills
+//   at the same rate, so flit n of the next packet finds the place of flit n empty (timing::batch_usable).
+//   A head that needs room for its whole packet waits for as many credits: they come back flit by flit.
+//   Credits of a packet with a rate_schedule follow it and are delayed with it (not credits to the
+//   environment).
 //
 // Outputs due in a cycle are evaluated in ascending port number; their effects are in later cycles.
 #pragma once

@@ -26,7 +26,8 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine);
 /// that one is looked into, by `examine`. Does nothing otherwise.
 void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& examine);
 
-/// The same of 64 KiB, where fewer are right: messages of several packets, one after the other, may not be.
+/// Tries the collective with 64 KiB if the given one is smaller and right: only messages of several packets
+/// meet some faults. A failing run is examined by `examine`.
 void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine);
 
 /// What is left without `place`: all ranks but one, those outside its cube, those outside its SIP. Of a link

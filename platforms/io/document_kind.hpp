@@ -15,7 +15,7 @@ namespace diecast::platforms {
 /// and what reads it. Empty where it is `wanted`, or unknown.
 [[nodiscard]] std::optional<problem> of_other_kind(const json_node& root, const std::string& file,
                                                    const char* wanted);
-/// The same of a text that is not JSON.
+/// The problem of a text that is not JSON but of a known kind; empty for an unknown one.
 [[nodiscard]] std::optional<problem> of_other_kind(std::string_view text, const std::string& file);
 
 }  // namespace diecast::platforms

@@ -25,7 +25,6 @@ FIELDS = {
 # Arguments and what stderr must contain.
 FLAGS = [
     (["--pattern", "zigzag"], ["--pattern", "zigzag", "same_bank_hit", "replay"]),
-    (["--pattern", "stride"], ["--pattern", "names no distance (value stride; expected stride:BYTES"]),
     (["--pattern", "stride:0"], ["--pattern", "'0'", "at least 1"]),
     (["--pattern", "stride:-8"], ["--pattern", "'-8'"]),
     (["--pattern", "seq:4"], ["--pattern", "seq:4"]),
