@@ -72,7 +72,7 @@ class Matrix(harness.Case):
         refused = self.run_pod(*harness.SMALL, "--algorithm", "hierarchical", *harness.sets("ccl.levels=cube:ring,3:tree"), expect=2)
         self.assertIn("ccl.levels: the last level leaves 2 leaders", refused.stderr)
         refused = self.run_pod(*harness.SMALL, *harness.sets("ccl.levels=cube:star"), expect=2)
-        self.assertIn("ccl.levels: not an accepted value (value cube:star; expected", refused.stderr)
+        self.assertIn("ccl.levels: not an accepted value (value 'cube:star'; expected", refused.stderr)
 
     def test_a_rank_may_be_a_sip_whose_pes_have_shards(self):
         for name in LEVELS[:2]:
