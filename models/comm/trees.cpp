@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <tuple>
+#include <utility>
 
 #include "models/checksum/packet_checksum.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
+#include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
@@ -110,18 +112,39 @@ std::uint32_t depth_of(const std::vector<tree_node>& nodes) {
   return depth;
 }
 
+namespace {
+
+/// Cycles that a byte takes on the slowest kind of link that packets between members cross; overrides of
+/// single links do not count.
+double cycles_per_byte(const config::machine_config& c, const group& members) {
+  const auto several = [&](auto place) {
+    return std::any_of(members.members.begin(), members.members.end(),
+                       [&](const pe_coord& m) { return place(m) != place(members.members.front()); });
+  };
+  double gbytes_s = static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz;
+  if (several([](const pe_coord& m) { return std::pair{m.sip, m.cube}; }))
+    gbytes_s = std::min(gbytes_s, timing::ucie_timing_of(c, c.ucie).gbytes_s);
+  if (several([](const pe_coord& m) { return m.sip; })) {
+    gbytes_s = std::min(gbytes_s, timing::sip_link_timing_of(c, c.sip_link).gbytes_s);
+    if (c.comm.path == config::transfer_path::staged) gbytes_s = std::min(gbytes_s, c.host.staging_gbytes_s);
+  }
+  return c.noc.clock_ghz / gbytes_s;
+}
+
+}  // namespace
+
 /// What a call costs beside ccl.kernel_call_cycles: the registers it reads and writes, roughly.
 constexpr std::uint64_t call_register_cycles = 20;
 
-std::uint64_t chunks_on_pipeline(const config::machine_config& c, std::uint64_t bytes, std::uint64_t elements,
-                                 std::uint32_t depth) {
+std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& members, std::uint64_t bytes,
+                                 std::uint64_t elements, std::uint32_t depth) {
   const std::uint64_t most = std::max<std::uint64_t>(1, elements);
   if (c.ccl.chunks) return std::min(*c.ccl.chunks, most);
   if (depth < 2 || bytes == 0) return 1;
   // Time of k chunks over d hops: (d + k - 1) (a + b S / k), least at k = sqrt((d - 1) b S / a). A message
-  // costs the runtime's calls at both ends; a byte, its share of a flit. In cycles.
+  // costs the runtime's calls at both ends. In cycles.
   const double per_message = 4.0 * static_cast<double>(c.ccl.kernel_call_cycles + call_register_cycles);
-  const double per_byte = 1.0 / static_cast<double>(c.noc.flit_bytes);
+  const double per_byte = cycles_per_byte(c, members);
   const double best = std::sqrt((depth - 1) * per_byte * static_cast<double>(bytes) / per_message);
   const std::uint64_t slots = (bytes + c.ipcq.slot_bytes - 1) / c.ipcq.slot_bytes;
   return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(best), 1,

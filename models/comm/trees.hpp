@@ -50,10 +50,11 @@ struct tree_node {
 [[nodiscard]] std::uint32_t depth_of(const std::vector<tree_node>& nodes);
 
 /// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the
-/// number that ends soonest when a message costs a fixed time and a time per byte. At least 1, and no more
-/// than `elements` unless that is 0.
-[[nodiscard]] std::uint64_t chunks_on_pipeline(const config::machine_config& c, std::uint64_t bytes,
-                                               std::uint64_t elements, std::uint32_t depth);
+/// number that ends soonest when a message costs a fixed time and a time per byte on the slowest kind of link
+/// between the members. At least 1, and no more than `elements` unless that is 0.
+[[nodiscard]] std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& members,
+                                               std::uint64_t bytes, std::uint64_t elements,
+                                               std::uint32_t depth);
 
 /// Ranks that take part in the steps of an algorithm of partners; the others ("folded") first give their
 /// vector to a neighbor and get the result from it at the end. Neighbors, because all folds happen at once:

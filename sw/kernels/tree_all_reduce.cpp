@@ -92,7 +92,7 @@ void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& ran
 }
 
 std::uint64_t chunks_for(const argument_context& c, std::uint64_t bytes, std::uint32_t depth) {
-  return comm::chunks_on_pipeline(c.config, bytes, bytes / numeric::size_of(c.type), depth);
+  return comm::chunks_on_pipeline(c.config, c.members, bytes, bytes / numeric::size_of(c.type), depth);
 }
 
 // All-reduce on trees of ranks: sums flow up to rank 0, the result flows down.

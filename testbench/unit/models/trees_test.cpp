@@ -216,3 +216,19 @@ TEST_CASE("folds: ranks that need no partner keep their place") {
   for (std::uint32_t r = 0; r < 6; ++r) CHECK(seven.number_of(r) == r);
   CHECK(fold_to_power_of_two(8).pairs == 0);
 }
+
+TEST_CASE("chunks of a pipeline follow the slowest link between its members") {
+  diecast::config::machine_config c;
+  const auto chunks = [&c](std::vector<diecast::pe_coord> members) {
+    return chunks_on_pipeline(c, {rank_set::cube, std::move(members)}, 65'536, 32'768, 4);
+  };
+  using diecast::cube_id, diecast::pe_coord, diecast::pe_id, diecast::sip_id;
+  const pe_coord here{sip_id{0}, cube_id{0}, pe_id{0}}, beside{sip_id{0}, cube_id{1}, pe_id{0}};
+  const pe_coord beyond{sip_id{1}, cube_id{0}, pe_id{0}};
+  const std::uint64_t usual = chunks({here, beyond});
+  c.sip_link.gbytes_s = 4;  // a sixteenth of the rate of a router
+  CHECK(chunks({here, beside}) == usual);
+  CHECK(chunks({here, beyond}) >= 3 * usual);
+  c.noc.flit_bytes *= 2;  // no link between the SIPs is faster for it
+  CHECK(chunks({here, beyond}) >= 3 * usual);
+}
