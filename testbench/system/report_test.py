@@ -437,6 +437,17 @@ class Scripts(Reports):
         run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
         self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
 
+    def test_compare_calls_neither_of_two_jobs_faster(self):
+        for name, size in (("a", "1KiB"), ("b", "2KiB"), ("c", "1KiB")):
+            ops = [{"op": "compute", "ns": 100 if name == "c" else 900}, {"id": "grad", "op": "all_reduce", "bytes": size}]
+            self.file("w.json", json.dumps({"groups": {"g": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "g", "ops": ops}]}))
+            self.run_pod(*harness.SMALL, "--workload", "w.json", "--out", self.folder / name)
+        text = self.script("compare", "a", "b").stdout
+        self.assertRegex(text, r"(?m)^  other work, so neither is called faster: .* ns and .* ns$")
+        self.assertRegex(text, r"(?m)^ +A +s +grad +all_reduce +1024 +16\n +B +s +grad +all_reduce +2048 +16$")
+        self.assertIsNone(json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]["time_change_percent"])
+        self.assertRegex(self.script("compare", "a", "c").stdout, r"  c is \d+\.\d% faster")
+
     def test_compare_names_runs_of_one_side(self):
         for name, sizes in (("a", "2KiB:4KiB"), ("b", "1KiB:2KiB")):
             self.run_pod(*harness.SMALL, "--algorithm", "intercube", "--bytes", sizes, "--out", self.folder / name)
