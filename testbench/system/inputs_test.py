@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import pickle
 import resource
 import shutil
 import subprocess
@@ -379,9 +380,12 @@ class Clashes(ScriptCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["f.json"])
         for _ in range(2):  # its own dumps it may replace
             self.script("flight2torch", "f.json", "o/p")
-        mine = self.file("o/p/nccl_trace_rank_0", "my own notes")
-        self.assertIn("holds something else", self.script("flight2torch", "f.json", "o/p", expect=2).stderr)
-        self.assertEqual(mine.read_text(), "my own notes")
+        ours = pickle.loads((self.folder / "o/p/nccl_trace_rank_0").read_bytes())
+        self.assertEqual(ours.pop("written_by"), "scripts/flight2torch")
+        for dump in (b"my own notes", *(pickle.dumps(ours, protocol) for protocol in range(2, 6))):  # those of PyTorch itself
+            (self.folder / "o/p/nccl_trace_rank_0").write_bytes(dump)
+            self.assertIn("holds something else", self.script("flight2torch", "f.json", "o/p", expect=2).stderr)
+            self.assertEqual((self.folder / "o/p/nccl_trace_rank_0").read_bytes(), dump)
 
 
 class Escapes(ScriptCase):

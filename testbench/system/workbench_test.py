@@ -441,6 +441,14 @@ class Regress(ScriptCase):
         self.assertIn("a: expect.runs[0].wrong_element: a run has no such field", done.stderr)
         self.assertEqual(suite.read_text(), before)
 
+    def test_bless_drops_no_comments(self):
+        suite = self.suite(exit_code=0)
+        suite.write_text("// /* why */\n" + suite.read_text())
+        before = suite.read_text()
+        self.script("regress", suite)
+        self.assertIn("--bless would write it without its comments", self.script("regress", suite, "--bless", expect=2).stderr)
+        self.assertEqual(suite.read_text(), before)
+
     def test_junit_names_the_failure(self):
         self.script("regress", self.suite(exit_code=4), "--junit", "j.xml", expect=1)
         failure = xml.parse(self.folder / "j.xml").getroot().find("testsuite/testcase/failure")
