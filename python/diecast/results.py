@@ -75,7 +75,8 @@ class Results:
             os.stat(where)
         except (FileNotFoundError, NotADirectoryError):
             raise BadResults(f"{folder}: no folder with a result.json; expected that of a run, which --out names" +
-                             ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else "")) from None
+                             ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else
+                              f"; did you mean {self.folder.parent}?" if self.folder.name == "result.json" else "")) from None
         except OSError:
             pass  # reading it tells why
         self.result = self._json("result.json")

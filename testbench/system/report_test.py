@@ -415,6 +415,7 @@ class Scripts(Reports):
         self.assertEqual(data["config"], [["ccl.root", "center", "corner"]])
         self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
         self.script("compare", "center", "absent", expect=2)
+        self.assertIn("did you mean center?", self.script("compare", "center", "center/result.json", expect=2).stderr)
 
     def test_paths_are_utf_8_whatever_the_locale(self):
         out = self.folder / "Maß"
