@@ -197,7 +197,8 @@ class parser {
     p.in_place = flag(n, "inplace", shares_buffers(p));
   }
 
-  /// Without inplace: a program that declares no output (or no input) of its own, or writes none, works in place.
+  /// Without inplace: a program that declares no output (or no input) of its own, or writes none, works in
+  /// place.
   static bool shares_buffers(const comm::program& p) {
     return std::all_of(p.gpus.begin(), p.gpus.end(), [](const comm::program_rank& r) {
       return r.input_chunks == 0 || r.output_chunks == 0 || !writes_output(r);
