@@ -125,13 +125,12 @@ class Timeline(harness.Case):
         self.assertTrue([s for s in trace.slices if s.get("args", {}).get("unfinished")])
 
     def test_ops_that_never_end_are_drawn_to_the_end(self):
-        ops = [{"op": "delay", "ns": 100, "id": "d"}, {"op": "irecv", "id": "r", "only": [1], "peer": 0, "bytes": 64}, {"op": "waitall", "id": "w"}]
-        job = ("--workload", self.file("w.json", json.dumps({"streams": [{"name": "s", "on": [0, 1], "ops": ops}]})))
-        slices = [s for s in self.timeline(*job, expect=3).slices if s["cat"] == "op"]
-        self.assertEqual(sorted(s["name"] for s in slices), ["d 0", "d 0", "r 0", "w 0", "w 0"])
-        hung, = (s for s in slices if s.get("args", {}).get("unfinished"))
-        self.assertEqual(hung["name"], "w 0")
-        self.assertGreater(hung["dur"], max(s["dur"] for s in slices if s is not hung))
+        ops = [{"op": "delay", "ns": 100, "id": "d"}, {"op": "all_reduce", "id": "sum", "algorithm": "ring_1d", "bytes": 4096}]
+        job = ("--workload", self.file("w.json", json.dumps({"streams": [{"name": "s", "on": [0, 8], "ops": ops}]})))
+        slices = self.timeline(*job, *harness.sets("ipcq.match=sender"), expect=3).slices
+        kernel, *_ = (s for s in slices if s["name"] == "kernel")
+        self.assertEqual(sorted((s["name"], "args" in s, s["ts"] + s["dur"] == kernel["ts"] + kernel["dur"]) for s in slices if s["cat"] == "op"),
+                         [("d 0", False, False)] * 2 + [("sum 0", True, True)] * 2)
 
     def test_cores_without_queue_pairs_have_tracks(self):
         path = self.folder / "timeline.json"
