@@ -532,8 +532,8 @@ class Endings(ScriptCase):
             for before in (None, "what was there"):
                 if before and target != "suite.json":
                     self.file(target, before)
-                    if words[0] == "flight2torch":  # replaces dumps alone
-                        (self.folder / target).write_bytes(pickle.dumps(before))
+                    if words[0] == "flight2torch":  # replaces its own dumps alone
+                        (self.folder / target).write_bytes(pickle.dumps({"written_by": "scripts/flight2torch", "": before}, 2))
                 there = self.files()
                 done = self.script(*words, expect=5, file_bytes=60)
                 self.assertIn("File too large", done.stderr, words)
