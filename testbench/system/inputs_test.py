@@ -376,6 +376,10 @@ class Clashes(ScriptCase):
         self.script("sweep", spec, "--out", "s")
         self.script("sweep", spec, "--out", "s")
 
+    def test_files_that_scripts_go_on_with_can_be_written(self):
+        for words in (("validate_fidelity", "--results", "absent/r.csv"), ("diagnose_faults", "--campaign", "absent/log")):
+            self.assertIn("there is no folder absent; expected a file that can be written", self.script(*words, expect=5).stderr)
+
     def test_launchers_replace_no_file_of_a_user(self):
         def launch(out):
             launchers.launch(types.SimpleNamespace(out=self.folder / out, launcher="slurm", tasks=None), lambda: [0], 1)
