@@ -1,8 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every script imports first: it finds the package diecast, and from then on a signal ends the script as it ends a
-platform."""
-import pathlib
+"""What every script imports before all else: from here on a signal ends the script as it ends a platform. It finds the package
+diecast, too."""
+from _signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal  # the module signal imports others first
+import os
 import sys
+
+
+def end(number, frame):
+    """While the rest is imported there is no run to end."""
+    try:
+        os.write(2, f"scripts/{os.path.basename(sys.argv[0])}: interrupted\n".encode("utf-8", "surrogateescape"))
+    finally:
+        os._exit(128 + number)
+
+
+if os.path.dirname(os.path.realpath(sys.argv[0])) == os.path.dirname(os.path.realpath(__file__)):  # no test imports the script
+    for n in (SIGINT, SIGTERM, SIGHUP):
+        if n != SIGHUP or getsignal(n) != SIG_IGN:  # what nohup has set stays
+            signal(n, end)
+
+import pathlib  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))

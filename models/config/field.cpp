@@ -165,9 +165,8 @@ std::vector<std::string> top_names() {
 }
 
 std::string suggest_block(std::string_view name) {
-  const std::vector<std::string> names = top_names();
-  const std::string near = nearest(name, names);
-  return near.empty() ? same_key_elsewhere(name) : near;
+  const std::string same = same_key_elsewhere(name);
+  return same.empty() ? nearest(name, top_names()) : same;
 }
 
 /// A slip within a known block, else a key of that very name elsewhere, else a slip anywhere; with

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "models/config/field.hpp"
 #include "platforms/io/standard_streams.hpp"
 
 namespace diecast::app {
@@ -39,6 +40,12 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
       throw user_error(
           problem{"command line", fmt::format("a flag of {}", binary), flag, "a flag of --help"});
   }
+  std::string keys, name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  std::replace(name.begin(), name.end(), '-', '_');
+  for (const config::block_table& b : config::tables())
+    for (const config::field& f : b.fields)
+      if (f.key == name) keys += fmt::format("{}--set {}=VALUE", keys.empty() ? "" : " or ", f.path());
+  if (!keys.empty()) throw user_error(problem{"command line", "a config key, not a flag", flag, keys});
   std::vector<std::string> names;
   for (const auto& o : known.options()) names.push_back("--" + o->long_name());
   throw user_error(

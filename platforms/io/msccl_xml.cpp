@@ -197,10 +197,19 @@ class parser {
     p.in_place = flag(n, "inplace", shares_buffers(p));
   }
 
-  /// Without inplace: a program that declares no output (or no input) of its own works in place.
+  /// Without inplace: a program that declares no output (or no input) of its own, or writes none, works in
+  /// place.
   static bool shares_buffers(const comm::program& p) {
     return std::all_of(p.gpus.begin(), p.gpus.end(), [](const comm::program_rank& r) {
-      return r.input_chunks == 0 || r.output_chunks == 0;
+      return r.input_chunks == 0 || r.output_chunks == 0 || !writes_output(r);
+    });
+  }
+  static bool writes_output(const comm::program_rank& r) {
+    const auto writes = [](const comm::program_step& s) {
+      return comm::writes_destination(s.type) && s.destination == program_buffer::output;
+    };
+    return std::any_of(r.blocks.begin(), r.blocks.end(), [&](const comm::thread_block& b) {
+      return std::any_of(b.steps.begin(), b.steps.end(), writes);
     });
   }
 

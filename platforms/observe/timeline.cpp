@@ -134,17 +134,24 @@ void timeline::on(const events::step_entered& e) {
   t->step = {e.at, abi::step_text(e.name, e.index)};
 }
 
-void timeline::on_op(pe_coord pe, std::uint32_t chain, const std::string& stream, const std::string& name,
-                     sim_time from, sim_time to) {
+void timeline::on_op_begun(pe_coord pe, std::uint32_t chain, const std::string& stream,
+                           const std::string& name, sim_time at) {
   const pe_track* const t = track_of(pe);
   if (t == nullptr) return;
   constexpr std::uint32_t first_row = 1'000'000;  // rows below are PEs
   const auto [track, fresh] = op_tracks_.try_emplace({pe, chain});
   if (fresh) {
-    track->second = {t->at.group, first_row + static_cast<std::uint32_t>(op_tracks_.size())};
-    file_.name_track(track->second, fmt::format("pe{} {}", pe.pe.value, stream), t->at.row);
+    track->second.at = {t->at.group, first_row + static_cast<std::uint32_t>(op_tracks_.size())};
+    file_.name_track(track->second.at, fmt::format("pe{} {}", pe.pe.value, stream), t->at.row);
   }
-  file_.slice(track->second, name, "op", from, to);
+  track->second.op = {at, name};
+}
+
+void timeline::on_op_ended(pe_coord pe, std::uint32_t chain, sim_time at) {
+  const auto track = op_tracks_.find({pe, chain});
+  if (track == op_tracks_.end()) return;  // not in scope
+  file_.slice(track->second.at, track->second.op->name, "op", track->second.op->since, at);
+  track->second.op.reset();
 }
 
 void timeline::on(const events::core_waited& e) {
@@ -318,6 +325,8 @@ void timeline::close(sim_time end) {
       file_.slice(t.at, "wait: never ended", "wait", t.asleep_since, end, {{"unfinished", "true"}});
     end_phase(t, end, true);
   }
+  for (const auto& [key, t] : op_tracks_)
+    if (t.op) file_.slice(t.at, t.op->name, "op", t.op->since, end, {{"unfinished", "true"}});
   write_utilization(end);
   file_.close();
 }

@@ -51,9 +51,11 @@ class timeline final : public events::observer, public dram_listener {
   void on(const events::core_waited& e) override;
   void on(const events::core_worked& e) override;
   void on_dram(const dram_channel& channel, const timing::dram_event& e) override;
-  /// An op of a workload on a PE has ended. Chains run at one time: each has a track, named after its stream.
-  void on_op(pe_coord pe, std::uint32_t chain, const std::string& stream, const std::string& name,
-             sim_time from, sim_time to);
+  /// An op of a workload begins on a PE, and ends. Chains run at one time: each has a track, named after its
+  /// stream.
+  void on_op_begun(pe_coord pe, std::uint32_t chain, const std::string& stream, const std::string& name,
+                   sim_time at);
+  void on_op_ended(pe_coord pe, std::uint32_t chain, sim_time at);
 
  private:
   struct open_slice {
@@ -68,6 +70,10 @@ class timeline final : public events::observer, public dram_listener {
     sim_time asleep_since;
     std::vector<std::pair<comm::direction, std::string>> sends;  ///< transmit halves and their names
     std::map<comm::direction, std::uint32_t> credits;
+  };
+  struct op_track {
+    platforms::track_id at;
+    std::optional<open_slice> op;
   };
   /// A message on its way: its arrow is drawn when it has arrived, so that none is left without an end.
   struct flow {
@@ -97,8 +103,8 @@ class timeline final : public events::observer, public dram_listener {
   std::optional<sim_time> packets_end_;
   platforms::trace_events file_;
   std::map<pe_coord, pe_track> pes_;
-  std::map<std::pair<pe_coord, std::uint32_t>, platforms::track_id> op_tracks_;  ///< by PE and chain
-  std::map<analysis::queue_end, std::deque<flow>> flows_;  ///< on their way, by receiver
+  std::map<std::pair<pe_coord, std::uint32_t>, op_track> op_tracks_;  ///< by PE and chain
+  std::map<analysis::queue_end, std::deque<flow>> flows_;             ///< on their way, by receiver
   std::uint64_t next_flow_{1};
   std::set<std::uint32_t> groups_;  ///< groups of links and channels named so far
   std::map<std::pair<std::uint32_t, std::uint8_t>, bool> links_;  ///< by link and VC: in scope

@@ -23,12 +23,13 @@
 
 namespace diecast::platforms {
 
-/// An op of a workload on one PE. Ops of one chain follow each other.
+/// An op of a workload begins or has ended on one PE. Ops of one chain follow each other.
 struct op_on_pe {
   pe_coord pe;
   std::uint32_t chain{};
   std::string stream, name;  ///< the name with its iteration
-  sim_time from, to;
+  sim_time at;
+  bool ended{};
 };
 
 class host_side {
@@ -70,7 +71,7 @@ class host_side {
   [[nodiscard]] virtual std::optional<double> ops_done() const { return {}; }
   /// Launches that all members have ended.
   [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
-  /// `hear` is called when a PE has ended an op of a workload.
+  /// `hear` is called when a PE begins an op of a workload, and when it has ended it.
   virtual void hear_ops(const std::function<void(const op_on_pe&)>& /*hear*/) {}
 };
 

@@ -120,7 +120,8 @@ void run_observers::next_launch() {
 void run_observers::listen_to(host_side& hosts) {
   if (timeline_) {
     hosts.hear_ops([this](const op_on_pe& op) {
-      timeline_->on_op(op.pe, op.chain, op.stream, op.name, op.from, op.to);
+      if (op.ended) return timeline_->on_op_ended(op.pe, op.chain, op.at);
+      timeline_->on_op_begun(op.pe, op.chain, op.stream, op.name, op.at);
     });
   }
   if (!steps_) return;

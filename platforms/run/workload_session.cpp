@@ -62,18 +62,21 @@ void workload_session::firmware(abi::hal& hal, const abi::launch_block&, const s
 }
 
 void workload_session::started(const sw::pe_step& step, std::uint64_t iteration, sim_time at) {
-  if (hear_op_) begun_[{step.op, static_cast<std::uint32_t>(*step.rank)}] = at;
+  tell(step, iteration, at, false);
   log_.started(step, iteration, at);
 }
 
 void workload_session::ended(const sw::pe_step& step, std::uint64_t iteration, sim_time at) {
   log_.ended(step, iteration, at);
+  tell(step, iteration, at, true);
+}
+
+void workload_session::tell(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const {
   if (!hear_op_) return;
   const comm::resolved_workload& w = run_.workload->workload();
   const comm::resolved_op& op = w.ops[step.op];
-  const sim_time from = begun_.at({step.op, static_cast<std::uint32_t>(*step.rank)});
   hear_op_({op.members.members[*step.rank], op.chain, w.streams[op.stream].stream->name,
-            fmt::format("{} {}", op.op->id, iteration), began_ + from, began_ + at});
+            fmt::format("{} {}", op.op->id, iteration), began_ + at, ended});
 }
 
 void workload_session::join(process_group& group) {

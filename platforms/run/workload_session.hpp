@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
@@ -39,6 +38,7 @@ class workload_session final : public host_side, private sw::op_observer {
  private:
   void started(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
   void ended(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
+  void tell(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const;
   void messages(const sw::message_counts& counts) override { log_.messages(counts); }
   [[nodiscard]] std::vector<abi::pe_launch> launches_of(sip_id sip, sim_time start) const;
   void report_ops(run_outcome& o) const;
@@ -51,7 +51,6 @@ class workload_session final : public host_side, private sw::op_observer {
   std::map<sip_id, abi::host_hal*> hosts_;
   sw::workload_log log_;
   std::function<void(const op_on_pe&)> hear_op_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim_time> begun_;  ///< by op and rank, where it is heard
   start_agreement& agreement_;
   sim_time ready_, began_;  ///< before the launch, when its firmware began
   double install_ns_{};

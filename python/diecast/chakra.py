@@ -30,7 +30,7 @@ class Options:
 
 def read_groups(path):
     """ASTRA-sim's communicator group file: {"name": [ranks], ..}."""
-    groups = json_of(path, BadTrace)
+    groups = json_of(path, BadTrace, comments=True)
     need(isinstance(groups, dict), path, "expected {group: [ranks]}")
     for name, ranks in groups.items():
         good = isinstance(ranks, list) and ranks and all(type(r) is int and r >= 0 for r in ranks)

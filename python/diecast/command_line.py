@@ -43,7 +43,9 @@ def parse(parser):
     """The options, with what stands after -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
-    options = parser.parse_args(launchers.joined(words[:split]))
+    options, unknown = parser.parse_known_args(launchers.joined(words[:split]))
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}; flags of the platform stand behind --")
     if "launcher" in options:
         launchers.check(parser, options)
     options.flags = flags_of(parser, words[split + 1:])

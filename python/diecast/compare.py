@@ -76,6 +76,14 @@ def alone_text(run):
     return f"{' '.join(words)}{team} {run['bytes']:,} bytes, {run.get('ranks')} {run.get('rank_set')}"
 
 
+def other_work(old, new):
+    """Ops that one of two runs of workloads has and the other has not: [(A or B, stream, id, op, bytes, ranks)]. Theirs are the
+    times of different jobs."""
+    sides = [collections.Counter(tuple(op.get(k) for k in ("stream", "id", "op", "bytes", "ranks")) for op in row.get("ops", []))
+             for row in (old, new)]
+    return [(name, *op) for name, mine, other in zip("AB", sides, reversed(sides)) for op in (mine - other)]
+
+
 def percent(old, new):
     return None if not old or new is None else (new - old) / old * 100
 
@@ -155,9 +163,10 @@ def compare(a, b):
         stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
         drawn = [Timing(times_of(row)) if row.get("time_ns") else None for row in (old, new)]
         times = [side and side.median for side in drawn]
+        other = other_work(old, new)
         *interval, noise = effect(*drawn)[1:] if all(drawn) else (None, None, None)
         runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED}, "time_ns": times,
-                     "time_change_percent": percent(*times), "draws": [len(side.times) if side else 0 for side in drawn],
+                     "other_work": other, "time_change_percent": None if other else percent(*times), "draws": [len(side.times) if side else 0 for side in drawn],
                      "time_change_interval_percent": all(drawn) and [100 * (end - 1) for end in interval],
                      "within_noise": min(len(side.times) if side else 0 for side in drawn) > 1 and noise,
                      "energy": changes(old.get("energy") or {}, new.get("energy") or {}),
@@ -204,7 +213,11 @@ def plain(value):
 def run_text(run, a, b):
     old, new = run["time_ns"]
     text = asked_text(run) + "\n"
-    text += f"  {verdict(run['time_change_percent'], a, b)}: {time_text(old)} and {time_text(new)}\n"
+    said = "other work, so neither is called faster" if run["other_work"] else verdict(run["time_change_percent"], a, b)
+    text += f"  {said}: {time_text(old)} and {time_text(new)}\n"
+    if run["other_work"]:
+        text += rows_text(["only in", "stream", "id", "op", "bytes", "ranks"], run["other_work"][:8])
+        text += f"    and {len(run['other_work']) - 8} more\n" if len(run["other_work"]) > 8 else ""
     text += noise_text(run)
     for key in ("status", "verified"):
         if run[key][0] != run[key][1]:

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How scripts end: as the platforms do, whatever ends them, with one line that says why. Scripts import it first."""
+"""How scripts end: as the platforms do, whatever ends them, with one line that says why."""
+import contextlib
+import io
 import os
+import pathlib
 import signal
 import sys
+import traceback
 
+from diecast import processes
+from diecast.inputs import one_line
+
+NOT_WRITTEN, INTERNAL = 5, 70  # exit codes, as those of the platforms
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -12,20 +20,6 @@ def handle(handler):
     for number in SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
-
-
-if os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0]))) == "scripts":
-    handle(lambda number, frame: os._exit(128 + number))  # while the rest is imported there is nothing to end
-
-import contextlib  # noqa: E402
-import io  # noqa: E402
-import pathlib  # noqa: E402
-import traceback  # noqa: E402
-
-from diecast import processes  # noqa: E402
-from diecast.inputs import one_line  # noqa: E402
-
-NOT_WRITTEN, INTERNAL = 5, 70  # exit codes, as those of the platforms
 
 
 class NotPrinted(Exception):
@@ -82,18 +76,21 @@ def end_with(main, after_signal="interrupted"):
         sys.exit(NOT_WRITTEN)
     sys.stdout = Printed(sys.stdout.buffer, encoding=sys.stdout.encoding, errors="surrogateescape",
                          line_buffering=sys.stdout.line_buffering)
-    sys.exit(code_of(main, name, after_signal))
+    try:
+        code = code_of(main, name)
+        handle(lambda number, frame: processes.stop(number))  # nothing is left that an exception could end
+    except processes.Stopped as stopped:
+        print(f"{name}: {after_signal}", file=sys.stderr)
+        code = stopped.code
+    sys.exit(code)
 
 
-def code_of(main, name, after_signal):
-    """The exit code of main, with the line that says why it is not 0."""
+def code_of(main, name):
+    """The exit code of main, with the line that says why it is not 0. Raises Stopped, at its end, too."""
     try:
         code = outcome(main)
         sys.stdout.flush()
         return code
-    except processes.Stopped as stopped:
-        print(f"{name}: {after_signal}", file=sys.stderr)
-        return stopped.code
     except NotPrinted as error:
         print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
         drop(sys.stdout)

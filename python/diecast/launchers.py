@@ -24,6 +24,7 @@ LEAST_PAUSE_S, MOST_PAUSE_S = 0.5, 15  # between two queries of an array's state
 PACKAGES = {"sbatch": "slurm-client", "parallel": "parallel"}  # Debian packages
 # ssh to a host that no longer answers ends within half a minute, and ssh never prompts for a password.
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=2"
+OWN = ".diecast"  # a file by which a folder of logs, which may hold anything, is known as ours
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed
 
 
@@ -112,13 +113,17 @@ def why(options, number, points):
 
 def launch(options, waiting, points):
     """Runs tasks until all of them have ended, however they did. waiting(): numbers of the points to run, out of `points`."""
-    make_folder(options.out / "tasks")
+    tasks = options.out / "tasks"
+    make_folder(tasks)
+    if not (tasks / OWN).exists():
+        need(not os.listdir(tasks), tasks, "holds files that no task has written; expected another --out")
+        write_whole(tasks / OWN, "")
     if options.launcher == "slurm":
         await_earlier(options.out / "slurm_job")
     count = count_of(options, points)
     indices = sorted({number % count for number in waiting()})
     for index in indices:  # the log of an earlier task would pass for this one's
-        (options.out / "tasks" / f"{index}.txt").unlink(missing_ok=True)
+        (tasks / f"{index}.txt").unlink(missing_ok=True)
     if indices:
         (slurm if options.launcher == "slurm" else parallel)(options, indices, count)
 
@@ -156,7 +161,9 @@ def await_end(job, note):
 
 def await_earlier(note):
     """Until the array of a script that was killed has ended."""
-    if note.is_file() and re.fullmatch("[0-9]+", job := note.read_text(errors="replace").strip()):
+    if note.is_file():
+        job = note.read_text(errors="replace").strip()
+        need(re.fullmatch("[0-9]+", job), note, "holds something else than the number of a Slurm job; expected another --out")
         print(f"waiting for the tasks of an earlier command: Slurm job {job}", file=sys.stderr)
         await_end(job, note)
 

@@ -101,6 +101,7 @@ NCCL_RANK = re.compile(r"#\s+Rank\s+(\d+)\s")
 NCCL_TEST = re.compile(r"#.*?\b([a-z_]+)_perf\b")
 NCCL_COMMAND = re.compile(r"(?:.*[\s/])?([a-z_]+)_perf(?:\s+-|\s*$)")
 NCCL_SAYS = re.compile(r"\bNCCL [A-Z]+\b")
+MPI_TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?", re.MULTILINE)  # mpirun --tag-output
 NCCL_ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z]\w*\s")
 
 
@@ -136,6 +137,9 @@ class NcclLog:
 
     def _row(self, where, cells):
         need(self.columns, where, "a row before the line with the names of the columns")
+        at = self.columns.index("redop") if "redop" in self.columns else 0
+        if 0 < at < len(cells) == len(self.columns) - 1 and not cells[at].isalpha():
+            cells.insert(at, "none")  # older versions leave it blank where a collective has none
         need(len(cells) == len(self.columns), where, f"{len(cells)} cells; expected {len(self.columns)}, as the head has")
         first = dict(zip(self.columns[::-1], cells[::-1]))  # where a name is given twice, the out-of-place column
         last = dict(zip(self.columns, cells))
@@ -209,7 +213,7 @@ class OsuTable:
 
 def read(path, in_place=False, window=64, report=lambda text: None):
     """The rows of a table in any of these forms. Raises BadMeasurements."""
-    text = inputs.text_of(path, BadMeasurements)
+    text = MPI_TAG.sub("", inputs.text_of(path, BadMeasurements))
     if re.search(NCCL_HEAD.pattern, text):
         log = NcclLog(path, in_place)
         rows = log.read(text)

@@ -10,7 +10,7 @@ from diecast import launchers
 from diecast.inputs import BadInput, check, data_of, json_of, parsed
 from diecast.machine import command_of, run
 from diecast.processes import BY_SIGNAL, finished
-from diecast.whole_file import make_folder, write_whole
+from diecast.whole_file import claim, make_folder, write_whole
 
 FILES = ("workload", "verify", "ccl.tuner")  # flags and keys that name a file every run reads
 OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
@@ -78,11 +78,12 @@ class Points:
         return True
 
     def record(self, point):
-        """How the point ended; None when it has to run (again)."""
+        """How the point ended; None when it has to run (again). Raises Clash where a user's file has the record's name."""
         if self.records is None:
             return None
+        claim(path := self.records / f"{point.name}.json", b'{\n "digest": "')
         try:
-            known = json_of(self.records / f"{point.name}.json", noted=False)
+            known = json_of(path, noted=False)
             check(known, {"digest": "text"}, point.name)
         except BadInput:
             return None

@@ -25,7 +25,7 @@ ROW = {"collective": "text", "algorithm": "text", "status": "text", "rank_set": 
        "algbw_gbytes_s?": "number|null", "busbw_gbytes_s?": "number|null",
        "bound_ns?": "number|null", "efficiency?": "number|null", "bound_kind?": "text", "dtype?": "text", "op?": "text",
        "message?": "text", "team?": "text", "stats?": {"*": "number|null|bool"},
-       "energy?": "any", "ops?": [{"id": "text"}]}
+       "energy?": "any", "ops?": [{"id": "text", "stream?": "text", "op?": "text", "bytes?": "number", "ranks?": "number"}]}
 PARTS = {f"{part}_pj": "number" for part in (*ENERGY_PARTS, "total")}
 PATH = {"time_ns": "positive", "ends_at": "text", "causes": [{"cause": "text", "time_ns": "number", "share": "number"}],
         "edges": [{"pe": "text", "cause": "text", "from_ns": "number", "to_ns": "number", "time_fs": "number", "to_pe?": "text",
@@ -75,7 +75,8 @@ class Results:
             os.stat(where)
         except (FileNotFoundError, NotADirectoryError):
             raise BadResults(f"{folder}: no folder with a result.json; expected that of a run, which --out names" +
-                             ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else "")) from None
+                             ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else
+                              f"; did you mean {self.folder.parent}?" if self.folder.name == "result.json" else "")) from None
         except OSError:
             pass  # reading it tells why
         self.result = self._json("result.json")

@@ -8,7 +8,7 @@ import time
 import xml.etree.ElementTree as xml
 
 from diecast import inputs
-from diecast.inputs import BadInput, check, is_number, json_of, near, need_schema
+from diecast.inputs import BadInput, check, is_number, json_of, near, need_schema, parsed, text_of, without_comments
 from diecast.machine import find_binary
 from diecast.points import digest, dump
 from diecast.processes import finished, no_room, scratch
@@ -189,7 +189,9 @@ class Suite:
 
     def __init__(self, path):
         self.path, folder = pathlib.Path(path), inputs.folder_of(path)
-        self.data = json_of(path, BadSuite)
+        whole = text_of(path, BadSuite)
+        plain = without_comments(whole)
+        self.data, self.has_comments = parsed(plain, path, BadSuite), plain != whole
         need_schema(self.data, SCHEMA, path, BadSuite)
         try:
             known_keys(self.data, SUITE_KEYS, "suite")

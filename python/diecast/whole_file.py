@@ -99,10 +99,11 @@ def _check(path, flag=""):
 
 
 def claim(path, *heads):
-    """Refuses a file in a folder of results that begins like none of this kind: it is a user's, whatever its name."""
+    """Refuses a file in a folder of results that is not empty and begins like none of this kind: it is a user's, whatever its
+    name."""
     if os.path.isfile(path):
         with open(path, "rb") as file:
-            if not file.read(max(map(len, heads))).startswith(heads):
+            if not (file.read(max(map(len, heads))) or heads[0]).startswith(heads):
                 raise Clash(f"{path}: holds something else than what is written there; expected another folder")
 
 

@@ -35,6 +35,7 @@ FLAGS = [
     (["--conf", "x"], ["unknown flag", "--conf"]),
     (["--nonsense"], ["unknown flag", "--nonsense"]),
     (["-c", "x"], ["unknown flag", "-c"]),
+    (["--queue-pairs", "4"], ["a config key, not a flag (value --queue-pairs; expected --set ipcq.queue_pairs=VALUE)"]),
     (["stray"], ["stray argument", "stray"]),
     (["--quiet", "yes"], ["--quiet: takes no value (value yes"]),
     (["--seed", "abc"], ["--seed: not an accepted value (value 'abc'"]),

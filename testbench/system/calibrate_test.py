@@ -188,9 +188,13 @@ class Calibrate(ScriptCase):
         fewer = text.replace("".join(devices), devices[0])
         for log, collective, ranks in ((said + text, "all_reduce", 4),
                                        (command + said + text.replace("all_reduce_perf", "a test"), "broadcast", 4),
+                                       (re.sub("(?m)^", "[1,0]<stdout>:", text), "all_reduce", 4),  # mpirun --tag-output
                                        (backwards, "all_reduce", 4), (text + fewer, "all_reduce", 1)):
             row = measurements.read(self.file("n.log", log))[-1]
             self.assertEqual((row.flags["collective"], row.ranks), (collective, ranks))
+        old = re.sub(r" +root|(?<=sum) +-1", "", text).replace("#wrong", "error").replace("all_reduce", "alltoall").replace("sum", "   ")
+        row, = measurements.read(self.file("n.log", old))  # as versions print it that have no column root
+        self.assertEqual((row.time_ns, row.flags), (5000, {"collective": "all_to_all", "bytes": "1024", "dtype": "f16"}))
 
     def test_tables_of_osu_latency(self):
         far = [0, 8]

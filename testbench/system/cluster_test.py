@@ -136,10 +136,14 @@ class Tasks(ScriptCase):
         self.assertEqual(times[0], times[1])
         self.assertNotEqual(times[1], times[2])
         good = record.read_text()
-        for damaged in (good.replace('"exit_code": 0', '"exit_code": 1'), good.replace('"runs"', '"run"'), "{}", "[", good[:-3]):
+        for damaged in (good.replace('"exit_code": 0', '"exit_code": 1'), good.replace('"runs"', '"run"'), "", good[:-3]):
             record.write_text(damaged)
             self.script("regress", suite("2KiB"), "--out", "o")
             self.assertEqual(json.loads(record.read_text())["exit_code"], 0, "a damaged record was kept")
+        for mine in ('{"digest": "my own"}', "notes"):
+            record.write_text(mine)
+            self.assertIn("holds something else", self.script("regress", suite("2KiB"), "--out", "o", expect=2).stderr)
+            self.assertEqual(record.read_text(), mine)
 
     def test_equal_sweeps_have_equal_tables(self):
         spec = self.file("spec.json", json.dumps({"schema": "diecast.sweep/1", "config": str(CONFIG), "grid": {"--bytes": ["1KiB"]}}))

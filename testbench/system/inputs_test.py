@@ -4,10 +4,12 @@ import gzip
 import json
 import os
 import pathlib
+import pickle
 import resource
 import shutil
 import subprocess
 import sys
+import types
 import unittest.mock
 import xml.etree.ElementTree as xml
 
@@ -16,7 +18,7 @@ import mutations
 from workbench_test import ScriptCase
 
 sys.path.insert(0, str(harness.ROOT / "python"))
-from diecast import alphabeta, chakra, compare, energy, goal, inputs, measurements, npe, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
+from diecast import alphabeta, chakra, compare, energy, goal, inputs, launchers, measurements, npe, report, suite, svg, sweep, timeline_picture, trace, whole_file  # noqa: E402
 from diecast.results import load  # noqa: E402
 
 SCRIPTS = harness.ROOT / "scripts"
@@ -143,6 +145,12 @@ class Fuzz(ScriptCase):
         for name in ("result.json", "config.json", "links.csv", "waits.csv", "hbm.csv", "critical_path_0.json"):
             self.mutate(out / name, use)
         self.mutate(timeline, timeline_picture.draw)
+
+    def test_logs_of_a_campaign(self):
+        case = {"right": True, "kinds": ["drop"], "verdict": "drop", "determinism": "unknown", "faults": [], "job": ["--seed", 1],
+                "rate": {"low": 0, "high": 1}}
+        cases = [{"name": "plain", "rate": 0.1}, *({"name": name, **case} for name in ("random 1", "rate 2"))]
+        self.mutate(self.file("log", "\n".join(map(json.dumps, cases))), harness.script("diagnose_faults").logged)
 
     def test_flight_records(self):
         self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--set", "ipcq.match=sender", "--out",
@@ -368,6 +376,21 @@ class Clashes(ScriptCase):
         self.script("sweep", spec, "--out", "s")
         self.script("sweep", spec, "--out", "s")
 
+    def test_files_that_scripts_go_on_with_can_be_written(self):
+        for words in (("validate_fidelity", "--results", "absent/r.csv"), ("diagnose_faults", "--campaign", "absent/log")):
+            self.assertIn("there is no folder absent; expected a file that can be written", self.script(*words, expect=5).stderr)
+
+    def test_launchers_replace_no_file_of_a_user(self):
+        def launch(out):
+            launchers.launch(types.SimpleNamespace(out=self.folder / out, launcher="slurm", tasks=None), lambda: [0], 1)
+
+        for out, name, said in (("a", "tasks/0.txt", "files that no task has written"), ("b", "slurm_job", "something else than the number")):
+            (self.folder / out / name).parent.mkdir(parents=True)
+            mine = self.file(f"{out}/{name}", "my own")
+            with self.assertRaisesRegex(inputs.BadInput, said):
+                launch(out)
+            self.assertEqual(mine.read_text(), "my own")
+
     def test_ranks_of_a_flight_record_name_no_other_folder(self):
         for rank in ("/../../x", "../x", -1, 1.5, None, True):
             self.file("f.json", json.dumps({"schema": "diecast.flight/1", "version": "2.4", "pg_config": {}, "entries": [],
@@ -379,9 +402,12 @@ class Clashes(ScriptCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["f.json"])
         for _ in range(2):  # its own dumps it may replace
             self.script("flight2torch", "f.json", "o/p")
-        mine = self.file("o/p/nccl_trace_rank_0", "my own notes")
-        self.assertIn("holds something else", self.script("flight2torch", "f.json", "o/p", expect=2).stderr)
-        self.assertEqual(mine.read_text(), "my own notes")
+        ours = pickle.loads((self.folder / "o/p/nccl_trace_rank_0").read_bytes())
+        self.assertEqual(ours.pop("written_by"), "scripts/flight2torch")
+        for dump in (b"my own notes", *(pickle.dumps(ours, protocol) for protocol in range(2, 6))):  # those of PyTorch itself
+            (self.folder / "o/p/nccl_trace_rank_0").write_bytes(dump)
+            self.assertIn("holds something else", self.script("flight2torch", "f.json", "o/p", expect=2).stderr)
+            self.assertEqual((self.folder / "o/p/nccl_trace_rank_0").read_bytes(), dump)
 
 
 class Escapes(ScriptCase):

@@ -415,6 +415,7 @@ class Scripts(Reports):
         self.assertEqual(data["config"], [["ccl.root", "center", "corner"]])
         self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
         self.script("compare", "center", "absent", expect=2)
+        self.assertIn("did you mean center?", self.script("compare", "center", "center/result.json", expect=2).stderr)
 
     def test_paths_are_utf_8_whatever_the_locale(self):
         out = self.folder / "Maß"
@@ -436,6 +437,17 @@ class Scripts(Reports):
         self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n", text)
         run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
         self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
+
+    def test_compare_calls_neither_of_two_jobs_faster(self):
+        for name, size in (("a", "1KiB"), ("b", "2KiB"), ("c", "1KiB")):
+            ops = [{"op": "compute", "ns": 100 if name == "c" else 900}, {"id": "grad", "op": "all_reduce", "bytes": size}]
+            self.file("w.json", json.dumps({"groups": {"g": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "g", "ops": ops}]}))
+            self.run_pod(*harness.SMALL, "--workload", "w.json", "--out", self.folder / name)
+        text = self.script("compare", "a", "b").stdout
+        self.assertRegex(text, r"(?m)^  other work, so neither is called faster: .* ns and .* ns$")
+        self.assertRegex(text, r"(?m)^ +A +s +grad +all_reduce +1024 +16\n +B +s +grad +all_reduce +2048 +16$")
+        self.assertIsNone(json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]["time_change_percent"])
+        self.assertRegex(self.script("compare", "a", "c").stdout, r"  c is \d+\.\d% faster")
 
     def test_compare_names_runs_of_one_side(self):
         for name, sizes in (("a", "2KiB:4KiB"), ("b", "1KiB:2KiB")):

@@ -95,6 +95,37 @@ class Signals(ScriptCase):
             for n, number in enumerate(SIGNALS):
                 self.ended_by(words, number, n % 2 * 0.05)
 
+    def test_a_signal_while_python_imports(self):
+        """At the first module that a script imports besides start."""
+        self.file("sitecustomize.py", """
+import os, signal, sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name not in ("start", "usercustomize"):
+            sys.meta_path.remove(Finder)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+""")
+        scripts = [path for path in (harness.ROOT / "scripts").iterdir() if path.is_file() and b"end_with(main" in path.read_bytes()]
+        self.assertGreater(len(scripts), 25)
+        for path in scripts:
+            done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(self.folder)})
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", f"scripts/{path.name}: interrupted\n"))
+
+    def test_a_signal_at_the_end(self):
+        code = """
+import os, signal
+from diecast import endings, processes
+processes.clean = lambda: os.kill(os.getpid(), signal.SIGTERM)
+def main():
+    print("all")
+endings.end_with(main)
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (143, "all\n", "scripts/-c: interrupted\n"))
+
     def test_a_signal_while_a_run_starts(self):
         """The run is not yet noted then; it must not write into a folder that has been removed."""
         code = """

@@ -124,6 +124,14 @@ class Timeline(harness.Case):
                               *harness.sets("ipcq.match=sender"), expect=3)
         self.assertTrue([s for s in trace.slices if s.get("args", {}).get("unfinished")])
 
+    def test_ops_that_never_end_are_drawn_to_the_end(self):
+        ops = [{"op": "delay", "ns": 100, "id": "d"}, {"op": "all_reduce", "id": "sum", "algorithm": "ring_1d", "bytes": 4096}]
+        job = ("--workload", self.file("w.json", json.dumps({"streams": [{"name": "s", "on": [0, 8], "ops": ops}]})))
+        slices = self.timeline(*job, *harness.sets("ipcq.match=sender"), expect=3).slices
+        kernel, *_ = (s for s in slices if s["name"] == "kernel")
+        self.assertEqual(sorted((s["name"], "args" in s, s["ts"] + s["dur"] == kernel["ts"] + kernel["dur"]) for s in slices if s["cat"] == "op"),
+                         [("d 0", False, False)] * 2 + [("sum 0", True, True)] * 2)
+
     def test_cores_without_queue_pairs_have_tracks(self):
         path = self.folder / "timeline.json"
         self.run_pod("--config", harness.CONFIGS / "barrier_small.json", "--collective", "barrier", "--timeline", path)

@@ -441,6 +441,14 @@ class Regress(ScriptCase):
         self.assertIn("a: expect.runs[0].wrong_element: a run has no such field", done.stderr)
         self.assertEqual(suite.read_text(), before)
 
+    def test_bless_drops_no_comments(self):
+        suite = self.suite(exit_code=0)
+        suite.write_text("// /* why */\n" + suite.read_text())
+        before = suite.read_text()
+        self.script("regress", suite)
+        self.assertIn("--bless would write it without its comments", self.script("regress", suite, "--bless", expect=2).stderr)
+        self.assertEqual(suite.read_text(), before)
+
     def test_junit_names_the_failure(self):
         self.script("regress", self.suite(exit_code=4), "--junit", "j.xml", expect=1)
         failure = xml.parse(self.folder / "j.xml").getroot().find("testsuite/testcase/failure")
@@ -524,8 +532,8 @@ class Endings(ScriptCase):
             for before in (None, "what was there"):
                 if before and target != "suite.json":
                     self.file(target, before)
-                    if words[0] == "flight2torch":  # replaces dumps alone
-                        (self.folder / target).write_bytes(pickle.dumps(before))
+                    if words[0] == "flight2torch":  # replaces its own dumps alone
+                        (self.folder / target).write_bytes(pickle.dumps({"written_by": "scripts/flight2torch", "": before}, 2))
                 there = self.files()
                 done = self.script(*words, expect=5, file_bytes=60)
                 self.assertIn("File too large", done.stderr, words)

@@ -210,6 +210,14 @@ TEST_CASE("msccl: what is missing or unknown is handled as MSCCL does, and said"
   CHECK(f.notes == std::vector<std::string>{"protocol LL runs as Simple"});
   CHECK(f.warnings == std::vector<std::string>{"t.xml:3: unknown attribute color of <algo> ignored",
                                                "t.xml:4: unknown element <copy> in <gpu> ignored (2 times)"});
+  // Without the attribute inplace a program that writes no output works in place, whatever it declares.
+  std::string declared = replaced(text, "o_chunks=\"0\"", "o_chunks=\"2\"");
+  declared = replaced(declared, "o_chunks=\"0\"", "o_chunks=\"2\"");
+  const auto in_place = [](const std::string& xml) {
+    return platforms::parse_msccl(xml, "t.xml").program.in_place;
+  };
+  CHECK_FALSE(in_place(declared));
+  CHECK(in_place(replaced(declared, "dstbuf=\"o\"", "dstbuf=\"i\"")));
 }
 
 TEST_CASE("msccl: both spellings of a collective") {

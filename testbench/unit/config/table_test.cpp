@@ -159,6 +159,7 @@ TEST_CASE("config tables: an unknown key names the nearest one") {
   CHECK(message("pod.flit_bytes") == "pod.flit_bytes: unknown key; did you mean noc.flit_bytes?");
   CHECK(message("nco.columns") == "nco.columns: unknown key; did you mean noc.columns?");
   CHECK(message("icpq") == "icpq: unknown block; did you mean ipcq?");
+  CHECK(message("sips") == "sips: unknown block; did you mean pod.sips?");
   CHECK(message("slot_bytes") == "slot_bytes: unknown block; did you mean ipcq.slot_bytes?");
   CHECK_THAT(message("cube.temperature"), Catch::Contains("expected one of pes, preset"));
   CHECK_THAT(message("temperature"), Catch::Contains("expected one of sim, pod, sip"));
