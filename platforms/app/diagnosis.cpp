@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/diagnosis.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -11,15 +9,13 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/app/guard.hpp"
+#include "platforms/app/options.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/doctor.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/input.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/own_files.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/reproduce.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string_view>
 
 #include "models/types/error.hpp"
+#include "platforms/app/prepare_all.hpp"
 #include "platforms/io/input.hpp"
-#include "platforms/io/own_files.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
-#include "platforms/io/whole_file.hpp"
 #include "platforms/run/step_rows.hpp"
 
 namespace diecast::app {

@@ -9,9 +9,6 @@
 #include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/narrowing.hpp"
-#include "platforms/diagnose/own_jobs.hpp"
-#include "platforms/diagnose/parts.hpp"
-#include "platforms/diagnose/remedies.hpp"
 #include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {

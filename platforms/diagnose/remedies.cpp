@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/remedies.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
 namespace {

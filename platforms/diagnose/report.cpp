@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
-#include <vector>
-
-#include "platforms/diagnose/classes.hpp"
 
 namespace diecast::diagnose {
 namespace {

@@ -4,12 +4,10 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
-#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "platforms/diagnose/classes.hpp"
 #include "platforms/diagnose/findings.hpp"
 
 namespace diecast::diagnose {

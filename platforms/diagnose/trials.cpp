@@ -9,9 +9,6 @@
 #include <set>
 #include <sstream>
 #include <string_view>
-#include <utility>
-
-#include "platforms/diagnose/rank_sets.hpp"
 
 namespace diecast::diagnose {
 

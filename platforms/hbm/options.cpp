@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/hbm/options.hpp"
-
 #include <boost/program_options.hpp>
-#include <fmt/format.h>
 #include <sstream>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
+#include "platforms/hbm/app.hpp"
 
 namespace diecast::hbm {
 namespace {

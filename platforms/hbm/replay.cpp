@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/hbm/replay.hpp"
-
 #include <charconv>
 #include <fmt/format.h>
 #include <sstream>
@@ -8,6 +6,7 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/hbm/study.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::hbm {

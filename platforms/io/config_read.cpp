@@ -8,9 +8,7 @@
 #include "models/config/overrides.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
-#include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/document_kind.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::platforms {

@@ -4,21 +4,13 @@
 #include <fmt/format.h>
 #include <functional>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "models/timing/link.hpp"
-#include "platforms/app/command_line.hpp"
-#include "platforms/app/guard.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/noc_result.hpp"
-#include "platforms/io/paths.hpp"
-#include "platforms/io/standard_streams.hpp"
-#include "platforms/noc/options.hpp"
-#include "platforms/noc/study.hpp"
-#include "platforms/observe/scope.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::noc {

@@ -8,7 +8,7 @@
 #include "hw/base/time.hpp"
 #include "hw/noc/cube_noc.hpp"
 #include "hw/traffic/transaction_traffic.hpp"
-#include "platforms/netlist/build_order.hpp"
+#include "platforms/netlist/cube.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"

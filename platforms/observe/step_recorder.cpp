@@ -6,8 +6,7 @@
 #include <tuple>
 
 #include "models/abi/operation_note.hpp"
-#include "models/events/events.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 
 namespace diecast::observe {
 

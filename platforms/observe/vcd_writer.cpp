@@ -10,8 +10,7 @@
 #include "models/abi/operation_note.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/own_files.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 
 namespace diecast::observe {
 namespace {

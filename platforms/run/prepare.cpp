@@ -9,7 +9,6 @@
 
 #include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
-#include "models/comm/install_plan.hpp"
 #include "models/config/faults.hpp"
 #include "models/config/population.hpp"
 #include "models/config/suggestion.hpp"
@@ -18,8 +17,6 @@
 #include "models/types/error.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
-#include "platforms/run/choose.hpp"
-#include "platforms/run/shards.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/host/hbm_tensors.hpp"
 

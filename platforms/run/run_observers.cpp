@@ -11,10 +11,13 @@
 #include "models/checksum/packet_checksum.hpp"
 #include "models/timing/link.hpp"
 #include "platforms/io/deadlock_json.hpp"
-#include "platforms/run/kernel.hpp"
-#include "platforms/run/wait_rows.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/run/child.hpp"
+#include "platforms/run/collect.hpp"
+#include "platforms/run/step_rows.hpp"
 
 namespace diecast::platforms {
+
 namespace {
 
 /// An observer that hears of what happens from now on.
@@ -165,7 +168,9 @@ void run_observers::report_path(run_outcome& o) const {
 }
 
 void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {
-  if (waits_) o.waits = wait_rows(run_, *waits_, hw::now(), [&pod](sip_id sip) { return pod.has(sip); });
+  if (waits_)
+    o.waits = wait_rows(run_.machine.config.shape(), run_.members.members, *waits_, hw::now(),
+                        [&pod](sip_id sip) { return pod.has(sip); });
   if (steps_) o.steps = to_text(steps_->rows());
   if (path_events_ && end == end_of_run::finished) report_path(o);
 }
@@ -185,6 +190,39 @@ void run_observers::close_files(run_outcome& o) {
         fmt::format("the timeline draws the first {} packets, those until {:.1f} ns; trace.timeline_packets "
                     "sets how many",
                     run_.machine.config.trace.timeline_packets, timeline_->packets_end()->ns()));
+}
+
+flight_dump::flight_dump(const prepared_run& run, events::hub& events) : run_(run) {
+  const config::machine_config& c = run.machine.config;
+  if (c.trace.flight_operations == 0) return;
+  recorder_ = std::make_unique<observe::flight_recorder>(c.shape(), c.trace.flight_operations);
+  const bool crc = c.comm.checksum != config::packet_checksum::none;
+  events.attach(*recorder_, events::steps | events::messages | events::operations |
+                                (crc ? unsigned{events::contents} : 0U));
+}
+
+void flight_dump::next_launch() {
+  if (recorder_) recorder_->next_launch();
+}
+
+std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still) const {
+  if (!recorder_) return {};
+  return flight_json(run_, *recorder_, machine_now(run_, pod, still), hw::now(), why);
+}
+
+void flight_dump::look_for_request(netlist::pod& pod) const {
+  if (!dump_requested()) return;
+  if (!recorder_)
+    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run continues");
+  const std::string& file = run_.point.flight_file;
+  std::string lost;
+  try {
+    write_whole_file(file, text(pod, "a signal asked for it", false));
+  } catch (const output_error& e) {
+    lost = e.what();
+  }
+  const std::string what = lost.empty() ? file + ": flight recorder written" : lost;
+  tell(fmt::format("{} at {:.3f} us; the run continues", what, hw::now().ns() / 1e3));
 }
 
 }  // namespace diecast::platforms

@@ -5,19 +5,16 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "hw/base/time.hpp"
 #include "models/timing/longest_step.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_envelope.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
-#include "platforms/run/how_far.hpp"
-#include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/run_observers.hpp"
 #include "platforms/run/watchdog.hpp"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/noc_result.hpp"
-
 #include <fmt/format.h>
 
 #include "platforms/io/result_envelope.hpp"
-#include "platforms/io/text_table.hpp"
+#include "platforms/io/result_table.hpp"
+#include "platforms/noc/app.hpp"
 
 namespace diecast::noc {
 namespace {
