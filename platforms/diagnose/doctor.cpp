@@ -84,7 +84,7 @@ void one_at_a_time(trials& t) {
   const observation* o = t.attempt("one message at a time", alone, signs::ignored);
   if (o != nullptr && !right(*o)) {
     // Those of a PE's other queue pairs follow at once all the same, unless firmware is slow.
-    alone.insert(alone.end(), {"--set", "ccl.kernel_call_cycles=20000", "--set", "sim.watchdog_us=2000"});
+    alone.insert(alone.end(), {"--set", slow_firmware, "--set", patient_watchdog});
     o = t.attempt("one message at a time by slow firmware", alone, signs::ignored);
   }
   if (o == nullptr) return;
@@ -110,12 +110,11 @@ void ask_again(trials& t, const std::string& name, const changes& more, double t
 
 /// A link that few small packets went over may be slow, or only shared by them: more bytes tell.
 void load_the_links(trials& t) {
-  constexpr std::uint64_t enough = 65536;
-  if (!right(t.base()) || !t.sized() || t.bytes() >= enough || !has_link_in_doubt(t.base())) return;
-  cost more{static_cast<double>(enough) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
+  if (!right(t.base()) || !t.sized() || t.bytes() >= many_bytes || !has_link_in_doubt(t.base())) return;
+  cost more{static_cast<double>(many_bytes) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
   more.at_most_s = 10;
-  (void)t.attempt(fmt::format("{} bytes, to load the links", enough), {"--bytes", std::to_string(enough)},
-                  signs::count, more);
+  (void)t.attempt(fmt::format("{} bytes, to load the links", many_bytes),
+                  {"--bytes", std::to_string(many_bytes)}, signs::count, more);
 }
 
 /// The same again in one run: what depends on the count of launches, and on what was before.

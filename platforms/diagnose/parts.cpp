@@ -135,12 +135,11 @@ void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& 
 }
 
 void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine) {
-  constexpr std::uint64_t enough = 65536;
   std::optional<collective_job> job = t.job();
-  if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= enough) return;
-  const double times = static_cast<double>(enough) / static_cast<double>(job->bytes);
-  job->bytes = enough;
-  look_into_job(t, *job, fmt::format("the collective with {} bytes", enough), {times, 10}, examine);
+  if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= many_bytes) return;
+  const double times = static_cast<double>(many_bytes) / static_cast<double>(job->bytes);
+  job->bytes = many_bytes;
+  look_into_job(t, *job, fmt::format("the collective with {} bytes", many_bytes), {times, 10}, examine);
 }
 
 void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) {
