@@ -75,6 +75,7 @@ bool inform(const registries& tables, const options& o) {
   if (o.schema) return print(platforms::config_schema()), true;
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
   if (o.doc == "config") return print(platforms::config_markdown()), true;
+  if (o.doc == "counters") return print(platforms::counters_markdown()), true;
   if (o.doc == "verdicts") return print(diagnose::verdicts_markdown()), true;
   if (o.doc == "registers") return print(platforms::registers_markdown()), true;
   if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;

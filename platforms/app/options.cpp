@@ -96,8 +96,8 @@ po::options_description other_options() {
                   "algorithms, patterns, mappers, validators, faults, ops or presets")(
       "print-map", "print the address map and the router of each range")(
       "dump-install", "print the install plan of the queue pairs of the run")(
-      "schema", "print the JSON Schema of configs")("doc", argument("config|registers|verdicts|workload"),
-                                                    "print a reference page in Markdown")(
+      "schema", "print the JSON Schema of configs")(
+      "doc", argument("config|counters|registers|verdicts|workload"), "print a reference page in Markdown")(
       "version", "print the version")("help", "print this help");
   return d;
 }
@@ -239,7 +239,7 @@ void read_information(flag_reader& r, options& o) {
   read_information_flags(r, {"algorithms", "patterns", "mappers", "validators", "faults", "ops", "presets"},
                          o);
   r.with("doc", [&](const std::string& f, const std::string& v) {
-    o.doc = one_of(f, v, {"config", "registers", "verdicts", "workload"});
+    o.doc = one_of(f, v, {"config", "counters", "registers", "verdicts", "workload"});
   });
   o.dump_install = r.flag("dump-install");
   o.print_map = r.flag("print-map");

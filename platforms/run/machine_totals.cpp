@@ -21,17 +21,10 @@ void visit_all(Visit visit, Numbers&... numbers) {
 template <class Visit>
 void sums_of(machine_totals& t, Visit visit) {
   cost::activity& a = t.activity;
-  visit_all(visit, t.packets, t.hops, t.wakeups, t.routed_hops, t.routed_bytes, t.messages, t.message_bytes,
-            t.checked, t.mismatches, t.stall_fs, t.wait_fs, t.checksum_fs, t.tag_compared, t.tag_busy_fs,
-            t.tree_packets, t.tree_copies, t.tree_credits_combined, t.tree_combinations, t.unwritten,
-            t.fingerprint, a.pes, a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes, a.hbm_bytes,
-            a.hbm_activates, a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
+  visit_all(visit, t.hops, t.wakeups, t.routed_hops, t.routed_bytes, t.unwritten, t.fingerprint, a.pes,
+            a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes, a.hbm_bytes, a.hbm_activates,
+            a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
   for (std::uint64_t& elements : a.vector_elements) visit(elements);
-}
-
-template <class Visit>
-void maxima_of(machine_totals& t, Visit visit) {
-  visit_all(visit, t.trees, t.tree_most_bytes, t.tag_most_slots);
 }
 
 /// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
@@ -75,19 +68,18 @@ void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops) {
   using json = nlohmann::json;
-  json own{{"rows", pack(o)}, {"sums", json::array()}, {"most", json::array()}};
+  json own{{"rows", pack(o)}, {"sums", json::array()}, {"counts", totals.counts}};
   own["first"] = totals.first_unwritten;
   own["hops"] = {hops.cube_hops(), hops.sip_hops(), hops.unmatched()};
   sums_of(totals, [&own](std::uint64_t v) { own["sums"].push_back(v); });
-  maxima_of(totals, [&own](std::uint64_t v) { own["most"].push_back(v); });
   const std::vector<std::string> all = group.gather(own.dump(-1, ' ', false, json::error_handler_t::replace));
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
     const json part = json::parse(all[p]);
     if (group.self() == 0) add_outcome(run, o, unpack(part["rows"]));  // the others report nothing
-    std::size_t n = 0, m = 0;
+    std::size_t n = 0;
     sums_of(totals, [&](std::uint64_t& v) { v += part["sums"][n++].get<std::uint64_t>(); });
-    maxima_of(totals, [&](std::uint64_t& v) { v = std::max(v, part["most"][m++].get<std::uint64_t>()); });
+    add_counts(totals.counts, part["counts"]);
     const std::string first = part["first"];
     if (totals.first_unwritten.empty() ||
         (!first.empty() && sip_in(first.substr(first.find("pod."))) <
