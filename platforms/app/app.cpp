@@ -172,10 +172,9 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
     if (!ranks && !replaced.empty()) ranks = usual_ranks_of(tables, o.collective, algorithms.front());
     algorithms.assign(1, sw::deterministic_all_reduce);
   }
-  if (!o.teams.empty() && job != job_kind::barrier) {
+  if (!o.teams.empty() && job != job_kind::barrier)
     throw user_error(problem{"--team", "applies to barriers only", comm::to_text(o.teams.front()),
                              "--collective barrier", problem_kind::barriers_only});
-  }
   if (job == job_kind::barrier) return barrier_points(o, algorithms, all);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
@@ -303,10 +302,9 @@ class reporter {
 void check_several(const registries& tables, const options& o,
                    const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
   if (o.parallel.processes == 1) return;
-  if (tables.platform.name != pod_platform().name) {
+  if (tables.platform.name != pod_platform().name)
     throw user_error(problem{"--processes", "the processes have only the kernels of diecast-pod",
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
-  }
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
 }
 
@@ -324,9 +322,8 @@ void check_fidelity(const options& o, const config::machine_config& c) {
            {"--diagnose", o.diagnose, ""},
            {"--explain", o.explain, ""},
            {"--inspect", o.inspect, "dispatch"},
-           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}}) {
+           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}})
     if (given) problems.push_back({flag, "requires a run with packets", value, "sim.fidelity=packet"});
-  }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
@@ -340,10 +337,9 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   observe::check_scopes(machine.config.trace, observe::instances_of(machine.config, machine.topology),
                         !o.vcd.empty(), !o.timeline.empty());
   if (o.dump_install) {
-    for (const auto& r : runs) {
+    for (const auto& r : runs)
       print(
           comm::to_text(r->plan, [&r](pe_coord pe, comm::direction d) { return r->direction_name(pe, d); }));
-    }
     return 0;
   }
   reproducer reproduce(o, runs.size());  // reads --verify before --out loses what an earlier run left there
@@ -380,9 +376,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
 /// Prints the estimates of the algorithms named, or of all where none is. Exit code 2 where none can run.
 int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
                     char** argv) {
-  if (platforms::job_of(o.collective, o.workload) == job_kind::barrier) {
+  if (platforms::job_of(o.collective, o.workload) == job_kind::barrier)
     throw user_error(problem{"--estimate", "barriers are not estimated", o.collective, "another collective"});
-  }
   if (o.algorithms.empty()) o.algorithms = {"all"};
   o.no_data = true;
   const auto rows = platforms::estimates_of(machine, tables, points_of(tables, o, machine.config));

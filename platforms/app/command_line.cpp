@@ -33,11 +33,10 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
                      "launcher",   "print-map", "dump-install", "hide-faults", "doc"}}};
 
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
-  for (const auto& [binary, flags] : flags_of_binaries) {
+  for (const auto& [binary, flags] : flags_of_binaries)
     if (flag.starts_with("--") && std::find(flags.begin(), flags.end(), flag.substr(2)) != flags.end())
       throw user_error(
           problem{"command line", fmt::format("a flag of {}", binary), flag, "a flag of --help"});
-  }
   std::vector<std::string> names;
   for (const auto& o : known.options()) names.push_back("--" + o->long_name());
   throw user_error(
@@ -110,9 +109,8 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
   constexpr double most_values = 1000;
   const auto parts = config::split(item, ':');
   if (parts.size() == 1) return {number(item)};
-  if (parts.size() != 3 || !parts[2].starts_with('+')) {
+  if (parts.size() != 3 || !parts[2].starts_with('+'))
     throw user_error(problem{flag, "is not a range", item, form});
-  }
   const double from = number(parts[0]), to = number(parts[1]), step = number(parts[2].substr(1));
   if (to < from) throw user_error(problem{flag, "the range ends before it begins", item, ""});
   // The end belongs to the range even when the steps add up to a hair more.
@@ -128,10 +126,9 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
 
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
   const auto parts = config::split(value, ':');
-  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty())) {
+  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty()))
     throw user_error(
         problem{flag, "is not a time window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
-  }
   const auto end = [&](const std::string& part, double otherwise) {
     const auto ns = part.empty() ? otherwise : config::parse_real(part);
     if (!ns || *ns < 0 || *ns > 1e12)
@@ -181,10 +178,9 @@ void refuse_same_file(flag_reader& r, const flag_files& written) {
   };
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [flag, path] = written[i];
-    for (std::size_t k = 0; k < i; ++k) {
+    for (std::size_t k = 0; k < i; ++k)
       if (same(path, written[k].second))
         r.add({flag, fmt::format("is also the file of {}", written[k].first), path, "another file"});
-    }
   }
 }
 
@@ -230,10 +226,9 @@ void refuse_beside_information(flag_reader& r) {
     if (asked.empty()) asked = flag;
   }
   if (asked.empty()) return;
-  for (const char* name : {"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}) {
+  for (const char* name : {"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"})
     if (r.flag(name))
       r.add({fmt::format("--{}", name), "cannot be combined with " + asked, "", "a run, or one of the two"});
-  }
 }
 
 auto text(const char* name) { return po::value<std::string>()->value_name(name); }

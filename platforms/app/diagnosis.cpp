@@ -43,9 +43,8 @@ void check_one_run(const options& o) {
 void tell_what_is_left_out(const options& o) {
   std::vector<std::string> flags;
   for (const auto& [flag, path] : flag_files{
-           {"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}, {"--verify", o.verify}}) {
+           {"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}, {"--verify", o.verify}})
     if (!path.empty()) flags.push_back(flag);
-  }
   if (o.double_run) flags.emplace_back("--double-run");
   if (!flags.empty()) platforms::tell(fmt::format("--diagnose leaves out {}", config::join(flags)));
 }

@@ -164,27 +164,23 @@ void read_run(flag_reader& r, options& o) {
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");
-  for (const char* other : {"diagnose", "dump-install"}) {
+  for (const char* other : {"diagnose", "dump-install"})
     if (o.jitter_runs > 0 && r.flag(other))
       r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
              "one of the two flags"});
-  }
   o.explain = r.flag("explain");
-  for (const char* other : {"diagnose", "dump-install"}) {
+  for (const char* other : {"diagnose", "dump-install"})
     if (o.explain && r.flag(other))
       r.add({"--explain", fmt::format("--{} reports no time to explain", other), "", "one of the two flags"});
-  }
   o.estimate = r.flag("estimate");
   for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
-                            "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"}) {
+                            "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"})
     if (o.estimate && r.flag(other))
       r.add({"--estimate", fmt::format("simulates nothing that --{} could apply to", other), "",
              "one of the two flags"});
-  }
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
-                           "data", "no-data", "team"}) {
+                           "data", "no-data", "team"})
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
-  }
 }
 
 /// Flags that need the whole pod in one process are refused with several.
@@ -199,17 +195,15 @@ void read_processes(flag_reader& r, options& o) {
     o.parallel.partition = v;
   });
   r.with("launcher", [&](const std::string&, const std::string& v) { o.parallel.launcher = v; });
-  for (const char* name : {"partition", "launcher"}) {
+  for (const char* name : {"partition", "launcher"})
     if (r.flag(name) && o.parallel.processes == 1)
       r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
-  }
   if (o.parallel.processes == 1) return;
   for (const char* name : {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate",
-                           "jitter", "explain", "diagnose", "inspect"}) {
+                           "jitter", "explain", "diagnose", "inspect"})
     if (r.flag(name))
       r.add(
           {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});
-  }
   for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"})
     if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
   if (o.progress == platforms::progress_mode::on)

@@ -226,10 +226,9 @@ std::string missing_text(const platforms::machine_model& m) {
   for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
     const sip_id sip{n / shape.cubes_per_sip()};
     const cube_id cube{n % shape.cubes_per_sip()};
-    for (std::uint32_t h = 0; h < m.config.hbm.ports; ++h) {
+    for (std::uint32_t h = 0; h < m.config.hbm.ports; ++h)
       if (!m.topology.channels().has(sip, cube, h))
         text += fmt::format("left out: {}.hbm{}\n", cube_path(shape, sip, cube), h);
-    }
   }
   return text;
 }

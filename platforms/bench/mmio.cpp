@@ -127,11 +127,10 @@ measurements measure_fabric(const fabric_options& o) {
     return static_cast<double>(after.*c - before.*c);
   };
   const double hops = since(&hw::cube_noc::counters::packet_hops);
-  if (hops == 0) {
+  if (hops == 0)
     throw user_error(problem{
         "--cycles", "no packet crossed a link while it was measured, so a hop has no cost",
         fmt::format("{}", o.cycles), "more cycles, a higher --rate, or a network of more than one router"});
-  }
   const double routers = net.topology.layout({}, {}).routers();
   const auto& traffic = modules.traffic->statistics();
   return {{"kernel_floor_ns", floor_ns},

@@ -203,9 +203,8 @@ diagnosis examine(const patient& who, double budget_s) {
                          {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
                  who.for_children_only, budget_s, who.interrupted, who.read_once, who.kept_in);
   const case_file file = examination(lab, who);
-  if (const auto other = with_its_job(who, file.observations.front())) {
+  if (const auto other = with_its_job(who, file.observations.front()))
     return examine(*other, lab.seconds_left());
-  }
   return {to_json(file, lab, who.config_sha256), to_text(file, lab, who.withheld), lab.kept(),
           file.exit_code};
 }

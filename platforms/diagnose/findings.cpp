@@ -34,9 +34,8 @@ finding make(std::string kind, const std::string& where, evidence shown) {
 /// wired wrongly is concerned, too, but not as often.
 std::string most_blamed(const json& problems) {
   std::map<std::string, std::size_t> blamed;
-  for (const json& p : problems) {
+  for (const json& p : problems)
     for (const json& pe : p.value("pes", json::array())) ++blamed[pe.get<std::string>()];
-  }
   const auto most = std::max_element(blamed.begin(), blamed.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == blamed.end() ? "" : most->first;
@@ -122,9 +121,8 @@ void faulted(const observation& o, std::vector<finding>& found) {
   const reading r = read_fault(o, fault);
   evidence shown{{}, r.remark + o.complaint()};
   const std::string where = pe_or_cube(fault.value("place", std::string{}));
-  for (const std::string& pe : {where, fault.value("sender", std::string{})}) {
+  for (const std::string& pe : {where, fault.value("sender", std::string{})})
     if (!parts_of_path(pe).pe.empty()) shown.pes.push_back(pe);
-  }
   shown.links = fault.value("links", std::vector<std::string>{});
   finding f = make(r.kind, where, std::move(shown));
   f.workaround = r.workaround;
@@ -134,9 +132,8 @@ void faulted(const observation& o, std::vector<finding>& found) {
 /// Packets that stand somewhere in the fabric of a machine in which nothing moves.
 bool stands_still(const observation& o) {
   if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
-  for (const json& f : o.deadlock.value("in_flight", json::array())) {
+  for (const json& f : o.deadlock.value("in_flight", json::array()))
     if (f.value("in_fabric", false)) return true;
-  }
   return false;
 }
 
@@ -203,16 +200,14 @@ void polled(const observation& o, std::vector<finding>& found) {
   struct row {
     const char *finding, *kind, *blamed;
   };
-  for (const json& s : o.deadlock.value("signals", json::array())) {
+  for (const json& s : o.deadlock.value("signals", json::array()))
     for (const row& r :
          {row{"stale line", "stale_cache_line", "waiter"},
           row{"unflushed signal", "signal_without_flush", "writer"},
           row{"lost signal", "lost_signal", "waiter"}, row{"counts apart", "counts_apart", "waiter"},
-          row{"overlooked signal", "infinite_poll", "waiter"}}) {
+          row{"overlooked signal", "infinite_poll", "waiter"}})
       if (text_of(s, "finding") == r.finding)
         found.push_back(make(r.kind, text_of(s, r.blamed), {{}, text_of(s, "text")}));
-    }
-  }
 }
 
 /// One end waits for a message, and the other end for it to be taken: it is lost, not the order wrong.
@@ -279,9 +274,8 @@ void hung(const observation& o, std::vector<finding>& found) {
     if (kind == "fault") {
       for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, all_came(o), found);
     } else if (kind == "peer") {
-      for (const json& member : root.value("members", json::array())) {
+      for (const json& member : root.value("members", json::array()))
         hung_at(member.get<std::string>(), o, found);
-      }
     } else {
       hung_in_circle(root.value("waits", json::array()), found);
     }
@@ -354,9 +348,8 @@ std::vector<finding> signs_of(const observation& o) {
     found.push_back(make("internal_error", "", {{}, o.complaint()}));
   counted(o, found);
   monitored(o, found);
-  for (finding& f : found) {
+  for (finding& f : found)
     for (evidence& e : f.evidence) e.experiment = o.name;
-  }
   return found;
 }
 

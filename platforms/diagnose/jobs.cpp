@@ -46,9 +46,8 @@ void send_all_to(std::uint32_t receiver, std::uint32_t members, ordered_json& op
   constexpr std::uint32_t from_each = 2, tag = 1;
   constexpr std::uint64_t eager = 256;
   std::vector<std::uint32_t> others;
-  for (std::uint32_t rank = 0; rank < members; ++rank) {
+  for (std::uint32_t rank = 0; rank < members; ++rank)
     if (rank != receiver) others.push_back(rank);
-  }
   ops.push_back({{"op", "isend"},
                  {"only", others},
                  {"peer", receiver},
@@ -152,9 +151,8 @@ std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks) {
 
 std::vector<std::string> pes_of(const observation& o) {
   std::vector<std::string> pes;
-  for (const measurement& m : o.health) {
+  for (const measurement& m : o.health)
     if (m.measure == "core_clock") pes.push_back(m.where);
-  }
   const std::size_t ranks = o.run().is_object() ? o.run().value("ranks", std::size_t{}) : 0;
   if (pes.size() != ranks) pes.clear();
   return pes;
@@ -178,9 +176,8 @@ rank_list beside(const rank_list& two, std::size_t count) {
 std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
                                     const std::vector<finding>& found) {
   std::map<std::uint32_t, std::uint32_t> first;  // rank of each SIP
-  for (std::size_t rank = 0; rank < sips.size(); ++rank) {
+  for (std::size_t rank = 0; rank < sips.size(); ++rank)
     first.emplace(sips[rank], static_cast<std::uint32_t>(rank));
-  }
   const auto is_named = [&found](std::uint32_t a, std::uint32_t b) {
     return std::any_of(found.begin(), found.end(), [a, b](const finding& f) {
       return sips_in(f.where) == std::set{a, b};
@@ -191,10 +188,9 @@ std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
   std::uint32_t i = 0;
   for (auto a = first.begin(); a != first.end(); ++a, ++i) {
     std::uint32_t k = i + 1;
-    for (auto b = std::next(a); b != first.end(); ++b, ++k) {
+    for (auto b = std::next(a); b != first.end(); ++b, ++k)
       pairs.emplace_back(!is_named(a->first, b->first), std::min(k - i, count - (k - i)),
                          rank_list{a->second, b->second});
-    }
   }
   std::sort(pairs.begin(), pairs.end());
   std::vector<rank_list> in_order;

@@ -30,9 +30,8 @@ const observation* try_ranks(trials& t, collective_job& job, signs what, const c
 template <class Stays>
 rank_list those(const std::vector<path_parts>& pes, Stays stays) {
   rank_list ranks;
-  for (std::uint32_t rank = 0; rank < pes.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < pes.size(); ++rank)
     if (stays(pes[rank])) ranks.push_back(rank);
-  }
   return ranks;
 }
 
@@ -50,9 +49,8 @@ std::vector<rank_list> of_each_sip(const std::vector<path_parts>& pes) {
 std::vector<std::string> neighbors_of(const std::string& cube) {
   const int column = std::stoi(cube), row = std::stoi(cube.substr(cube.find('_') + 1));
   std::vector<std::string> all;
-  for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
+  for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}})
     all.push_back(fmt::format("{}_{}", column + dx, row + dy));
-  }
   return all;
 }
 
@@ -109,12 +107,11 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
   const auto outside = [&](const std::string& cube) {
     return those(all, [&](const path_parts& a) { return a.sip != at.sip || a.cube != cube; });
   };
-  if (!at.pe.empty()) {
+  if (!at.pe.empty())
     return {
         those(all,
               [&at](const path_parts& a) { return a.sip != at.sip || a.cube != at.cube || a.pe != at.pe; }),
         outside(at.cube), those(all, [&at](const path_parts& a) { return a.sip != at.sip; })};
-  }
   std::vector<rank_list> lists{outside(at.cube)};
   for (const std::string& cube : neighbors_of(at.cube)) lists.push_back(outside(cube));
   lists.push_back(those(all, [&at](const path_parts& a) { return a.sip == at.sip && a.cube == at.cube; }));
@@ -147,10 +144,9 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) 
   const std::vector<finding> known = t.findings();
   if (!all || known.empty() || known.front().where.empty()) return;
   const std::vector<std::string> pes = pes_of(t.base());
-  if (pes.empty()) {
+  if (pes.empty())
     return t.answer("what is wrong without the place of the first finding",
                     "skipped: cannot map ranks to PEs (more than one core per rank ran)");
-  }
   for (const rank_list& ranks : without_place(pes, known.front().where)) {
     if (ranks.size() < 2) continue;
     collective_job job = *all;
@@ -218,9 +214,8 @@ void look_into_own_jobs(trials& t, const std::function<void(trials&)>& examine) 
   if (!right(t.base()) || !harmless(t.findings())) return;
   const std::uint32_t pes = t.count_of_pes();
   if (pes < 2) return;
-  for (const own_job& job : jobs) {
+  for (const own_job& job : jobs)
     if (harmless(t.findings())) look_into_one(t, job, pes, examine);
-  }
 }
 
 }  // namespace diecast::diagnose

@@ -23,11 +23,8 @@ void absorb(std::vector<finding>& findings, const std::string& winner, const std
       std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
   if (to == findings.end()) return;
   std::vector<evidence> evidence;
-  for (const finding& f : findings) {
-    if (f.kind == loser) {
-      evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
-    }
-  }
+  for (const finding& f : findings)
+    if (f.kind == loser) evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
   to->evidence.insert(to->evidence.end(), evidence.begin(), evidence.end());
   drop_kind(findings, loser);
 }
@@ -82,9 +79,8 @@ std::string gist_of(const evidence& e) {
 std::vector<evidence>::iterator said_before(std::vector<evidence>& all) {
   auto again = all.end();
   std::set<std::string> said;
-  for (auto it = all.begin(); it != all.end(); ++it) {
+  for (auto it = all.begin(); it != all.end(); ++it)
     if (!said.insert(gist_of(*it)).second) again = it;
-  }
   return again;
 }
 
@@ -151,14 +147,12 @@ void overrun_to_barrier(std::vector<finding>& findings) {
     const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
       return f.kind == effect && is_link(f.where);
     });
-    for (finding& f : findings) {
+    for (finding& f : findings)
       if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
-    }
     absorb(findings, overrun, effect);
   }
-  for (finding& f : findings) {
+  for (finding& f : findings)
     if (f.kind == overrun) f.kind = "premature_barrier";
-  }
 }
 
 }  // namespace
@@ -195,9 +189,8 @@ void settle(std::vector<finding>& findings) {
   // Packets before it are missing in the one run: lost, or only late if all come in the others.
   absorb(findings, "drop", "gap");
   absorb(findings, "link_down", "gap");
-  for (finding& f : findings) {
+  for (finding& f : findings)
     if (f.kind == "gap" || f.kind == disordered) f.kind = "reorder";
-  }
   for (const char* effect : {answered_twice, left_over}) absorb(findings, "duplicate", effect);
   for (finding& f : findings) {
     if (f.kind == answered_twice) f.kind = "duplicate";
@@ -206,9 +199,8 @@ void settle(std::vector<finding>& findings) {
   // A credit that another overtook counts as skipped until it comes. Counters name its place best.
   absorb(findings, "overtaken_credit", "lost_credit");
   if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");
-  for (finding& f : findings) {
+  for (finding& f : findings)
     if (f.kind == "overtaken_credit") f.kind = "late_credit";
-  }
   // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
   // that came twice leaves a message half received.
   for (const char* cause : {"reorder", "duplicate"}) {
@@ -227,9 +219,8 @@ void settle(std::vector<finding>& findings) {
   // What counts messages on the wrong queue pair counts credits there, too.
   absorb(findings, "miscounted_message", "lost_credit");
   // Who waits for a message that was lost, or follows one that came twice, sleeps.
-  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"}) {
+  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"})
     absorb(findings, cause, "hang");
-  }
   for (const char* cause : {"drop", "link_down"}) {
     if (!names(findings, cause)) continue;
     for (const char* effect : {"half_message", "stuck_packets", "missing_packets"})
@@ -242,9 +233,8 @@ void settle(std::vector<finding>& findings) {
   if (names(findings, "lost_credit") && !names(findings, "link_down")) {
     const bool hidden =
         std::all_of(findings.begin(), findings.end(), [](const finding& f) { return f.hidden; });
-    for (finding& f : findings) {
+    for (finding& f : findings)
       if (f.kind == "lost_credit") f.hidden = hidden;
-    }
   }
   join(findings);
   sort_by_gravity(findings);

@@ -108,9 +108,8 @@ double trials::expected_s(const changes& more, const cost& c) const {
 
 changes trials::joined(const changes& more) const {
   changes replaced;
-  for (const std::string& word : more) {
+  for (const std::string& word : more)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
-  }
   changes all = has(more, {"--workload"}) ? changes{} : without(subject_of(more).flags, replaced, {});
   all.insert(all.end(), standing_.begin(), standing_.end());
   all.insert(all.end(), more.begin(), more.end());
@@ -185,9 +184,8 @@ std::size_t trials::number_of(const observation& o) const {
 std::uint32_t trials::count_of_pes() const {
   std::istringstream words(lab_.ask_of_run("--print-map"));
   std::set<std::string> pes;
-  for (std::string word; words >> word;) {
+  for (std::string word; words >> word;)
     if (!parts_of_path(word).pe.empty()) pes.insert(pe_or_cube(word));
-  }
   return static_cast<std::uint32_t>(pes.size());
 }
 
@@ -248,11 +246,9 @@ std::vector<const finding*> trials::placeless() const {
   static const std::set<std::string> of_firmware{"sendrecv_alias", "token_before_data", "premature_barrier",
                                                  "wrong_data"};
   std::vector<const finding*> all;
-  for (const auto* list : {&open_, &file_.findings}) {
-    for (const finding& f : *list) {
+  for (const auto* list : {&open_, &file_.findings})
+    for (const finding& f : *list)
       if (f.where.empty() && of_firmware.contains(f.kind)) all.push_back(&f);
-    }
-  }
   return all;
 }
 

@@ -53,10 +53,9 @@ void add_savings(const study_point& point, const config::machine_config& config,
     }
     o.time_saved.push_back({r.name, 100 * (1 - without.time_ns / o.time_ns)});
   }
-  if (point.speed.how == pace::kind::closed) {
+  if (point.speed.how == pace::kind::closed)
     o.notes.emplace_back(
         "without turnarounds reads have no latency (tCL) either, for which a closed loop waits each time");
-  }
 }
 
 namespace {
@@ -78,24 +77,21 @@ void check_pattern(const options& o, const config::hbm_block& hbm, const study_p
   const bool banks = o.pattern != traffic::memory_pattern::seq &&
                      o.pattern != traffic::memory_pattern::rand &&
                      o.pattern != traffic::memory_pattern::stride;
-  if (hbm.model == config::hbm_model::simple && banks) {
+  if (hbm.model == config::hbm_model::simple && banks)
     throw user_error(problem{"--pattern", "needs banks, which hbm.model simple does not have",
                              point.pattern_text(), "seq, rand, stride:BYTES, or hbm.model bank"});
-  }
   const std::uint64_t capacity = geometry_of(hbm).bytes();
-  if (point.request_bytes > capacity) {
+  if (point.request_bytes > capacity)
     throw user_error(problem{"--request-bytes", "is more than a channel holds",
                              std::to_string(point.request_bytes), fmt::format("at most {}", capacity)});
-  }
 }
 
 /// Files of a run's observers would be those of the last run; a memory without banks has none of the limits.
 void check_removable(const options& o, const config::hbm_block& hbm) {
   const std::string flag = "--without-limits";
-  if (hbm.model == config::hbm_model::simple) {
+  if (hbm.model == config::hbm_model::simple)
     throw user_error(problem{flag, "needs limits, which hbm.model simple does not have", "hbm.model simple",
                              "hbm.model bank"});
-  }
   if (o.vcd.empty() && o.timeline.empty()) return;
   throw user_error(problem{flag, "cannot be combined with --vcd or --timeline, which need a single run",
                            o.vcd.empty() ? o.timeline : o.vcd, "one of the two"});
@@ -117,10 +113,9 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
     check_pattern(o, config.hbm, point);
   } else {
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, config.hbm));
-    if (point.replay->timed && !paces.empty()) {
+    if (point.replay->timed && !paces.empty())
       throw user_error(problem{"--rate or --outstanding", "does not apply to a trace with arrivals",
                                to_string(paces.front()), "a trace without the fourth column"});
-    }
     if (point.replay->timed) paces.push_back({pace::kind::recorded, 0, 0});
   }
   if (paces.empty()) paces.push_back({pace::kind::saturate, 0, 0});
@@ -233,10 +228,9 @@ std::string memory_text(const config::hbm_block& hbm) {
   text +=
       fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,
                   static_cast<double>(hbm.ports) * timing::port_gbytes_s(hbm), timing::port_gbytes_s(hbm));
-  if (hbm.model == config::hbm_model::simple) {
+  if (hbm.model == config::hbm_model::simple)
     return text + fmt::format("model simple: {} GB/s per pseudo-channel, {} ns; no banks, no refresh\n",
                               hbm.simple_gbytes_s, hbm.simple_latency_ns);
-  }
   text += fmt::format("refresh leaves {:.1f}% of the time; address map {} above the burst{}\n",
                       100 * timing::refresh_share(hbm), hbm.address_map,
                       hbm.bank_hash == config::hbm_bank_hash::none ? "" : ", rows XORed into banks");

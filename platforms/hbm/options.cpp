@@ -88,10 +88,9 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
 }
 
 double percent(const std::string& whole, const std::string& part) {
-  if (!part.ends_with('%')) {
+  if (!part.ends_with('%'))
     throw user_error(problem{"--rate", "is neither a percentage of peak nor max", whole,
                              "PERCENT%, max, FROM%:TO%:+STEP%, or a list of them, e.g. 80%"});
-  }
   return config::real_argument("--rate", part.substr(0, part.size() - 1), least_percent, most_percent);
 }
 
@@ -131,12 +130,11 @@ void read_traffic(app::flag_reader& r, options& o) {
 /// A trace brings its own requests.
 void refuse_beside_replay(app::flag_reader& r, const options& o) {
   if (o.replay.empty()) return;
-  for (const char* name : {"read-fraction", "requests", "request-bytes"}) {
+  for (const char* name : {"read-fraction", "requests", "request-bytes"})
     r.with(name, [&](const std::string& flag, const std::string& v) {
       throw user_error(
           problem{flag, "cannot be combined with --pattern replay", v, "the fields of the trace"});
     });
-  }
 }
 
 }  // namespace

@@ -251,10 +251,9 @@ std::string config_markdown() {
   for (const config::block_table& table : config::tables()) {
     page += fmt::format("\n## {}\n\n{}\n\n", table.name, table.description);
     page += "| key | unit | values | default | meaning | source |\n|---|---|---|---|---|---|\n";
-    for (const field& f : table.fields) {
+    for (const field& f : table.fields)
       page += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", f.path(), f.unit, cell(values_of(f)),
                           cell(default_of(f)), cell(f.description), cell(f.source));
-    }
   }
   page +=
       "\n## overrides\n\nSettings of single instances: a list of `{\"match\": NAME, \"set\": {...}}`, "
@@ -294,10 +293,9 @@ std::string registers_markdown() {
   for (const auto map : {abi::register_map(), abi::tag_register_map()})
     all.insert(all.end(), map.begin(), map.end());
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  for (const abi::register_description& r : all) {
+  for (const abi::register_description& r : all)
     page += fmt::format("| {:#07x} | `{}` | {} | {} | {} |\n", r.offset, r.name, access_name(r.mode), r.reset,
                         cell(r.meaning));
-  }
   return page;
 }
 

@@ -218,12 +218,11 @@ json causes_json(const analysis::path& path) {
   std::stable_sort(sums.begin(), sums.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   json causes = json::array();
-  for (const auto& [cause, time] : sums) {
+  for (const auto& [cause, time] : sums)
     causes.push_back({{"cause", cause},
                       {"time_ns", time.ns()},
                       {"time_fs", time.fs},
                       {"share", static_cast<double>(time.fs) / static_cast<double>(path.total().fs)}});
-  }
   return causes;
 }
 

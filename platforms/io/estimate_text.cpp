@@ -144,24 +144,22 @@ std::string explanation_text(const run_outcome& o) {
   constexpr double shown_percent = 0.05;
   for (const time_part* p : parts)
     if (percent(p->time_ns, e.time_ns) >= shown_percent) text += line(p->time_ns, e.time_ns, words_of(*p));
-  for (const time_part* p : parts) {
+  for (const time_part* p : parts)
     if (!p->measured)
       text += wrapped(fmt::format("    not measured, its removal is refused: {}", p->cause), 6);
-  }
   return text + line(e.rest_ns, e.time_ns,
                      "rest: rounds and bytes of the algorithm beyond the bound, waits of PEs for each other");
 }
 
 result_node explanation_json(const explanation& e) {
   result_node parts = result_node::array();
-  for (const time_part& p : e.parts) {
+  for (const time_part& p : e.parts)
     parts.push_back({{"cause", p.cause},
                      {"time_ns", p.time_ns},
                      {"share", e.time_ns > 0 ? p.time_ns / e.time_ns : 0.0},
                      {"keys", p.keys},
                      {"measured", p.measured},
                      {"detail", p.detail}});
-  }
   return {
       {"time_ns", e.time_ns}, {"bound_ns", e.bound_ns}, {"parts", std::move(parts)}, {"rest_ns", e.rest_ns}};
 }

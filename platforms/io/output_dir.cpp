@@ -208,10 +208,9 @@ output_dir::output_dir(fs::path path, std::string config, const std::vector<fs::
     : path_(std::move(path)), config_(std::move(config)) {
   std::error_code error;
   fs::create_directories(path_, error);
-  if (error || !fs::is_directory(path_, error)) {
+  if (error || !fs::is_directory(path_, error))
     throw output_error(fmt::format("--out {}: cannot create this directory ({})", path_.string(),
                                    error ? error.message() : "it exists and is not a directory"));
-  }
   lock();
   const std::vector<fs::path> earlier = earlier_files(named);
   if (claim) claim();
@@ -226,13 +225,12 @@ std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& nam
   fs::directory_iterator entries(path_, error);
   if (error)
     throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
-  for (const fs::path& n : named) {
+  for (const fs::path& n : named)
     if (!n.empty() && has_own_name(n) &&
         fs::equivalent(n.parent_path().empty() ? "." : n.parent_path(), path_, error))
       throw output_error(
           fmt::format("--out {}: {} has the name of a file of the run itself; expected another",
                       path_.string(), n.string()));
-  }
   const auto is_named = [&](const fs::path& file) {
     return std::any_of(named.begin(), named.end(),
                        [&](const fs::path& n) { return fs::equivalent(file, n, error); });

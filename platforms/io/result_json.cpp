@@ -128,9 +128,8 @@ json run_json(const run_outcome& o) {
                                      {"time_min_ns", o.time_min_ns},
                                      {"time_max_ns", o.time_max_ns},
                                      {"algbw_gbytes_s", o.algbw_gbytes_s},
-                                     {"busbw_gbytes_s", o.busbw_gbytes_s}}) {
+                                     {"busbw_gbytes_s", o.busbw_gbytes_s}})
     if (!o.timed(figure)) j[name] = nullptr;
-  }
   if (o.jitter) j.update(object_of(*o.jitter, "jitter_"));
   if (o.why) j["explanation"] = explanation_json(*o.why);
   if (!o.team.empty()) j["team"] = o.team;

@@ -134,11 +134,10 @@ void read_workload(const json& run, run_outcome& o) {
 std::string workload_table(const run_outcome& o) {
   if (o.streams.empty()) return {};
   std::vector<std::vector<std::string>> rows;
-  for (const stream_row& r : o.streams) {
+  for (const stream_row& r : o.streams)
     rows.push_back({r.name, std::to_string(r.ranks), std::to_string(r.ops * r.repeat), number(r.start_ns, 1),
                     number(r.end_ns, 1), number(r.time_ns, 1), number(r.isolated_ns, 1),
                     number(r.slowdown, 2), verdict(r.finished, r.verified)});
-  }
   std::string text = "\n" + table_text({{"stream", true},
                                         {"ranks"},
                                         {"ops"},
@@ -149,10 +148,9 @@ std::string workload_table(const run_outcome& o) {
                                         {"slowdown"},
                                         {"verified", true}},
                                        rows);
-  for (const stream_row& r : o.streams) {
+  for (const stream_row& r : o.streams)
     if (!r.not_isolated.empty())
       text += "\n" + wrapped(fmt::format("  {} not run alone: {}", r.name, r.not_isolated), 4);
-  }
   rows.clear();
   for (std::size_t i = 0; i < std::min(o.ops.size(), most_ops); ++i) {
     const op_row& r = o.ops[i];

@@ -50,10 +50,9 @@ study_point common_point(const options& o, const config::machine_config& config)
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, nodes));
     point.packet_flits = point.replay->longest;
   }
-  if (!o.transactions.empty()) {
+  if (!o.transactions.empty())
     point.transactions =
         std::make_shared<traffic::transaction_plan>(read_transactions(o.transactions, config));
-  }
   return point;
 }
 

@@ -30,10 +30,9 @@ class line_fields {
       : fields_(fields), where_(std::move(where)), problems_(problems) {
     constexpr std::array<std::string_view, 8> known{"core",  "network", "op",    "target",
                                                     "bytes", "at",      "after", "until"};
-    for (const auto& [name, value] : fields_) {
+    for (const auto& [name, value] : fields_)
       if (std::find(known.begin(), known.end(), name) == known.end())
         refuse("unknown key", name, "core, network, op, target, bytes, at, after or until");
-    }
   }
   [[nodiscard]] const json_node* find(std::string_view name) const {
     for (const auto& [key, value] : fields_)
@@ -209,10 +208,9 @@ class trace_reader {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto value = config::parse_count(words[i]);
       const auto [least, most] = ranges[i];
-      if (!value || *value < least || *value > most) {
+      if (!value || *value < least || *value > most)
         return refuse(fmt::format("{} is no number in range", columns[i]), words[i],
                       fmt::format("{} to {}", least, most));
-      }
       values[i] = *value;
     }
     const auto number = [&values](std::size_t i) { return static_cast<std::uint32_t>(values[i]); };

@@ -55,10 +55,9 @@ std::vector<std::string> dram_channel_paths(const config::machine_config& config
   for (std::uint32_t number = 0; number < shape.cubes(); ++number) {
     const sip_id sip{number / shape.cubes_per_sip()};
     const cube_id cube{number % shape.cubes_per_sip()};
-    for (const fabric::terminal& t : topology.layout(sip, cube).terminals) {
+    for (const fabric::terminal& t : topology.layout(sip, cube).terminals)
       if (t.kind == fabric::terminal_kind::hbm && topology.channels().has(sip, cube, t.index))
         paths.push_back(cube_path(shape, sip, cube) + '.' + t.name);
-    }
   }
   return paths;
 }
@@ -93,9 +92,8 @@ void need_a_match(const char* flag, const std::string& glob, const instances& al
   };
   if (std::any_of(all.pes.begin(), all.pes.end(), matches) ||
       std::any_of(all.links.begin(), all.links.end(), link) ||
-      std::any_of(all.channels.begin(), all.channels.end(), matches)) {
+      std::any_of(all.channels.begin(), all.channels.end(), matches))
     return;
-  }
   std::string example;
   for (const auto* list : {&all.pes, &all.links, &all.channels})
     if (example.empty() && !list->empty()) example = " such as " + list->front();

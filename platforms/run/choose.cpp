@@ -311,10 +311,9 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
   }();
   const std::vector<std::string> names = algorithms_of(tables, point.collective, set);
   const auto rules = user_rules(machine.config.ccl, tables);
-  if (const auto* rule = matching_rule(machine, tables, point, rules, set)) {
+  if (const auto* rule = matching_rule(machine, tables, point, rules, set))
     return ruled_run(machine, tables, point_for(machine.config, point, rule->algorithm, set), *rule,
                      point.ranks.has_value());
-  }
   return contest(machine, tables, point, set).winner(names);
 }
 

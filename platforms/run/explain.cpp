@@ -323,10 +323,9 @@ std::string most_contended(const run_outcome& o) {
   std::partial_sort(links.begin(), last, links.end(),
                     [](const auto* a, const auto* b) { return a->stall_ns > b->stall_ns; });
   std::string text;
-  for (auto l = links.begin(); l != last; ++l) {
+  for (auto l = links.begin(); l != last; ++l)
     text +=
         fmt::format("{}{} ({:.0f}% busy)", text.empty() ? "" : ", ", (*l)->link, 100 * (*l)->busy_fraction);
-  }
   return text;
 }
 

@@ -55,10 +55,9 @@ class launched : immovable {
  public:
   explicit launched(const std::vector<std::string>& command) {
     std::array<std::array<int, 2>, 3> ends{};
-    for (auto& e : ends) {
+    for (auto& e : ends)
       if (pipe2(e.data(), O_CLOEXEC) != 0)
         throw resource_error(fmt::format("no pipe for the launcher ({})", std::strerror(errno)));
-    }
     const pid_t parent = getpid();
     pid_ = fork();
     if (pid_ < 0) throw resource_error(fmt::format("no process for the launcher ({})", std::strerror(errno)));
@@ -236,15 +235,13 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
 
 void check_processes(const prepared_run& run, const process_options& options) {
   const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
-  if (!fs::exists(worker_program())) {
+  if (!fs::exists(worker_program()))
     throw user_error(problem{"--processes", fmt::format("needs {} beside this program", worker_name),
                              std::to_string(options.processes),
                              "the package diecast-mpi, or a build where MPI is found (libopenmpi-dev)"});
-  }
-  if (const std::string launcher = command_of(options).front(); !is_program(launcher)) {
+  if (const std::string launcher = command_of(options).front(); !is_program(launcher))
     throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
-  }
   if (auto problems = not_known(run, partition); !problems.empty()) throw user_error(std::move(problems));
 }
 

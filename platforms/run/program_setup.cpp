@@ -83,10 +83,9 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
   std::vector<problem> problems;
   std::vector<comm::pattern_entry> patterns = tables.patterns;
   for (const config::custom_pattern& p : config.ccl_named.patterns) {
-    if (named(tables.patterns, p.name) != nullptr) {
+    if (named(tables.patterns, p.name) != nullptr)
       problems.push_back(
           {"ccl.patterns." + p.name, "a pattern of that name is built in", "", "another name"});
-    }
     patterns.push_back(comm::custom_pattern(p));
   }
   for (const config::algorithm_settings& s : config.ccl_named.algorithms) {
@@ -95,10 +94,9 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
     need(s.pattern, patterns, path + ".pattern", "pattern", problems);
     need(s.mapper, tables.mappers, path + ".mapper", "mapper", problems);
     need(s.validator, tables.validators, path + ".validator", "validator", problems);
-    if (!s.members.empty() && s.mapper != "custom") {
+    if (!s.members.empty() && s.mapper != "custom")
       problems.push_back(
           {path + ".members", "is read only by mapper custom", s.mapper.value_or("none"), "mapper custom"});
-    }
   }
   if (!problems.empty()) throw user_error(std::move(problems));
   (void)user_rules(config.ccl, tables);  // wrong ones are told, asked or not
@@ -151,11 +149,10 @@ constexpr std::uint64_t slot_alignment_bytes = 64;
 comm::group members_of(const config::population& machine, comm::rank_set set, std::uint64_t wanted,
                        const std::string& who) {
   comm::group g = comm::map_ranks(machine, set);
-  if (g.members.size() < wanted) {
+  if (g.members.size() < wanted)
     throw user_error(problem{who, fmt::format("needs {} ranks", wanted),
                              fmt::format("{} {}s", g.members.size(), comm::to_string(set)),
                              "a machine with enough of them, or another --ranks"});
-  }
   g.members.resize(wanted);
   return g;
 }
@@ -269,11 +266,10 @@ bool spoil_install(const config::machine_config& config, comm::install_plan& pla
                                  pe_path(config.shape(), pe), "a PE of a ring of two"});
       }
       const rings of_pe = rings_of(plan, pe);
-      if (of_pe.size() < 2) {
+      if (of_pe.size() < 2)
         throw user_error(problem{fmt::format("faults[{}].where", i),
                                  "names a PE with fewer than two receiving directions in this run",
                                  pe_path(config.shape(), pe), "a PE with two"});
-      }
       if (f.variant == "overlap") {
         of_pe[1]->rx_base = of_pe[0]->rx_base + of_pe[0]->slot_bytes / 2;
       } else {

@@ -76,19 +76,17 @@ std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events
 std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
   std::vector<observe::initial_credits> all;
   const auto add_sender = [&all](std::uint32_t link, const hw::link_sender& sender) {
-    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc) {
+    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc)
       all.push_back({link, static_cast<std::uint8_t>(vc), sender.initial_credits()[vc]});
-    }
   };
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {
       cube->noc().visit_credits([&](std::uint32_t link, std::uint8_t vc, std::uint32_t flits) {
         all.push_back({link, vc, flits});
       });
-      for (unsigned s = 0; s < fabric::sides; ++s) {
+      for (unsigned s = 0; s < fabric::sides; ++s)
         if (const auto* edge = cube->edge(static_cast<fabric::side>(s)))
           add_sender(edge->link(), edge->sender());
-      }
     }
     for (const auto& port : sip->ports()) {
       if (port) add_sender(port->link(), port->sender());  // one of each link is here
@@ -121,11 +119,10 @@ void run_observers::next_launch() {
 }
 
 void run_observers::listen_to(host_side& hosts) {
-  if (timeline_) {
+  if (timeline_)
     hosts.hear_ops([this](const op_on_pe& op) {
       timeline_->on_op(op.pe, op.chain, op.stream, op.name, op.from, op.to);
     });
-  }
   if (!steps_) return;
   hosts.hear_results([this](std::uint32_t rank, std::span<const std::byte> bytes) {
     steps_->result(rank, checksum::digest_of_part(0, bytes));

@@ -79,18 +79,16 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   });
   std::set<const hw::packet*> held;
   for (const auto& sip : pod.sips()) {
-    for (const auto& fault : sip->faults()) {
+    for (const auto& fault : sip->faults())
       fault->visit_held([&](const hw::packet& p) {
         if (held.insert(&p).second) flights.add(p.header, "held on " + fault->place(), true);
       });
-    }
   }
-  for (const auto& sip : pod.sips()) {
+  for (const auto& sip : pod.sips())
     sip->pool().visit([&](const hw::packet& p) {
       if (!held.contains(&p))
         flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip), true);
     });
-  }
   for (const auto& fault : pod.link_faults())
     fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link(), true); });
   for (const auto& sip : pod.sips()) {
