@@ -17,12 +17,10 @@ namespace {
 /// With every draw repeated nothing may change.
 void compare(trials& t, const observation& a, const observation& b) {
   if (a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint()) return;
-  finding f;
-  f.kind = "nondeterminism";
-  f.evidence.push_back({{},
-                        fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
-                                    a.fingerprint(), b.fingerprint())});
-  t.add(std::move(f));
+  t.add(made("nondeterminism", "",
+             {{},
+              fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
+                          a.fingerprint(), b.fingerprint())}));
 }
 
 void cache_monitor(trials& t) {
@@ -92,12 +90,9 @@ void one_at_a_time(trials& t) {
       "depends on the count of messages under way",
       right(*o) ? "yes: right with one at a time" : fmt::format("no: {} with one at a time", t.outcome(*o)));
   if (!right(*o)) return;
-  finding f;
-  f.kind = overrun;
-  f.workaround = "flush a contribution before the next one is sent (ipcq.n_slots=1 does)";
-  f.evidence.push_back(
-      {{}, "bytes are lost when messages follow each other, none with one message at a time"});
-  t.add(std::move(f));
+  t.add(made(overrun, "",
+             {{}, "bytes are lost when messages follow each other, none with one message at a time"},
+             "flush a contribution before the next one is sent (ipcq.n_slots=1 does)"));
 }
 
 void ask_again(trials& t, const std::string& name, const changes& more, double times) {

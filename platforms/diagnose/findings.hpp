@@ -35,6 +35,9 @@ struct finding {
   std::string workaround;
 };
 
+[[nodiscard]] finding made(std::string kind, std::string where, diagnose::evidence shown,
+                           std::string workaround = "");
+
 /// Signs within one run, most telling first. Nothing of a run that looks right.
 [[nodiscard]] std::vector<finding> signs_of(const observation& o);
 

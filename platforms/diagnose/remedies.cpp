@@ -248,11 +248,8 @@ std::vector<evidence> treatment::unseen() const {
 
 void treatment::blame(const remedy_set& some, bool cures) {
   for (const remedy* r : some) {
-    finding f;
-    f.kind = r->kind;
-    f.workaround = r->workaround;
     const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
-    f.evidence.push_back({of_run(), r->evidence + by});
+    finding f = made(r->kind, "", {of_run(), r->evidence + by}, r->workaround);
     for (evidence& e : unseen()) f.evidence.push_back(std::move(e));
     t_.add(std::move(f));
     t_.let_stand(r->at(delay_), cures);

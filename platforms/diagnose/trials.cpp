@@ -307,18 +307,15 @@ case_file trials::close() {
   const observation& first = file_.observations.front();
   conclude();
   if (lab_.was_interrupted()) {
-    finding f;
-    f.kind = "interrupted";
-    f.evidence.push_back({{}, fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget())});
-    file_.findings.push_back(std::move(f));
+    file_.findings.push_back(
+        made("interrupted", "",
+             {{}, fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget())}));
   } else if (unfinished_) {
-    finding f;
-    f.kind = at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out";
-    f.workaround = "use fewer --bytes, --iters or ranks, so that there is time for experiments";
-    f.evidence.push_back({{},
-                          fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(),
-                                      first.complaint())});
-    file_.findings.push_back(std::move(f));
+    file_.findings.push_back(made(
+        at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out", "",
+        {{},
+         fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint())},
+        "use fewer --bytes, --iters or ranks, so that there is time for experiments"));
   }
   sort_by_gravity(file_.findings);
   name_the_root();
