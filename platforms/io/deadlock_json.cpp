@@ -10,6 +10,7 @@
 #include "models/abi/dispatch_table.hpp"
 #include "models/abi/operation_note.hpp"
 #include "models/events/events.hpp"
+#include "models/fabric/topology.hpp"
 #include "platforms/io/result_envelope.hpp"
 
 namespace diecast::platforms {
@@ -18,19 +19,19 @@ namespace {
 
 using json = result_node;
 
-json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
+json queue_pair_json(const run_names& run, pe_coord pe, comm::direction d,
                      const protocol::queue_pair_state& q) {
   json waiting = json::array();
   if ((q.armed & abi::arm_receive) != 0) waiting.push_back("receive");
   if ((q.armed & abi::arm_send_space) != 0) waiting.push_back("send_space");
   if ((q.armed & abi::arm_source_read) != 0) waiting.push_back("source_read");
-  return {{"pe", pe_path(run.machine.config.shape(), pe)},
-          {"direction", run.direction_name(pe, d)},
+  return {{"pe", run.pe(pe)},
+          {"direction", run.direction(pe, d)},
           {"transmits", q.tx},
           {"receives", q.rx},
           {"rx_base_pa", hex_text(q.rx_base)},
           {"peer_rx_base_pa", hex_text(q.peer_rx_base)},
-          {"peer", pe_path(run.machine.config.shape(), q.peer)},
+          {"peer", run.pe(q.peer)},
           {"n_slots", q.n_slots},
           {"slot_bytes", q.slot_bytes},
           {"my_head", q.my_head},
@@ -43,15 +44,15 @@ json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
           {"waiting", waiting}};
 }
 
-json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
-  const auto& shape = run.machine.config.shape();
+json edge_json(const run_names& run, const analysis::wait_edge& e) {
+  const auto& shape = run.config.shape();
   const bool of_queue = analysis::of_queue_pair(e.kind);
   json j{{"waiter", pe_path(shape, e.waiter)},
-         {"direction", of_queue ? json(run.direction_name(e.waiter, e.dir)) : json(nullptr)},
+         {"direction", of_queue ? json(run.direction(e.waiter, e.dir)) : json(nullptr)},
          {"for", to_string(e.kind)},
          {"cause", to_string(e.cause)},
          {"on", pe_path(shape, e.on)},
-         {"on_direction", of_queue ? json(run.direction_name(e.on, e.on_dir)) : json(nullptr)},
+         {"on_direction", of_queue ? json(run.direction(e.on, e.on_dir)) : json(nullptr)},
          {"missing", e.missing},
          {"task", e.task},
          {"step", e.step}};
@@ -69,16 +70,16 @@ json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
   return j;
 }
 
-json root_json(const prepared_run& run, const analysis::wait_root& r) {
+json root_json(const run_names& run, const analysis::wait_root& r) {
   json root{
       {"kind", to_string(r.kind)}, {"step", r.step}, {"members", json::array()}, {"waits", json::array()}};
-  for (const pe_coord pe : r.members) root["members"].push_back(pe_path(run.machine.config.shape(), pe));
+  for (const pe_coord pe : r.members) root["members"].push_back(run.pe(pe));
   for (const auto& e : r.waits) root["waits"].push_back(edge_json(run, e));
   return root;
 }
 
-json signal_json(const prepared_run& run, const analysis::watched_word& w) {
-  const auto& shape = run.machine.config.shape();
+json signal_json(const run_names& run, const analysis::watched_word& w) {
+  const auto& shape = run.config.shape();
   const analysis::word_report report = analysis::explain_word(shape, w);
   return {{"waiter", pe_path(shape, w.pe)},
           {"writer", pe_path(shape, w.wanted.expected_writer)},
@@ -89,14 +90,14 @@ json signal_json(const prepared_run& run, const analysis::watched_word& w) {
 
 }  // namespace
 
-std::string deadlock_json(const prepared_run& run, const analysis::wait_for_report& report,
+std::string deadlock_json(const run_names& run, const analysis::wait_for_report& report,
                           const analysis::stopped_machine& machine,
                           const std::vector<analysis::watched_word>& words, const std::string& why) {
   json j{{"schema", "diecast.deadlock/1"}, {"why", why}, {"still", machine.still}};
   j["pes"] = json::array();
   j["queue_pairs"] = json::array();
   for (const auto& d : machine.pes) {
-    j["pes"].push_back({{"pe", pe_path(run.machine.config.shape(), d.pe)},
+    j["pes"].push_back({{"pe", run.pe(d.pe)},
                         {"state", events::to_string(d.state)},
                         {"step", analysis::present_step(d)},
                         {"polls", d.polls.has_value()},
@@ -122,20 +123,20 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json flight_json(const prepared_run& run, const analysis::flight& f) {
+json flight_json(const run_names& run, const analysis::flight& f) {
   return {{"kind", f.credit ? "credit" : "message"},
           {"address_pa", hex_text(f.fields.match_address)},
           {"sequence", f.fields.sequence},
           {"bytes", f.fields.message_bytes},
-          {"from", pe_path(run.machine.config.shape(), f.fields.source)},
+          {"from", run.pe(f.fields.source)},
           {"first_packet_under_way", f.begins},
           {"state", to_string(f.state)},
           {"where", f.where},
           {"in_fabric", f.in_fabric}};
 }
 
-json other_json(const prepared_run& run, const analysis::other_packet& p) {
-  const auto& shape = run.machine.config.shape();
+json other_json(const run_names& run, const analysis::other_packet& p) {
+  const auto& shape = run.config.shape();
   const abi::packet_header& h = p.header;
   const bool tags = h.kind == abi::packet_kind::tag_message;
   json j{{"kind", abi::to_string(h.kind)},
@@ -153,7 +154,7 @@ json other_json(const prepared_run& run, const analysis::other_packet& p) {
 
 std::string hex_text(std::uint64_t n) { return fmt::format("{:#018x}", n); }
 
-json in_flight_json(const prepared_run& run, const analysis::stopped_machine& machine) {
+json in_flight_json(const run_names& run, const analysis::stopped_machine& machine) {
   json list = json::array();
   for (const auto& f : machine.flights) list.push_back(flight_json(run, f));
   for (const auto& p : machine.others) list.push_back(other_json(run, p));
@@ -189,20 +190,19 @@ json links_between(const fabric::topology& t, pe_coord from, pe_coord to) {
   return names;
 }
 
-json edge_json(const prepared_run& run, const analysis::path_events& events, const analysis::path_edge& e,
+json edge_json(const run_names& run, const analysis::path_events& events, const analysis::path_edge& e,
                sim_time start) {
-  const auto shape = run.machine.config.shape();
+  const auto shape = run.config.shape();
   json j{{"from_ns", (e.from - start).ns()},
          {"to_ns", (e.to - start).ns()},
          {"time_fs", (e.to - e.from).fs},
          {"cause", cause_of(e)},
          {"pe", pe_path(shape, e.pe)}};
   if (e.to_pe != e.pe) j["to_pe"] = pe_path(shape, e.to_pe);
-  if (e.qp) j["direction"] = run.direction_name(e.pe, *e.qp);
+  if (e.qp) j["direction"] = run.direction(e.pe, *e.qp);
   if (e.bytes > 0) j["bytes"] = e.bytes;
   if (e.step) j["step"] = abi::step_text(events.step_names()[e.step->name], e.step->index);
-  if (e.cause == analysis::path_cause::fabric)
-    j["links"] = links_between(run.machine.topology, e.pe, e.to_pe);
+  if (e.cause == analysis::path_cause::fabric) j["links"] = links_between(run.topology, e.pe, e.to_pe);
   return j;
 }
 
@@ -228,14 +228,11 @@ json causes_json(const analysis::path& path) {
 
 }  // namespace
 
-std::string critical_path_json(const prepared_run& run, const analysis::path_events& events,
+std::string critical_path_json(const run_names& run, const analysis::path_events& events,
                                const analysis::path& path) {
-  json j{{"schema", "diecast.critical_path/1"},
-         {"launch", run.point.warmup + run.point.iters},
-         {"time_ns", path.total().ns()},
-         {"time_fs", path.total().fs},
-         {"ends_at", pe_path(run.machine.config.shape(), path.last)},
-         {"causes", causes_json(path)}};
+  json j{{"schema", "diecast.critical_path/1"}, {"launch", run.point.warmup + run.point.iters},
+         {"time_ns", path.total().ns()},        {"time_fs", path.total().fs},
+         {"ends_at", run.pe(path.last)},        {"causes", causes_json(path)}};
   j["edges"] = json::array();
   for (const auto& e : path.edges) j["edges"].push_back(edge_json(run, events, e, path.start));
   return j.dump(1) + "\n";

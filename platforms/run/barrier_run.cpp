@@ -71,8 +71,7 @@ barrier_plan plan_barrier(const machine_model& machine, const run_point& point, 
 // --- one run ------------------------------------------------------------------------------------
 
 barrier_watch::barrier_watch(const prepared_run& run, events::hub& events) : run_(run) {
-  const bool in_workload = run.workload && run.workload->uses_signals();
-  if (!run.barrier && !in_workload) return;
+  if (!run.uses_signals()) return;
   checker_ = std::make_unique<analysis::barrier_checker>(run.machine.config.shape());
   if (run.barrier) {
     checker_->expect("", run.members.members, comm::rank_cores(run.members).rank_of());

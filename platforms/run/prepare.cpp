@@ -375,6 +375,12 @@ void prepared_run::describe(run_outcome& o) const {
   add_bound(*this, o);
 }
 
+run_names prepared_run::names() const {
+  return {point,           job,
+          machine.config,  machine.topology,
+          members.members, [this](pe_coord pe, comm::direction d) { return direction_name(pe, d); }};
+}
+
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
   if (workload) return workload->direction_name(pe, d);
   if (!program) return comm::direction_name(pattern_, d);

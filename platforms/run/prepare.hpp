@@ -78,6 +78,10 @@ struct prepared_run : private immovable {
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.
   [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction d) const;
+  /// The run outlives them.
+  [[nodiscard]] run_names names() const;
+  /// Whether it has barriers, whose signals are data.
+  [[nodiscard]] bool uses_signals() const { return barrier || (workload && workload->uses_signals()); }
 
  private:
   void choose_barrier(const app::registries& tables);

@@ -218,8 +218,8 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
   const auto refuse = [&](bool given, const char* where, const char* what, const std::string& value) {
     if (given) problems.push_back({where, what, value, "--processes 1"});
   };
-  refuse(run.barrier || (run.workload && run.workload->uses_signals()), "--processes",
-         "barriers are watched by one process", std::to_string(p.processes));
+  refuse(run.uses_signals(), "--processes", "barriers are watched by one process",
+         std::to_string(p.processes));
   refuse(c.sim.check_credits, "sim.check_credits", "one process watches all queue pairs", "true");
   refuse(c.comm.path == config::transfer_path::staged, "comm.path",
          "host memory that SIPs share belongs to one process", "staged");

@@ -28,22 +28,19 @@ std::unique_ptr<Observer> attached(events::hub& events, unsigned interests, Argu
   return observer;
 }
 
-comm::direction_namer names_of(const prepared_run& run) {
-  return [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-}
-
 std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events) {
   if (run.point.vcd.empty()) return {};
   const config::machine_config& config = run.machine.config;
   return attached<observe::vcd_writer>(
       events, observe::vcd_writer::interests(config), run.point.vcd, config, &run.machine.topology, run.plan,
-      observe::dram_channel_paths(config, run.machine.topology), names_of(run));
+      observe::dram_channel_paths(config, run.machine.topology), run.names().direction);
 }
 
 std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events) {
   if (run.point.timeline.empty()) return {};
   return attached<observe::timeline>(events, observe::timeline::interests, run.point.timeline,
-                                     run.machine.config, &run.machine.topology, run.plan, names_of(run));
+                                     run.machine.config, &run.machine.topology, run.plan,
+                                     run.names().direction);
 }
 
 std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
@@ -59,18 +56,18 @@ std::unique_ptr<analysis::waited_time> waits_of(const prepared_run& run, events:
 
 std::unique_ptr<observe::ccl_trace> trace_of(const prepared_run& run, events::hub& events) {
   if (!run.point.ccl_trace) return {};
-  return attached<observe::ccl_trace>(events, events::messages, run, stderr);
+  return attached<observe::ccl_trace>(events, events::messages, run.names(), stderr);
 }
 
 std::unique_ptr<analysis::credit_checker> credits_of(const prepared_run& run, events::hub& events) {
   if (!run.machine.config.sim.check_credits) return {};
-  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan, names_of(run));
+  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan, run.names().direction);
 }
 
 std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events::hub& events) {
   if (!run.point.record) return {};
   return attached<observe::step_recorder>(
-      events, events::steps | events::messages | events::contents | events::operations, run);
+      events, events::steps | events::messages | events::contents | events::operations, run.names());
 }
 
 std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
@@ -156,7 +153,7 @@ void run_observers::check_credits(run_outcome& o) const {
 void run_observers::report_path(run_outcome& o) const {
   const sim_time cycle = timing::noc_clock(run_.machine.config).period;
   if (const auto path = analysis::critical_path(*path_events_, cycle)) {
-    o.critical_path_json = critical_path_json(run_, *path_events_, *path);
+    o.critical_path_json = critical_path_json(run_.names(), *path_events_, *path);
   } else {
     o.notes.emplace_back(
         "no critical path: the last launch had more events than trace.path_events, or messages arrived "
@@ -204,7 +201,7 @@ void flight_dump::next_launch() {
 
 std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still) const {
   if (!recorder_) return {};
-  return flight_json(run_, *recorder_, machine_now(run_, pod, still), hw::now(), why);
+  return flight_json(run_.names(), *recorder_, machine_now(run_, pod, still), hw::now(), why);
 }
 
 void flight_dump::look_for_request(netlist::pod& pod) const {

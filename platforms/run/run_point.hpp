@@ -12,12 +12,17 @@
 #include <utility>
 #include <vector>
 
+#include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
 #include "platforms/run/progress.hpp"
+
+namespace diecast::fabric {
+class topology;
+}
 
 // Lists of the fields of a struct: what writes and reads results takes names and values from them.
 
@@ -260,6 +265,17 @@ struct explanation {
 
 /// Named numbers in a fixed order; the unit is part of the name.
 using statistics = std::vector<std::pair<std::string, double>>;
+
+/// What writers and observers know of a run: its parts and their names.
+struct run_names {
+  const run_point& point;
+  job_kind job{};
+  const config::machine_config& config;
+  const fabric::topology& topology;
+  const std::vector<pe_coord>& members;
+  comm::direction_namer direction;
+  [[nodiscard]] std::string pe(pe_coord p) const { return pe_path(config.shape(), p); }
+};
 
 /// What comes back.
 struct run_outcome {

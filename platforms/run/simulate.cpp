@@ -84,7 +84,7 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
       [&hosts, &run, draw](pe_coord pe) -> hw::firmware { return firmware_of(hosts, run, draw, pe); },
       tables.hbm,
       // Flags are data.
-      run.point.data || run.barrier || (run.workload && run.workload->uses_signals()), own.sips,
+      run.point.data || run.uses_signals(), own.sips,
       own.others != nullptr ? own.others->outlet() : hw::boundary_outlet{}};
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
@@ -222,7 +222,7 @@ run_outcome simulate_part(const prepared_run& run, const app::registries& tables
 }
 
 void take_fault(const prepared_run& run, const thrown_fault& fault, run_outcome& o) {
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  const comm::direction_namer names = run.names().direction;
   fault_text f = explain(fault.what, names);
   o.status = f.status;
   o.message = std::move(f.message);

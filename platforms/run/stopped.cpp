@@ -118,14 +118,14 @@ void report_stop(const prepared_run& run, const analysis::stopped_machine& stopp
                  const std::string& why, run_outcome& o) {
   std::uint64_t unfinished = 0;
   for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  const run_names names = run.names();
   const auto& shape = run.machine.config.shape();
-  const auto report = analysis::explain_waits(shape, stopped, names);
+  const auto report = analysis::explain_waits(shape, stopped, names.direction);
   o.status = status;
   o.message =
       fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", now.ns(), unfinished,
                   run.members.members.size(), why, analysis::explain_words(shape, watched), report.summary);
-  o.deadlock_json = deadlock_json(run, report, stopped, watched, why);
+  o.deadlock_json = deadlock_json(names, report, stopped, watched, why);
 }
 
 void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
