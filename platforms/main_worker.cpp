@@ -13,12 +13,12 @@
 
 #include "models/config/text.hpp"
 #include "platforms/app/app.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/mpi/mpi_group.hpp"
 #include "platforms/run/child.hpp"
-#include "platforms/run/job_document.hpp"
 #include "platforms/run/kernel.hpp"
+#include "platforms/run/processes.hpp"
 #include "platforms/run/simulate.hpp"
 
 namespace diecast {

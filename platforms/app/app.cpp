@@ -15,27 +15,22 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/app/diagnosis.hpp"
-#include "platforms/app/guard.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/app/prepare_all.hpp"
-#include "platforms/app/reproduce.hpp"
 #include "platforms/app/run_report.hpp"
-#include "platforms/diagnose/classes.hpp"
+#include "platforms/diagnose/findings.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/estimate_text.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/result_table.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/io/workload_json.hpp"
-#include "platforms/observe/scope.hpp"
+#include "platforms/observe/dram_taps.hpp"
+#include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
-#include "platforms/run/choose.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/processes.hpp"
-#include "platforms/run/reruns.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
@@ -80,6 +75,7 @@ bool inform(const registries& tables, const options& o) {
   if (o.schema) return print(platforms::config_schema()), true;
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
   if (o.doc == "config") return print(platforms::config_markdown()), true;
+  if (o.doc == "counters") return print(platforms::counters_markdown()), true;
   if (o.doc == "verdicts") return print(diagnose::verdicts_markdown()), true;
   if (o.doc == "registers") return print(platforms::registers_markdown()), true;
   if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;
@@ -176,10 +172,9 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
     if (!ranks && !replaced.empty()) ranks = usual_ranks_of(tables, o.collective, algorithms.front());
     algorithms.assign(1, sw::deterministic_all_reduce);
   }
-  if (!o.teams.empty() && job != job_kind::barrier) {
+  if (!o.teams.empty() && job != job_kind::barrier)
     throw user_error(problem{"--team", "applies to barriers only", comm::to_text(o.teams.front()),
                              "--collective barrier", problem_kind::barriers_only});
-  }
   if (job == job_kind::barrier) return barrier_points(o, algorithms, all);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
@@ -307,10 +302,9 @@ class reporter {
 void check_several(const registries& tables, const options& o,
                    const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
   if (o.parallel.processes == 1) return;
-  if (tables.platform.name != pod_platform().name) {
+  if (tables.platform.name != pod_platform().name)
     throw user_error(problem{"--processes", "the processes have only the kernels of diecast-pod",
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
-  }
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
 }
 
@@ -328,9 +322,8 @@ void check_fidelity(const options& o, const config::machine_config& c) {
            {"--diagnose", o.diagnose, ""},
            {"--explain", o.explain, ""},
            {"--inspect", o.inspect, "dispatch"},
-           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}}) {
+           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}})
     if (given) problems.push_back({flag, "requires a run with packets", value, "sim.fidelity=packet"});
-  }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
@@ -344,10 +337,9 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   observe::check_scopes(machine.config.trace, observe::instances_of(machine.config, machine.topology),
                         !o.vcd.empty(), !o.timeline.empty());
   if (o.dump_install) {
-    for (const auto& r : runs) {
+    for (const auto& r : runs)
       print(
           comm::to_text(r->plan, [&r](pe_coord pe, comm::direction d) { return r->direction_name(pe, d); }));
-    }
     return 0;
   }
   reproducer reproduce(o, runs.size());  // reads --verify before --out loses what an earlier run left there
@@ -384,9 +376,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
 /// Prints the estimates of the algorithms named, or of all where none is. Exit code 2 where none can run.
 int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
                     char** argv) {
-  if (platforms::job_of(o.collective, o.workload) == job_kind::barrier) {
+  if (platforms::job_of(o.collective, o.workload) == job_kind::barrier)
     throw user_error(problem{"--estimate", "barriers are not estimated", o.collective, "another collective"});
-  }
   if (o.algorithms.empty()) o.algorithms = {"all"};
   o.no_data = true;
   const auto rows = platforms::estimates_of(machine, tables, points_of(tables, o, machine.config));

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <string>
 #include <system_error>
 
 #include "models/config/field.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 
 namespace diecast::app {
+
 namespace {
 
 namespace po = boost::program_options;
@@ -35,11 +34,10 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
                      "launcher",   "print-map", "dump-install", "hide-faults", "doc"}}};
 
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
-  for (const auto& [binary, flags] : flags_of_binaries) {
+  for (const auto& [binary, flags] : flags_of_binaries)
     if (flag.starts_with("--") && std::find(flags.begin(), flags.end(), flag.substr(2)) != flags.end())
       throw user_error(
           problem{"command line", fmt::format("a flag of {}", binary), flag, "a flag of --help"});
-  }
   std::string keys, name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   std::replace(name.begin(), name.end(), '-', '_');
   for (const config::block_table& b : config::tables())
@@ -118,9 +116,8 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
   constexpr double most_values = 1000;
   const auto parts = config::split(item, ':');
   if (parts.size() == 1) return {number(item)};
-  if (parts.size() != 3 || !parts[2].starts_with('+')) {
+  if (parts.size() != 3 || !parts[2].starts_with('+'))
     throw user_error(problem{flag, "is not a range", item, form});
-  }
   const double from = number(parts[0]), to = number(parts[1]), step = number(parts[2].substr(1));
   if (to < from) throw user_error(problem{flag, "the range ends before it begins", item, ""});
   // The end belongs to the range even when the steps add up to a hair more.
@@ -136,10 +133,9 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
 
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
   const auto parts = config::split(value, ':');
-  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty())) {
+  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty()))
     throw user_error(
         problem{flag, "is not a time window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
-  }
   const auto end = [&](const std::string& part, double otherwise) {
     const auto ns = part.empty() ? otherwise : config::parse_real(part);
     if (!ns || *ns < 0 || *ns > 1e12)
@@ -189,10 +185,9 @@ void refuse_same_file(flag_reader& r, const flag_files& written) {
   };
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [flag, path] = written[i];
-    for (std::size_t k = 0; k < i; ++k) {
+    for (std::size_t k = 0; k < i; ++k)
       if (same(path, written[k].second))
         r.add({flag, fmt::format("is also the file of {}", written[k].first), path, "another file"});
-    }
   }
 }
 
@@ -220,6 +215,126 @@ void claim_files(const flag_files& files) {
     errno = 0;
     if (!path.empty() && !std::ofstream(path)) throw platforms::not_written(fmt::format("{} {}", flag, path));
   }
+}
+
+namespace {
+
+namespace po = boost::program_options;
+
+/// What is printed without running anything comes alone, and nothing is written then. --help helps always.
+void refuse_beside_information(flag_reader& r) {
+  std::string asked;
+  if (r.flag("help")) return;
+  for (const char* name :
+       {"dump-config", "check-config", "dump-install", "print-map", "version", "schema", "list", "doc"}) {
+    if (!r.flag(name)) continue;
+    const std::string flag = fmt::format("--{}", name);
+    if (!asked.empty()) r.add({flag, "cannot be combined with " + asked, "", "one of the two"});
+    if (asked.empty()) asked = flag;
+  }
+  if (asked.empty()) return;
+  for (const char* name : {"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"})
+    if (r.flag(name))
+      r.add({fmt::format("--{}", name), "cannot be combined with " + asked, "", "a run, or one of the two"});
+}
+
+auto text(const char* name) { return po::value<std::string>()->value_name(name); }
+
+}  // namespace
+
+po::options_description flag_group(const char* name) {
+  constexpr unsigned columns = 99;
+  return po::options_description(name, columns);
+}
+
+po::options_description config_flags(const char* group, const char* config, const char* set,
+                                     const char* check) {
+  po::options_description d = flag_group(group);
+  d.add_options()("config", text("FILE"), fmt::format("JSON config; default: {}", config).c_str())(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      fmt::format("set one config key, e.g. {}; repeatable, applied from left to right", set).c_str())(
+      "seed", text("N"), "seed of all random draws; same as --set sim.seed=N")(
+      "check-config", fmt::format("check the config, print {}; no simulation", check).c_str())(
+      "dump-config", "print the effective config as JSON, which --config reads; no simulation");
+  return d;
+}
+
+po::options_description output_flags(const output_help& help) {
+  po::options_description d = flag_group("Output");
+  d.add_options()("out", text("DIR"), help.out)("format", text("table|json|csv"),
+                                                "format of the results on stdout (default: table)")(
+      "quiet", "no table on stdout")(
+      "progress", text("auto|on|off"),
+      "progress bar on stderr; auto: on a terminal, after 2 s (default: auto)")(
+      "vcd", text("FILE"), help.vcd)("vcd-scope", text("GLOB"), help.vcd_scope)(
+      "vcd-window", text("FROM:TO"), "simulated time of the waveform in ns; either end may be omitted")(
+      "timeline", text("FILE"), help.timeline)("timeline-scope", text("GLOB"), help.timeline_scope);
+  return d;
+}
+
+po::options_description information_flags() {
+  po::options_description d = flag_group("Information");
+  d.add_options()("list", text("WHAT"), "patterns or presets")("schema", "print the JSON Schema of configs")(
+      "version", "print the version")("help", "print this help");
+  return d;
+}
+
+void read_config_flags(flag_reader& r, common_options& o) {
+  r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
+  o.sets = r.all("set");
+  r.with("seed", [&](const std::string& flag, const std::string& v) {
+    const auto is_seed = [](const std::string& set) { return set.starts_with("sim.seed="); };
+    const auto other = std::find_if(o.sets.begin(), o.sets.end(), is_seed);
+    if (other != o.sets.end())
+      r.add({flag, "sets the same key as --set", v + " and " + *other, "one of the two"});
+    o.sets.push_back(fmt::format("sim.seed={}", config::count_argument(flag, v)));
+  });
+}
+
+void read_output_flags(flag_reader& r, common_options& o) {
+  using std::string;
+  r.with("out", [&](const string&, const string& v) { o.out = v; });
+  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
+  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("vcd-window", [&](const string& f, const string& v) { add_window(f, v, o.sets); });
+  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.with("timeline-scope",
+         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  r.with("progress", [&](const string& f, const string& v) { o.progress = progress_argument(f, v); });
+  r.with("format", [&](const string& f, const string& v) {
+    o.format = choose<output_format>(
+        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
+  });
+  o.quiet = r.flag("quiet");
+}
+
+void read_information_flags(flag_reader& r, const std::vector<std::string>& lists, common_options& o) {
+  r.with("list", [&](const std::string& f, const std::string& v) { o.list = one_of(f, v, lists); });
+  o.help = r.flag("help");
+  o.version = r.flag("version");
+  o.schema = r.flag("schema");
+  o.check_config = r.flag("check-config");
+  o.dump_config = r.flag("dump-config");
+  refuse_beside_information(r);
+}
+
+platforms::loaded_config load_config(const common_options& o, const std::filesystem::path& default_config,
+                                     const std::filesystem::path& data_dir) {
+  platforms::config_request request;
+  request.file = o.config.empty() ? platforms::default_config(default_config, data_dir)
+                                  : std::filesystem::path(o.config);
+  if (!data_dir.empty()) request.presets = platforms::presets_dir(data_dir);
+  request.sets = o.sets;
+  return platforms::load_config(request);
+}
+
+void refuse_shared_files(flag_reader& r, std::size_t runs, const char* expected, const common_options& o) {
+  if (runs <= 1) return;
+  const auto refuse = [&](const char* flag, const std::string& file, const char* what) {
+    if (!file.empty()) r.add({flag, fmt::format("{} runs cannot share one {}", runs, what), file, expected});
+  };
+  refuse("--vcd", o.vcd, "waveform");
+  refuse("--timeline", o.timeline, "timeline");
 }
 
 }  // namespace diecast::app

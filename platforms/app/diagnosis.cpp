@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/diagnosis.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -11,15 +9,13 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/app/guard.hpp"
+#include "platforms/app/options.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/doctor.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/input.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/own_files.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {
@@ -47,9 +43,8 @@ void check_one_run(const options& o) {
 void tell_what_is_left_out(const options& o) {
   std::vector<std::string> flags;
   for (const auto& [flag, path] : flag_files{
-           {"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}, {"--verify", o.verify}}) {
+           {"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}, {"--verify", o.verify}})
     if (!path.empty()) flags.push_back(flag);
-  }
   if (o.double_run) flags.emplace_back("--double-run");
   if (!flags.empty()) platforms::tell(fmt::format("--diagnose leaves out {}", config::join(flags)));
 }

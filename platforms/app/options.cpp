@@ -9,9 +9,9 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/app/command_line.hpp"
 
 namespace diecast::app {
+
 namespace {
 
 namespace po = boost::program_options;
@@ -96,8 +96,8 @@ po::options_description other_options() {
                   "algorithms, patterns, mappers, validators, faults, ops or presets")(
       "print-map", "print the address map and the router of each range")(
       "dump-install", "print the install plan of the queue pairs of the run")(
-      "schema", "print the JSON Schema of configs")("doc", argument("config|registers|verdicts|workload"),
-                                                    "print a reference page in Markdown")(
+      "schema", "print the JSON Schema of configs")(
+      "doc", argument("config|counters|registers|verdicts|workload"), "print a reference page in Markdown")(
       "version", "print the version")("help", "print this help");
   return d;
 }
@@ -164,27 +164,23 @@ void read_run(flag_reader& r, options& o) {
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");
-  for (const char* other : {"diagnose", "dump-install"}) {
+  for (const char* other : {"diagnose", "dump-install"})
     if (o.jitter_runs > 0 && r.flag(other))
       r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
              "one of the two flags"});
-  }
   o.explain = r.flag("explain");
-  for (const char* other : {"diagnose", "dump-install"}) {
+  for (const char* other : {"diagnose", "dump-install"})
     if (o.explain && r.flag(other))
       r.add({"--explain", fmt::format("--{} reports no time to explain", other), "", "one of the two flags"});
-  }
   o.estimate = r.flag("estimate");
   for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
-                            "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"}) {
+                            "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"})
     if (o.estimate && r.flag(other))
       r.add({"--estimate", fmt::format("simulates nothing that --{} could apply to", other), "",
              "one of the two flags"});
-  }
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
-                           "data", "no-data", "team"}) {
+                           "data", "no-data", "team"})
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
-  }
 }
 
 /// Flags that need the whole pod in one process are refused with several.
@@ -199,17 +195,15 @@ void read_processes(flag_reader& r, options& o) {
     o.parallel.partition = v;
   });
   r.with("launcher", [&](const std::string&, const std::string& v) { o.parallel.launcher = v; });
-  for (const char* name : {"partition", "launcher"}) {
+  for (const char* name : {"partition", "launcher"})
     if (r.flag(name) && o.parallel.processes == 1)
       r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
-  }
   if (o.parallel.processes == 1) return;
   for (const char* name : {"vcd", "timeline", "ccl-trace", "record", "verify", "double-run", "isolate",
-                           "jitter", "explain", "diagnose", "inspect"}) {
+                           "jitter", "explain", "diagnose", "inspect"})
     if (r.flag(name))
       r.add(
           {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});
-  }
   for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"})
     if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
   if (o.progress == platforms::progress_mode::on)
@@ -239,7 +233,7 @@ void read_information(flag_reader& r, options& o) {
   read_information_flags(r, {"algorithms", "patterns", "mappers", "validators", "faults", "ops", "presets"},
                          o);
   r.with("doc", [&](const std::string& f, const std::string& v) {
-    o.doc = one_of(f, v, {"config", "registers", "verdicts", "workload"});
+    o.doc = one_of(f, v, {"config", "counters", "registers", "verdicts", "workload"});
   });
   o.dump_install = r.flag("dump-install");
   o.print_map = r.flag("print-map");
@@ -312,6 +306,63 @@ std::string help_text(const platform_entry& platform) {
           "or sim.limit_ms; 4 data fault; 5 output not writable; 6 not reproducible; 70 internal error;\n"
           "71 refused by the system; 129/130/143 interrupted.\n";
   return text.str();
+}
+
+// The value of --team.
+
+namespace {
+
+constexpr const char* flag = "--team";
+constexpr std::uint64_t most_points = 10'000;
+
+std::uint32_t number(const std::string& text, std::uint64_t least) {
+  return static_cast<std::uint32_t>(config::count_argument(flag, text, least, comm::max_ranks));
+}
+
+[[noreturn]] void refuse(const std::string& text) {
+  throw user_error(
+      problem{flag, "is no team", text, "START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO, FROM..TO:xF"});
+}
+
+std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
+  const auto tail = config::split(text.substr(dots + 2), ':');
+  if (tail.size() > 2 || (tail.size() == 2 && !tail[1].starts_with('x'))) refuse(text);
+  const std::uint32_t from = number(text.substr(0, dots), 1), to = number(tail[0], 1);
+  const std::uint64_t factor =
+      tail.size() == 2 ? config::count_argument(flag, tail[1].substr(1), 2, most_points) : 1;
+  if (to < from) refuse(text);
+  std::vector<comm::team_spec> teams;
+  for (std::uint64_t n = from; n <= to; n = factor > 1 ? n * factor : n + 1) {
+    teams.push_back({0, 1, static_cast<std::uint32_t>(n), {}});
+    if (teams.size() > most_points) refuse(text);
+  }
+  return teams;
+}
+
+comm::team_spec one(const std::string& text) {
+  const auto fields = config::split(text, ':');
+  if (fields.size() == 3) return {number(fields[0], 0), number(fields[1], 1), number(fields[2], 1), {}};
+  if (fields.size() != 1) refuse(text);
+  comm::team_spec team;
+  for (const std::string& rank : config::split(text, '+')) team.list.push_back(number(rank, 0));
+  team.size = static_cast<std::uint32_t>(team.list.size());
+  return team;
+}
+
+}  // namespace
+
+std::vector<comm::team_spec> parse_teams(const std::string& text) {
+  std::vector<comm::team_spec> teams;
+  for (const std::string& part : config::split(text, ',')) {
+    const std::size_t dots = part.find("..");
+    if (dots == std::string::npos) {
+      teams.push_back(one(part));
+      continue;
+    }
+    const auto more = sizes(part, dots);
+    teams.insert(teams.end(), more.begin(), more.end());
+  }
+  return teams;
 }
 
 }  // namespace diecast::app

@@ -10,7 +10,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/numeric/types.hpp"
-#include "platforms/app/common_options.hpp"
+#include "platforms/app/command_line.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/run/processes.hpp"
 
@@ -60,5 +60,11 @@ struct options : common_options {
 
 /// "64KiB", "4KiB:1MiB:x4", "4KiB:16KiB:+4KiB"; without a step the factor is 2. Throws user_error.
 [[nodiscard]] std::vector<std::uint64_t> parse_sizes(const std::string& text);
+
+// --diagnose.
+
+/// Examines the run that the flags ask for; writes its files into --out, by default the folder diagnosis of
+/// the working directory. Returns the exit code of the run as given.
+int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv);
 
 }  // namespace diecast::app

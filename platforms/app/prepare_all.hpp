@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "platforms/app/options.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/run_point.hpp"
 
 namespace diecast::app {
 
@@ -26,5 +30,53 @@ namespace diecast::app {
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
 /// --check-config: the balance table, warnings last.
 [[nodiscard]] std::string balance_text(const platforms::machine_model& machine);
+
+// --record, --verify and --double-run: whether a run happened as it did before.
+
+/// Compares a run with a second one of itself: everything but the time it took the host. Says what differs
+/// in the outcome, whose status becomes not_reproducible unless it is worse already.
+void compare_runs(platforms::run_outcome& first, const platforms::run_outcome& second);
+
+/// Runs recorded in a file.
+class run_record {
+ public:
+  run_record() = default;
+  /// Reads `file`. Throws user_error when it cannot be read or is no record.
+  explicit run_record(const std::string& file);
+
+  void add(const platforms::run_outcome& o);
+  /// Text of the file, of as many runs; fewer, of an interrupted one, are no whole record.
+  [[nodiscard]] std::string text(std::size_t runs) const;
+  /// Compares run number `index` of this invocation with the recorded one.
+  void verify(std::size_t index, platforms::run_outcome& o) const;
+  /// Complains in the `last` of this invocation's runs when more were recorded.
+  void expect(std::size_t runs, platforms::run_outcome& last) const;
+
+ private:
+  struct entry {
+    std::string name;  ///< what was run
+    std::string steps;
+  };
+  std::string file_;
+  std::vector<entry> entries_;
+};
+
+/// What --double-run, --record and --verify do with the runs of an invocation.
+class reproducer {
+ public:
+  /// `runs`: of this invocation. Throws user_error when --verify is no record.
+  reproducer(const options& o, std::size_t runs);
+
+  /// After run number `index`; `again` simulates it once more.
+  void look_at(std::size_t index, platforms::run_outcome& outcome,
+               const std::function<platforms::run_outcome()>& again);
+  /// Writes the record. Throws output_error.
+  void finish() const;
+
+ private:
+  const options& options_;
+  std::size_t runs_;
+  run_record reference_, recorded_;
+};
 
 }  // namespace diecast::app

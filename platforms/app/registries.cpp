@@ -50,19 +50,17 @@ void check_kernels(const sw::kernel_table& kernels, const std::set<std::string>&
     const std::string where = fmt::format("kernel {} {}", k.collective, k.name);
     if (!names.insert({k.collective, k.name}).second)
       problems.push_back({where, "is registered twice", "", "another name"});
-    if (!patterns.contains(k.pattern)) {
+    if (!patterns.contains(k.pattern))
       problems.push_back({where, "its pattern is in no table", k.pattern,
                           config::join(std::vector<std::string>(patterns.begin(), patterns.end()))});
-    }
     if (!comm::collective_named(k.collective)) {
       std::vector<std::string> known;
       for (const auto c : comm::all_collectives()) known.emplace_back(comm::to_string(c));
       problems.push_back({where, "no such collective", k.collective, config::join(known)});
     }
-    if (k.collective == comm::to_string(comm::collective::barrier) && !comm::barrier_named(k.name)) {
+    if (k.collective == comm::to_string(comm::collective::barrier) && !comm::barrier_named(k.name))
       problems.push_back({where, "no such barrier: barriers are planned by the names built in", k.name,
                           "centralized_pull, dissemination or group_dissemination"});
-    }
     need(!k.rank_sets.empty(), where, "rank set", problems);
     need(k.run != nullptr, where, "run function", problems);
     need(k.scratch_bytes != nullptr, where, "scratch_bytes function", problems);

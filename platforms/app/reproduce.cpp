@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/reproduce.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string_view>
 
 #include "models/types/error.hpp"
+#include "platforms/app/prepare_all.hpp"
 #include "platforms/io/input.hpp"
-#include "platforms/io/own_files.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
-#include "platforms/io/whole_file.hpp"
 #include "platforms/run/step_rows.hpp"
 
 namespace diecast::app {
@@ -74,11 +72,10 @@ void compare_runs(run_outcome& first, const run_outcome& second) {
     complain(first, "not reproducible: a second run differs first at " +
                         (d ? platforms::to_text(*d) : differing_number(a, b)));
   }
-  if (const auto d = platforms::launch_difference(steps)) {
+  if (const auto d = platforms::launch_difference(steps))
     complain(first,
              fmt::format("not reproducible: launch {} differs from the first at rank {}: {} is {}, was {}",
                          d->at.launch, d->at.rank, d->field, d->found, d->expected));
-  }
 }
 
 run_record::run_record(const std::string& file) : file_(file) {
@@ -127,19 +124,17 @@ std::string run_record::text(std::size_t runs) const {
 }
 
 void run_record::verify(std::size_t index, run_outcome& o) const {
-  if (index >= entries_.size() || entries_[index].name != name_of(o)) {
+  if (index >= entries_.size() || entries_[index].name != name_of(o))
     return complain(o,
                     fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
                                 index < entries_.size() ? entries_[index].name : "none"),
                     run_status::error);
-  }
   const auto recorded = platforms::rows_from(entries_[index].steps), now = platforms::rows_from(o.steps);
-  if (o.status == run_status::ok && extent_of(recorded) != extent_of(now)) {
+  if (o.status == run_status::ok && extent_of(recorded) != extent_of(now))
     return complain(o,
                     fmt::format("{}: run {} is another job: {}, recorded is {}", file_, index, extent_of(now),
                                 extent_of(recorded)),
                     run_status::error);
-  }
   const auto d = platforms::first_difference(recorded, now);
   if (d) complain(o, fmt::format("differs from {} first at {}", file_, platforms::to_text(*d)));
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/bench/app.hpp"
-
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
@@ -9,10 +7,9 @@
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/app/common_options.hpp"
-#include "platforms/app/guard.hpp"
+#include "platforms/app/run_report.hpp"
 #include "platforms/bench/bench.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 

@@ -62,4 +62,9 @@ class kernel_floor : public sc_core::sc_module {
   std::deque<sleeper> sleepers_;
 };
 
+// The front door of diecast-bench.
+
+/// diecast-bench fabric|hbm|mmio|all [flags]: prints JSON; returns the exit code.
+int run(int argc, char** argv);
+
 }  // namespace diecast::bench

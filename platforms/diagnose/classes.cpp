@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/classes.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <iterator>
 #include <string_view>
+
+#include "platforms/diagnose/findings.hpp"
 
 namespace diecast::diagnose {
 namespace {

@@ -9,9 +9,6 @@
 #include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/narrowing.hpp"
-#include "platforms/diagnose/own_jobs.hpp"
-#include "platforms/diagnose/parts.hpp"
-#include "platforms/diagnose/remedies.hpp"
 #include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
@@ -20,12 +17,10 @@ namespace {
 /// With every draw repeated nothing may change.
 void compare(trials& t, const observation& a, const observation& b) {
   if (a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint()) return;
-  finding f;
-  f.kind = "nondeterminism";
-  f.evidence.push_back({{},
-                        fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
-                                    a.fingerprint(), b.fingerprint())});
-  t.add(std::move(f));
+  t.add(made("nondeterminism", "",
+             {{},
+              fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
+                          a.fingerprint(), b.fingerprint())}));
 }
 
 void cache_monitor(trials& t) {
@@ -87,7 +82,7 @@ void one_at_a_time(trials& t) {
   const observation* o = t.attempt("one message at a time", alone, signs::ignored);
   if (o != nullptr && !right(*o)) {
     // Those of a PE's other queue pairs follow at once all the same, unless firmware is slow.
-    alone.insert(alone.end(), {"--set", "ccl.kernel_call_cycles=20000", "--set", "sim.watchdog_us=2000"});
+    alone.insert(alone.end(), {"--set", slow_firmware, "--set", patient_watchdog});
     o = t.attempt("one message at a time by slow firmware", alone, signs::ignored);
   }
   if (o == nullptr) return;
@@ -95,12 +90,9 @@ void one_at_a_time(trials& t) {
       "depends on the count of messages under way",
       right(*o) ? "yes: right with one at a time" : fmt::format("no: {} with one at a time", t.outcome(*o)));
   if (!right(*o)) return;
-  finding f;
-  f.kind = overrun;
-  f.workaround = "flush a contribution before the next one is sent (ipcq.n_slots=1 does)";
-  f.evidence.push_back(
-      {{}, "bytes are lost when messages follow each other, none with one message at a time"});
-  t.add(std::move(f));
+  t.add(made(overrun, "",
+             {{}, "bytes are lost when messages follow each other, none with one message at a time"},
+             "flush a contribution before the next one is sent (ipcq.n_slots=1 does)"));
 }
 
 void ask_again(trials& t, const std::string& name, const changes& more, double times) {
@@ -113,12 +105,11 @@ void ask_again(trials& t, const std::string& name, const changes& more, double t
 
 /// A link that few small packets went over may be slow, or only shared by them: more bytes tell.
 void load_the_links(trials& t) {
-  constexpr std::uint64_t enough = 65536;
-  if (!right(t.base()) || !t.sized() || t.bytes() >= enough || !has_link_in_doubt(t.base())) return;
-  cost more{static_cast<double>(enough) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
+  if (!right(t.base()) || !t.sized() || t.bytes() >= many_bytes || !has_link_in_doubt(t.base())) return;
+  cost more{static_cast<double>(many_bytes) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
   more.at_most_s = 10;
-  (void)t.attempt(fmt::format("{} bytes, to load the links", enough), {"--bytes", std::to_string(enough)},
-                  signs::count, more);
+  (void)t.attempt(fmt::format("{} bytes, to load the links", many_bytes),
+                  {"--bytes", std::to_string(many_bytes)}, signs::count, more);
 }
 
 /// The same again in one run: what depends on the count of launches, and on what was before.
@@ -207,9 +198,8 @@ diagnosis examine(const patient& who, double budget_s) {
                          {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
                  who.for_children_only, budget_s, who.interrupted, who.read_once, who.kept_in);
   const case_file file = examination(lab, who);
-  if (const auto other = with_its_job(who, file.observations.front())) {
+  if (const auto other = with_its_job(who, file.observations.front()))
     return examine(*other, lab.seconds_left());
-  }
   return {to_json(file, lab, who.config_sha256), to_text(file, lab, who.withheld), lab.kept(),
           file.exit_code};
 }

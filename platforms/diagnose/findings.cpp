@@ -22,21 +22,12 @@ constexpr double idle_factor = 10;  ///< times of a packet's way through an idle
 /// Corrupted frames beyond what the bit error rate explains.
 constexpr double error_factor = 10;
 
-finding make(std::string kind, const std::string& where, evidence shown) {
-  finding f;
-  f.kind = std::move(kind);
-  f.where = where;
-  f.evidence.push_back(std::move(shown));
-  return f;
-}
-
 /// The PE that most problems concern, of several the one named most often: a PE that is wired to one that is
 /// wired wrongly is concerned, too, but not as often.
 std::string most_blamed(const json& problems) {
   std::map<std::string, std::size_t> blamed;
-  for (const json& p : problems) {
+  for (const json& p : problems)
     for (const json& pe : p.value("pes", json::array())) ++blamed[pe.get<std::string>()];
-  }
   const auto most = std::max_element(blamed.begin(), blamed.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == blamed.end() ? "" : most->first;
@@ -44,9 +35,8 @@ std::string most_blamed(const json& problems) {
 
 void refused(const observation& o, std::vector<finding>& found) {
   const bool wiring = has_problem(o, "wrong_install");
-  finding f = make(wiring ? "wrong_install" : "config_error", wiring ? most_blamed(o.problems) : "",
-                   {{}, o.complaint()});
-  if (wiring) f.workaround = "correct the install plan: --dump-install shows it";
+  finding f = made(wiring ? "wrong_install" : "config_error", wiring ? most_blamed(o.problems) : "",
+                   {{}, o.complaint()}, wiring ? "correct the install plan: --dump-install shows it" : "");
   found.push_back(std::move(f));
 }
 
@@ -122,21 +112,17 @@ void faulted(const observation& o, std::vector<finding>& found) {
   const reading r = read_fault(o, fault);
   evidence shown{{}, r.remark + o.complaint()};
   const std::string where = pe_or_cube(fault.value("place", std::string{}));
-  for (const std::string& pe : {where, fault.value("sender", std::string{})}) {
+  for (const std::string& pe : {where, fault.value("sender", std::string{})})
     if (!parts_of_path(pe).pe.empty()) shown.pes.push_back(pe);
-  }
   shown.links = fault.value("links", std::vector<std::string>{});
-  finding f = make(r.kind, where, std::move(shown));
-  f.workaround = r.workaround;
-  found.push_back(std::move(f));
+  found.push_back(made(r.kind, where, std::move(shown), r.workaround));
 }
 
 /// Packets that stand somewhere in the fabric of a machine in which nothing moves.
 bool stands_still(const observation& o) {
   if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
-  for (const json& f : o.deadlock.value("in_flight", json::array())) {
+  for (const json& f : o.deadlock.value("in_flight", json::array()))
     if (f.value("in_fabric", false)) return true;
-  }
   return false;
 }
 
@@ -144,7 +130,7 @@ bool stands_still(const observation& o) {
 void escaped(const observation& o, std::vector<finding>& found) {
   const json fault = o.fault();
   if (fault.value("kind", "") == "barrier_left_early")
-    found.push_back(make("premature_barrier", fault.value("place", std::string{}), {{}, o.complaint()}));
+    found.push_back(made("premature_barrier", fault.value("place", std::string{}), {{}, o.complaint()}));
 }
 
 /// Packets that came and did not leave, or left and did not come.
@@ -159,10 +145,10 @@ void counted(const observation& o, std::vector<finding>& found) {
     evidence shown{{}, fmt::format("{} of {} packets came at {}", m.value, m.expected, m.where)};
     if (!on_a_link) shown.pes.push_back(m.where);
     if (m.value > m.expected) {
-      found.push_back(make("duplicate", m.where, std::move(shown)));
+      found.push_back(made("duplicate", m.where, std::move(shown)));
       found.back().counted = true;
     } else if (at_rest) {
-      found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, std::move(shown)));
+      found.push_back(made(stuck && on_a_link ? "link_down" : "missing_packets", m.where, std::move(shown)));
       found.back().hidden = right(o);
       found.back().counted = true;
     }
@@ -195,7 +181,7 @@ void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
     kind = part ? "half_message" : came ? "miscounted_message" : "drop";
     if (!part && came) shown.text += "; every packet that left came";
   }
-  found.push_back(make(kind, where, std::move(shown)));
+  found.push_back(made(kind, where, std::move(shown)));
 }
 
 /// Waits for signals in global memory, and what caches and memory hold of them.
@@ -203,16 +189,14 @@ void polled(const observation& o, std::vector<finding>& found) {
   struct row {
     const char *finding, *kind, *blamed;
   };
-  for (const json& s : o.deadlock.value("signals", json::array())) {
+  for (const json& s : o.deadlock.value("signals", json::array()))
     for (const row& r :
          {row{"stale line", "stale_cache_line", "waiter"},
           row{"unflushed signal", "signal_without_flush", "writer"},
           row{"lost signal", "lost_signal", "waiter"}, row{"counts apart", "counts_apart", "waiter"},
-          row{"overlooked signal", "infinite_poll", "waiter"}}) {
+          row{"overlooked signal", "infinite_poll", "waiter"}})
       if (text_of(s, "finding") == r.finding)
-        found.push_back(make(r.kind, text_of(s, r.blamed), {{}, text_of(s, "text")}));
-    }
-  }
+        found.push_back(made(r.kind, text_of(s, r.blamed), {{}, text_of(s, "text")}));
 }
 
 /// One end waits for a message, and the other end for it to be taken: it is lost, not the order wrong.
@@ -232,9 +216,9 @@ bool lost_between(const json& waits) {
 
 void hung_in_circle(const json& waits, std::vector<finding>& found) {
   const bool lost = lost_between(waits);
-  finding f = lost ? make("hang", text_of(waits.front(), "waiter"),
+  finding f = lost ? made("hang", text_of(waits.front(), "waiter"),
                           {{}, "the receiver waits for a message that the sender has sent"})
-                   : make("deadlock_cycle", "", {{}, "the ranks wait for each other in a cycle"});
+                   : made("deadlock_cycle", "", {{}, "the ranks wait for each other in a cycle"});
   for (const json& wait : waits) {
     const std::string direction = text_of(wait, "direction");
     f.evidence.push_back({{},
@@ -257,7 +241,7 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
   }
   const std::string where_it_is = fmt::format("{}, step '{}'", state, step);
   const auto add = [&](const char* kind, const std::string& text) {
-    found.push_back(make(kind, pe, {{}, text + " (" + where_it_is + ")", {pe}}));
+    found.push_back(made(kind, pe, {{}, text + " (" + where_it_is + ")", {pe}}));
   };
   if (polls) return add("infinite_poll", pe + " polls");
   if (misled) {
@@ -272,16 +256,15 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
 }
 
 void hung(const observation& o, std::vector<finding>& found) {
-  if (!o.deadlock.is_object()) return found.push_back(make("hang", "", {{}, o.complaint()}));
+  if (!o.deadlock.is_object()) return found.push_back(made("hang", "", {{}, o.complaint()}));
   polled(o, found);
   for (const json& root : o.deadlock.value("roots", json::array())) {
     const std::string kind = text_of(root, "kind");
     if (kind == "fault") {
       for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, all_came(o), found);
     } else if (kind == "peer") {
-      for (const json& member : root.value("members", json::array())) {
+      for (const json& member : root.value("members", json::array()))
         hung_at(member.get<std::string>(), o, found);
-      }
     } else {
       hung_in_circle(root.value("waits", json::array()), found);
     }
@@ -296,7 +279,7 @@ link_state state_of(const measurement& rate, const observation& o) {
 void monitored(const observation& o, std::vector<finding>& found) {
   for (const measurement& m : o.health) {
     const auto add = [&](const char* kind, const std::string& text) {
-      finding f = make(kind, m.where, {{}, text});
+      finding f = made(kind, m.where, {{}, text});
       f.part = m.part;
       f.hidden = right(o);
       found.push_back(std::move(f));
@@ -333,6 +316,10 @@ void monitored(const observation& o, std::vector<finding>& found) {
 
 }  // namespace
 
+finding made(std::string kind, std::string where, diagnose::evidence shown, std::string workaround) {
+  return {std::move(kind), std::move(where), {}, false, false, {std::move(shown)}, std::move(workaround)};
+}
+
 bool has_link_in_doubt(const observation& o) {
   return std::any_of(o.health.begin(), o.health.end(), [&o](const measurement& m) {
     return m.measure == "link_rate" && state_of(m, o) == link_state::in_doubt;
@@ -351,12 +338,11 @@ std::vector<finding> signs_of(const observation& o) {
   if (o.exit_code == 3) hung(o, found);
   if (o.exit_code == 1) escaped(o, found);
   if (o.exit_code == 70 || o.exit_code == -1)
-    found.push_back(make("internal_error", "", {{}, o.complaint()}));
+    found.push_back(made("internal_error", "", {{}, o.complaint()}));
   counted(o, found);
   monitored(o, found);
-  for (finding& f : found) {
+  for (finding& f : found)
     for (evidence& e : f.evidence) e.experiment = o.name;
-  }
   return found;
 }
 

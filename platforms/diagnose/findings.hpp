@@ -2,6 +2,7 @@
 // What one observation says is wrong, and how findings of several add up.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct finding {
   std::string workaround;
 };
 
+[[nodiscard]] finding made(std::string kind, std::string where, diagnose::evidence shown,
+                           std::string workaround = "");
+
 /// Signs within one run, most telling first. Nothing of a run that looks right.
 [[nodiscard]] std::vector<finding> signs_of(const observation& o);
 
@@ -51,5 +55,18 @@ void sort_by_gravity(std::vector<finding>& findings);
 void settle(std::vector<finding>& findings);
 
 [[nodiscard]] bool names(const std::vector<finding>& findings, const std::string& kind);
+
+// The classes of findings: what each means and which is said first.
+
+/// Markdown of docs/verdicts.md: every class and what it means, in the order in which they are said.
+[[nodiscard]] std::string verdicts_markdown();
+
+/// In a sentence.
+[[nodiscard]] const char* meaning_of(const std::string& kind);
+
+/// Place in the order of what is said first, by how certain and how grave a class is; unknown ones last.
+[[nodiscard]] std::size_t rank_of(const std::string& kind);
+/// One more than any rank_of().
+[[nodiscard]] std::size_t class_count();
 
 }  // namespace diecast::diagnose

@@ -7,7 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "platforms/diagnose/findings.hpp"
+#include "platforms/diagnose/laboratory.hpp"
+
 namespace diecast::diagnose {
+
+/// Bytes of a collective whose messages are of several packets and load every link that they cross: 16
+/// packets of 256 bytes for each of 16 ranks.
+inline constexpr std::uint64_t many_bytes = 65536;
+/// Cycles of firmware between two messages of a PE in which the first one, of a slot, is flushed on any
+/// machine of the presets; nothing moves meanwhile, and the watchdog waits a hundred times as long.
+inline constexpr const char* slow_firmware = "ccl.kernel_call_cycles=20000";
+inline constexpr const char* patient_watchdog = "sim.watchdog_us=2000";
 
 /// A collective or barrier on some of the machine's ranks. Empty texts and 0 bytes are left to the simulator.
 struct collective_job {
@@ -33,5 +44,34 @@ struct collective_job {
 /// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL
 /// program).
 [[nodiscard]] std::optional<std::string> repeated(const std::string& workload, std::uint64_t times);
+
+// Which ranks to try instead of all, to find the fewest that show a fault.
+
+using rank_list = std::vector<std::uint32_t>;
+
+[[nodiscard]] rank_list first_ranks(std::uint32_t n);
+
+/// The halves; of three, whose halves are single ranks, the pairs. None of fewer.
+[[nodiscard]] std::vector<rank_list> parts_of(const rank_list& ranks);
+
+/// SIP of each of so many ranks as the monitors of their cores name it. Empty where they do not tell: a core
+/// that never ran has none.
+[[nodiscard]] std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks);
+
+/// PE of each rank of a run among all its PEs, as the monitors of their cores name it. Empty where they do
+/// not tell.
+[[nodiscard]] std::vector<std::string> pes_of(const observation& o);
+
+/// Ranks of so many that are next to two others, and none of them; each once.
+[[nodiscard]] rank_list beside(const rank_list& two, std::size_t count);
+
+/// A pair of ranks for each pair of SIPs, the first rank of each; of one SIP or none: none. First the pairs
+/// that places of findings name, then SIPs next to each other, with the one that closes the ring, then what
+/// lies further apart.
+[[nodiscard]] std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
+                                                  const std::vector<finding>& found);
+
+/// "0, 2, 4 to 7": of ascending ranks, those in a row by the first and the last.
+[[nodiscard]] std::string to_text(const rank_list& ranks);
 
 }  // namespace diecast::diagnose

@@ -218,9 +218,8 @@ void laboratory::remove_folder_at_end() {
     const std::string reason = std::strerror(errno);
     std::error_code none;
     fs::remove(folder_, none);
-    for (const int end : ends) {
+    for (const int end : ends)
       if (piped) close(end);
-    }
     throw no_resources("no process to run experiments with (" + reason + ")");
   }
   if (keeper_ > 0) {
@@ -276,16 +275,14 @@ double laboratory::seconds_left() const { return was_interrupted() ? 0 : budget_
 
 std::vector<std::string> laboratory::with(const changes& changed) const {
   std::vector<std::string> replaced;
-  for (const std::string& word : changed) {
+  for (const std::string& word : changed)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
-  }
   std::vector<std::string> words = without(arguments_, replaced, {});
-  if (std::find(replaced.begin(), replaced.end(), "--workload") != replaced.end()) {
+  if (std::find(replaced.begin(), replaced.end(), "--workload") != replaced.end())
     words = without(words,
                     {"--collective", "--algorithm", "--bytes", "--dtype", "--op", "--ranks", "--iters",
                      "--warmup", "--data", "--team"},
                     {"--no-data", "--isolate"});
-  }
   words.insert(words.end(), changed.begin(), changed.end());
   return words;
 }

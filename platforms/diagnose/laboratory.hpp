@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "platforms/diagnose/link_loads.hpp"
+#include "platforms/diagnose/places.hpp"
 
 namespace diecast::diagnose {
 

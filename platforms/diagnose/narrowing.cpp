@@ -98,8 +98,8 @@ void narrowing::other_transport() {
   const json& run = base.run();
   const std::uint32_t ranks = run.is_object() ? run.value("ranks", std::uint32_t{}) : 0;
   if (ranks < 2) return;
-  constexpr std::uint64_t of_workload = 16384, least = 256, most = 65536, grain = 64;
-  const std::uint64_t piece = std::clamp(t_.bytes() / ranks / grain * grain, least, most);
+  constexpr std::uint64_t of_workload = 16384, least = 256, grain = 64;
+  const std::uint64_t piece = std::clamp(t_.bytes() / ranks / grain * grain, least, many_bytes);
   const changes other = tags ? t_.flags_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload})
                              : changes{"--workload", t_.leave(ring_of_messages(piece))};
   const observation* o = t_.attempt("another transport", other, signs::ignored);

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/parts.hpp"
-
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "platforms/diagnose/jobs.hpp"
+#include "platforms/diagnose/narrowing.hpp"
+#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
+
 namespace {
 
 /// A job on other ranks; an algorithm that wants a certain number of them, and is refused, gives way to the
@@ -23,9 +30,8 @@ const observation* try_ranks(trials& t, collective_job& job, signs what, const c
 template <class Stays>
 rank_list those(const std::vector<path_parts>& pes, Stays stays) {
   rank_list ranks;
-  for (std::uint32_t rank = 0; rank < pes.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < pes.size(); ++rank)
     if (stays(pes[rank])) ranks.push_back(rank);
-  }
   return ranks;
 }
 
@@ -43,9 +49,8 @@ std::vector<rank_list> of_each_sip(const std::vector<path_parts>& pes) {
 std::vector<std::string> neighbors_of(const std::string& cube) {
   const int column = std::stoi(cube), row = std::stoi(cube.substr(cube.find('_') + 1));
   std::vector<std::string> all;
-  for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
+  for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}})
     all.push_back(fmt::format("{}_{}", column + dx, row + dy));
-  }
   return all;
 }
 
@@ -102,12 +107,11 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
   const auto outside = [&](const std::string& cube) {
     return those(all, [&](const path_parts& a) { return a.sip != at.sip || a.cube != cube; });
   };
-  if (!at.pe.empty()) {
+  if (!at.pe.empty())
     return {
         those(all,
               [&at](const path_parts& a) { return a.sip != at.sip || a.cube != at.cube || a.pe != at.pe; }),
         outside(at.cube), those(all, [&at](const path_parts& a) { return a.sip != at.sip; })};
-  }
   std::vector<rank_list> lists{outside(at.cube)};
   for (const std::string& cube : neighbors_of(at.cube)) lists.push_back(outside(cube));
   lists.push_back(those(all, [&at](const path_parts& a) { return a.sip == at.sip && a.cube == at.cube; }));
@@ -128,12 +132,11 @@ void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& 
 }
 
 void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine) {
-  constexpr std::uint64_t enough = 65536;
   std::optional<collective_job> job = t.job();
-  if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= enough) return;
-  const double times = static_cast<double>(enough) / static_cast<double>(job->bytes);
-  job->bytes = enough;
-  look_into_job(t, *job, fmt::format("the collective with {} bytes", enough), {times, 10}, examine);
+  if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= many_bytes) return;
+  const double times = static_cast<double>(many_bytes) / static_cast<double>(job->bytes);
+  job->bytes = many_bytes;
+  look_into_job(t, *job, fmt::format("the collective with {} bytes", many_bytes), {times, 10}, examine);
 }
 
 void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) {
@@ -141,10 +144,9 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) 
   const std::vector<finding> known = t.findings();
   if (!all || known.empty() || known.front().where.empty()) return;
   const std::vector<std::string> pes = pes_of(t.base());
-  if (pes.empty()) {
+  if (pes.empty())
     return t.answer("what is wrong without the place of the first finding",
                     "skipped: cannot map ranks to PEs (more than one core per rank ran)");
-  }
   for (const rank_list& ranks : without_place(pes, known.front().where)) {
     if (ranks.size() < 2) continue;
     collective_job job = *all;
@@ -166,6 +168,54 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) 
     });
     again ? t.dismiss() : t.conclude();
   }
+}
+
+namespace {
+
+struct own_job {
+  own_kind kind;
+  const char* name;
+  std::string (*workload)(std::uint32_t pes);
+};
+/// A link that is down makes barriers look as if firmware did not see signals: messages tell, and come first.
+constexpr std::array jobs{own_job{own_kind::messages, "messages to each PE in turn", messages_to_each},
+                          own_job{own_kind::barriers, "a few barriers", barriers_among}};
+
+/// Barriers of 256 PEs take 3 s, messages 1 s: less than the runs of many a job as given.
+constexpr cost of_one{1, 5.0};
+
+/// What makes one job go wrong makes the next one go wrong, too: what costs time only does not.
+bool harmless(const std::vector<finding>& known) {
+  return std::all_of(known.begin(), known.end(), [](const finding& f) { return f.hidden; });
+}
+
+void look_into_one(trials& t, const own_job& job, std::uint32_t pes,
+                   const std::function<void(trials&)>& examine) {
+  const bool was_healthy = t.healthy_so_far();
+  const changes flags{"--workload", t.leave(job.workload(pes))};
+  const observation* o = t.attempt(job.name, flags, signs::ignored, of_one);
+  if (o == nullptr) return;
+  t.answer(std::string("in ") + job.name, right(*o) ? "right" : "goes wrong, the job as given does not");
+  if (was_healthy || !right(*o)) t.take_signs_of(*o);
+  if (right(*o)) return t.conclude();
+  const changes standing = t.standing();
+  t.look_into(job.kind, flags, *o);
+  t.call(std::string("in ") + job.name + ": ");
+  examine(t);
+  t.conclude();
+  t.call("");
+  t.look_into_all_again();
+  t.stand(standing);
+}
+
+}  // namespace
+
+void look_into_own_jobs(trials& t, const std::function<void(trials&)>& examine) {
+  if (!right(t.base()) || !harmless(t.findings())) return;
+  const std::uint32_t pes = t.count_of_pes();
+  if (pes < 2) return;
+  for (const own_job& job : jobs)
+    if (harmless(t.findings())) look_into_one(t, job, pes, examine);
 }
 
 }  // namespace diecast::diagnose

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/remedies.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
 namespace {
@@ -36,9 +35,8 @@ struct remedy {
 
 changes remedy::at(const delay& d) const {
   changes all = flags;
-  for (const char* key : settings) {
+  for (const char* key : settings)
     all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
-  }
   if (settings.empty()) return all;
   // Nothing moves meanwhile, and that is no hang.
   constexpr std::uint64_t cycles_per_us = 1000, patience = 100;
@@ -211,9 +209,8 @@ std::vector<collective_job> treatment::other_jobs() {
 /// the other's defect the time it needs, in one job: in another one only the right one does.
 const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough) {
   std::vector<const remedy_set*> delaying;
-  for (const remedy_set& s : enough) {
+  for (const remedy_set& s : enough)
     if (!s.front()->settings.empty()) delaying.push_back(&s);
-  }
   if (delaying.empty()) return enough.front();
   if (delaying.size() == 1) return *delaying.front();
   for (const collective_job& job : other_jobs()) {
@@ -251,11 +248,8 @@ std::vector<evidence> treatment::unseen() const {
 
 void treatment::blame(const remedy_set& some, bool cures) {
   for (const remedy* r : some) {
-    finding f;
-    f.kind = r->kind;
-    f.workaround = r->workaround;
     const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
-    f.evidence.push_back({of_run(), r->evidence + by});
+    finding f = made(r->kind, "", {of_run(), r->evidence + by}, r->workaround);
     for (evidence& e : unseen()) f.evidence.push_back(std::move(e));
     t_.add(std::move(f));
     t_.let_stand(r->at(delay_), cures);
@@ -288,9 +282,8 @@ finding treatment::unexplained() const {
 /// it.
 std::pair<const observation*, changes> wrong_run(const trials& t) {
   if (wrong_data(t.base())) return {&t.base(), {}};
-  for (const observation* o : t.looked_at()) {
+  for (const observation* o : t.looked_at())
     if (wrong_data(*o)) return {o, o->changes};
-  }
   return {};
 }
 
@@ -299,9 +292,8 @@ std::pair<const observation*, changes> wrong_run(const trials& t) {
 void try_remedies(trials& t) {
   if (t.is_barrier()) return;
   // Other times hide packets that overtake each other as well: what helps then says nothing.
-  for (const char* disorder : {"gap", "reorder", "duplicate", "drop"}) {
+  for (const char* disorder : {"gap", "reorder", "duplicate", "drop"})
     if (t.found(disorder)) return;
-  }
   const auto [bad, job] = wrong_run(t);
   if (bad == nullptr) return;
   treatment treats(t, *bad, job);

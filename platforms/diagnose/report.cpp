@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
-#include <vector>
-
-#include "platforms/diagnose/classes.hpp"
 
 namespace diecast::diagnose {
 namespace {
@@ -120,31 +117,26 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     text += fmt::format("\n{}. {}{}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
                         f.part.empty() ? "" : " (" + f.part + ")",
                         f.hidden ? ", hidden: results are right" : "", meaning_of(f.kind));
-    if (const auto names = only_in(f, file); !names.empty()) {
+    if (const auto names = only_in(f, file); !names.empty())
       text += fmt::format("   not in the job as given, only in: {}\n", fmt::join(names, ", "));
-    }
     constexpr std::size_t most_evidence = 4;
     for (std::size_t k = 0; k < f.evidence.size() && k < most_evidence; ++k) {
       const std::string e = f.evidence[k].full_text();
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
                           e.size() > most_letters ? " ..." : "");
     }
-    if (f.evidence.size() > most_evidence) {
+    if (f.evidence.size() > most_evidence)
       text += fmt::format("   - {} more in diagnosis.json\n", f.evidence.size() - most_evidence);
-    }
     if (!f.workaround.empty()) text += fmt::format("   workaround: {}\n", f.workaround);
   }
-  if (file.findings.size() > most_findings) {
+  if (file.findings.size() > most_findings)
     text += fmt::format("\n{} more in diagnosis.json\n", file.findings.size() - most_findings);
-  }
-  if (!file.skipped.empty()) {
+  if (!file.skipped.empty())
     text += fmt::format("\nNot tried, out of time (limit {:.0f} s): {}\n", lab.budget(),
                         fmt::join(file.skipped, ", "));
-  }
-  if (file.failed.draws > 0) {
+  if (file.failed.draws > 0)
     text += fmt::format("\n{}: fails in {}; rates before and after a change:\n", determinism_of(file),
                         to_text(file.failed));
-  }
   for (const rated_question& q : file.questions)
     text +=
         fmt::format("  {}: {} (before {}, after {})\n", q.id, q.answer, to_text(q.before), to_text(q.after));
@@ -162,9 +154,8 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     text += fmt::format("  {}  {:>6.2f} s  {:<28} {}\n", ended, o.wall_s, o.name,
                         o.time_ns() > 0 ? fmt::format("{:.0f} ns", o.time_ns()) : "");
   }
-  if (file.observations.size() > most_experiments) {
+  if (file.observations.size() > most_experiments)
     text += fmt::format("  {} more in diagnosis.json\n", file.observations.size() - most_experiments);
-  }
   text += fmt::format("  {:.1f} s of {:.0f} s\n", lab.seconds_used(), lab.budget());
   if (!file.observations.empty())
     text += "\nTo repeat: " + lab.command(file.observations.front().changes) + "\n";

@@ -4,34 +4,36 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
-#include <iterator>
+#include <initializer_list>
 #include <set>
-#include <string_view>
 #include <utility>
 
-#include "platforms/diagnose/classes.hpp"
 #include "platforms/diagnose/findings.hpp"
 
 namespace diecast::diagnose {
 namespace {
 
-void drop_kind(std::vector<finding>& findings, const std::string& kind) {
-  std::erase_if(findings, [&](const finding& f) { return f.kind == kind; });
-}
-
-/// Evidence of the losers goes to the winner.
-void absorb(std::vector<finding>& findings, const std::string& winner, const std::string& loser) {
+/// Evidence of the losers goes to the winner, if there is one.
+void absorb(std::vector<finding>& findings, const std::string& winner,
+            std::initializer_list<const char*> losers) {
   const auto to =
       std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
   if (to == findings.end()) return;
   std::vector<evidence> evidence;
-  for (const finding& f : findings) {
-    if (f.kind == loser) {
-      evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
-    }
-  }
+  const auto loses = [&losers](const finding& f) {
+    return std::any_of(losers.begin(), losers.end(), [&f](const char* kind) { return f.kind == kind; });
+  };
+  for (const char* loser : losers)
+    for (const finding& f : findings)
+      if (f.kind == loser) evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
   to->evidence.insert(to->evidence.end(), evidence.begin(), evidence.end());
-  drop_kind(findings, loser);
+  std::erase_if(findings, loses);
+}
+
+/// Gives a class its last name.
+void rename(std::vector<finding>& findings, const char* from, const char* to) {
+  for (finding& f : findings)
+    if (f.kind == from) f.kind = to;
 }
 
 /// Packets that left and never came: on a link that stands still when they are still there, else lost.
@@ -49,7 +51,7 @@ void place_missing(std::vector<finding>& findings) {
       f.kind = "drop";
     }
   }
-  if (names(findings, "link_down")) absorb(findings, "link_down", "stuck_packets");
+  absorb(findings, "link_down", {"stuck_packets"});
 }
 
 /// What a link is seen to bring out of order is late, twice or lost there: what somebody complains of.
@@ -84,9 +86,8 @@ std::string gist_of(const evidence& e) {
 std::vector<evidence>::iterator said_before(std::vector<evidence>& all) {
   auto again = all.end();
   std::set<std::string> said;
-  for (auto it = all.begin(); it != all.end(); ++it) {
+  for (auto it = all.begin(); it != all.end(); ++it)
     if (!said.insert(gist_of(*it)).second) again = it;
-  }
   return again;
 }
 
@@ -153,14 +154,11 @@ void overrun_to_barrier(std::vector<finding>& findings) {
     const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
       return f.kind == effect && is_link(f.where);
     });
-    for (finding& f : findings) {
+    for (finding& f : findings)
       if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
-    }
-    absorb(findings, overrun, effect);
+    absorb(findings, overrun, {effect});
   }
-  for (finding& f : findings) {
-    if (f.kind == overrun) f.kind = "premature_barrier";
-  }
+  rename(findings, overrun, "premature_barrier");
 }
 
 }  // namespace
@@ -195,58 +193,41 @@ void settle(std::vector<finding>& findings) {
   blame_links(findings);
   overrun_to_barrier(findings);
   // Packets before it are missing in the one run: lost, or only late if all come in the others.
-  absorb(findings, "drop", "gap");
-  absorb(findings, "link_down", "gap");
-  for (finding& f : findings) {
-    if (f.kind == "gap" || f.kind == disordered) f.kind = "reorder";
-  }
-  for (const char* effect : {answered_twice, left_over}) absorb(findings, "duplicate", effect);
-  for (finding& f : findings) {
-    if (f.kind == answered_twice) f.kind = "duplicate";
-    if (f.kind == left_over) f.kind = "unexplained_fault";
-  }
+  absorb(findings, "drop", {"gap"});
+  absorb(findings, "link_down", {"gap"});
+  rename(findings, "gap", "reorder");
+  rename(findings, disordered, "reorder");
+  absorb(findings, "duplicate", {answered_twice, left_over});
+  rename(findings, answered_twice, "duplicate");
+  rename(findings, left_over, "unexplained_fault");
   // A credit that another overtook counts as skipped until it comes. Counters name its place best.
-  absorb(findings, "overtaken_credit", "lost_credit");
-  if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");
-  for (finding& f : findings) {
-    if (f.kind == "overtaken_credit") f.kind = "late_credit";
-  }
+  absorb(findings, "overtaken_credit", {"lost_credit"});
+  absorb(findings, "late_credit", {"overtaken_credit"});
+  rename(findings, "overtaken_credit", "late_credit");
   // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
   // that came twice leaves a message half received.
-  for (const char* cause : {"reorder", "duplicate"}) {
-    if (!names(findings, cause)) continue;
-    absorb(findings, cause, "half_message");
-    if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
-  }
+  absorb(findings, "reorder", {"half_message", "drop"});
+  absorb(findings, "duplicate", {"half_message"});
   // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
   for (const char* cause :
-       {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"}) {
-    if (!names(findings, cause)) continue;
-    for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
-  }
+       {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"})
+    absorb(findings, cause, {"deadlock_cycle", "dead_pe", "hang"});
   // Who waits for a credit that was lost holds up the others.
-  absorb(findings, "lost_credit", "deadlock_cycle");
+  absorb(findings, "lost_credit", {"deadlock_cycle"});
   // What counts messages on the wrong queue pair counts credits there, too.
-  absorb(findings, "miscounted_message", "lost_credit");
+  absorb(findings, "miscounted_message", {"lost_credit"});
   // Who waits for a message that was lost, or follows one that came twice, sleeps.
-  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"}) {
-    absorb(findings, cause, "hang");
-  }
-  for (const char* cause : {"drop", "link_down"}) {
-    if (!names(findings, cause)) continue;
-    for (const char* effect : {"half_message", "stuck_packets", "missing_packets"})
-      absorb(findings, cause, effect);
-  }
-  if (names(findings, "link_down")) {
-    for (const char* effect : {"drop", "lost_credit", "late_credit"}) absorb(findings, "link_down", effect);
-  }
-  if (names(findings, "link_degraded")) absorb(findings, "link_degraded", "late_credit");
+  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"})
+    absorb(findings, cause, {"hang"});
+  absorb(findings, "drop", {"half_message", "stuck_packets", "missing_packets"});
+  absorb(findings, "link_down",
+         {"half_message", "stuck_packets", "missing_packets", "drop", "lost_credit", "late_credit"});
+  absorb(findings, "link_degraded", {"late_credit"});
   if (names(findings, "lost_credit") && !names(findings, "link_down")) {
     const bool hidden =
         std::all_of(findings.begin(), findings.end(), [](const finding& f) { return f.hidden; });
-    for (finding& f : findings) {
+    for (finding& f : findings)
       if (f.kind == "lost_credit") f.hidden = hidden;
-    }
   }
   join(findings);
   sort_by_gravity(findings);

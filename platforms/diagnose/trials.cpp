@@ -9,9 +9,6 @@
 #include <set>
 #include <sstream>
 #include <string_view>
-#include <utility>
-
-#include "platforms/diagnose/rank_sets.hpp"
 
 namespace diecast::diagnose {
 
@@ -111,9 +108,8 @@ double trials::expected_s(const changes& more, const cost& c) const {
 
 changes trials::joined(const changes& more) const {
   changes replaced;
-  for (const std::string& word : more) {
+  for (const std::string& word : more)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
-  }
   changes all = has(more, {"--workload"}) ? changes{} : without(subject_of(more).flags, replaced, {});
   all.insert(all.end(), standing_.begin(), standing_.end());
   all.insert(all.end(), more.begin(), more.end());
@@ -188,9 +184,8 @@ std::size_t trials::number_of(const observation& o) const {
 std::uint32_t trials::count_of_pes() const {
   std::istringstream words(lab_.ask_of_run("--print-map"));
   std::set<std::string> pes;
-  for (std::string word; words >> word;) {
+  for (std::string word; words >> word;)
     if (!parts_of_path(word).pe.empty()) pes.insert(pe_or_cube(word));
-  }
   return static_cast<std::uint32_t>(pes.size());
 }
 
@@ -251,11 +246,9 @@ std::vector<const finding*> trials::placeless() const {
   static const std::set<std::string> of_firmware{"sendrecv_alias", "token_before_data", "premature_barrier",
                                                  "wrong_data"};
   std::vector<const finding*> all;
-  for (const auto* list : {&open_, &file_.findings}) {
-    for (const finding& f : *list) {
+  for (const auto* list : {&open_, &file_.findings})
+    for (const finding& f : *list)
       if (f.where.empty() && of_firmware.contains(f.kind)) all.push_back(&f);
-    }
-  }
   return all;
 }
 
@@ -314,18 +307,15 @@ case_file trials::close() {
   const observation& first = file_.observations.front();
   conclude();
   if (lab_.was_interrupted()) {
-    finding f;
-    f.kind = "interrupted";
-    f.evidence.push_back({{}, fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget())});
-    file_.findings.push_back(std::move(f));
+    file_.findings.push_back(
+        made("interrupted", "",
+             {{}, fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget())}));
   } else if (unfinished_) {
-    finding f;
-    f.kind = at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out";
-    f.workaround = "use fewer --bytes, --iters or ranks, so that there is time for experiments";
-    f.evidence.push_back({{},
-                          fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(),
-                                      first.complaint())});
-    file_.findings.push_back(std::move(f));
+    file_.findings.push_back(made(
+        at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out", "",
+        {{},
+         fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint())},
+        "use fewer --bytes, --iters or ranks, so that there is time for experiments"));
   }
   sort_by_gravity(file_.findings);
   name_the_root();

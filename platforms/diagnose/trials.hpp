@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/diagnose/doctor.hpp"
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/laboratory.hpp"
-#include "platforms/diagnose/patient.hpp"
 #include "platforms/diagnose/report.hpp"
 
 namespace diecast::diagnose {
@@ -217,5 +217,25 @@ class trials {
   std::vector<finding> open_;  ///< not concluded yet
   case_file file_;
 };
+
+// What the job as given does not use: where it is right, barriers and tag-matched messages are tried beside
+// it.
+
+/// Runs messages to each PE in turn, then a few barriers, among all PEs of the machine. One that goes wrong
+/// is looked into as the job as given would be: `examine` finds what is wrong there. Of one that is right
+/// the monitors count where nothing else was found. Does nothing where the job as given or another
+/// one is known to go wrong, or the address map names fewer than two PEs.
+void look_into_own_jobs(trials& t, const std::function<void(trials&)>& examine);
+
+// Wrong results that no packet explains: which change of the firmware's ways makes them right.
+
+/// Name of the experiment that verifies every packet.
+inline constexpr const char* checksums_experiment = "with checksums";
+
+/// Tries all remedies at once, with longer and longer delays, then which of them are enough, and adds what it
+/// means that these help; wrong_data where none does and nothing else explains the results. Does nothing
+/// unless a run of what is looked into had wrong results. The place stays open: a run that is right has other
+/// times, and the first difference from it says nothing.
+void try_remedies(trials& t);
 
 }  // namespace diecast::diagnose

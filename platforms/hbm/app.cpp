@@ -1,27 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/hbm/app.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <string>
 #include <utility>
-#include <vector>
 
+#include "models/timing/lost_time.hpp"
 #include "models/types/error.hpp"
-#include "platforms/app/command_line.hpp"
-#include "platforms/app/guard.hpp"
 #include "platforms/app/run_report.hpp"
-#include "platforms/hbm/options.hpp"
-#include "platforms/hbm/replay.hpp"
-#include "platforms/hbm/study.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/hbm_result.hpp"
-#include "platforms/io/paths.hpp"
-#include "platforms/io/text_table.hpp"
-#include "platforms/observe/scope.hpp"
+#include "platforms/io/result_table.hpp"
+#include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::hbm {
+
+namespace {
+
+struct removal {
+  std::string name;
+  config::machine_config config;
+};
+
+std::vector<removal> removals_of(const config::machine_config& config) {
+  std::vector<removal> all;
+  removal together{all_limits, config};
+  for (const timing::removable_limit& limit : timing::removable_limits) {
+    all.push_back({timing::to_string(limit.cause), config});
+    limit.remove(all.back().config.hbm);
+    limit.remove(together.config.hbm);
+  }
+  all.push_back(std::move(together));
+  return all;
+}
+
+}  // namespace
+
+void add_savings(const study_point& point, const config::machine_config& config, const point_runner& run,
+                 study_outcome& o) {
+  study_point again = point;
+  again.check_data = false;
+  for (const removal& r : removals_of(config)) {
+    again.progress_label =
+        fmt::format("{}{}without {}", point.progress_label, point.progress_label.empty() ? "" : " ", r.name);
+    const study_outcome without = run(again, r.config);
+    o.peak_rss_mib = std::max(o.peak_rss_mib, without.peak_rss_mib);
+    if (without.status != platforms::run_status::ok) {
+      o.status = without.status;
+      o.message = fmt::format("without {}: {}", r.name, without.message);
+      return;
+    }
+    o.time_saved.push_back({r.name, 100 * (1 - without.time_ns / o.time_ns)});
+  }
+  if (point.speed.how == pace::kind::closed)
+    o.notes.emplace_back(
+        "without turnarounds reads have no latency (tCL) either, for which a closed loop waits each time");
+}
+
 namespace {
 
 using app::print;
@@ -41,24 +77,21 @@ void check_pattern(const options& o, const config::hbm_block& hbm, const study_p
   const bool banks = o.pattern != traffic::memory_pattern::seq &&
                      o.pattern != traffic::memory_pattern::rand &&
                      o.pattern != traffic::memory_pattern::stride;
-  if (hbm.model == config::hbm_model::simple && banks) {
+  if (hbm.model == config::hbm_model::simple && banks)
     throw user_error(problem{"--pattern", "needs banks, which hbm.model simple does not have",
                              point.pattern_text(), "seq, rand, stride:BYTES, or hbm.model bank"});
-  }
   const std::uint64_t capacity = geometry_of(hbm).bytes();
-  if (point.request_bytes > capacity) {
+  if (point.request_bytes > capacity)
     throw user_error(problem{"--request-bytes", "is more than a channel holds",
                              std::to_string(point.request_bytes), fmt::format("at most {}", capacity)});
-  }
 }
 
 /// Files of a run's observers would be those of the last run; a memory without banks has none of the limits.
 void check_removable(const options& o, const config::hbm_block& hbm) {
   const std::string flag = "--without-limits";
-  if (hbm.model == config::hbm_model::simple) {
+  if (hbm.model == config::hbm_model::simple)
     throw user_error(problem{flag, "needs limits, which hbm.model simple does not have", "hbm.model simple",
                              "hbm.model bank"});
-  }
   if (o.vcd.empty() && o.timeline.empty()) return;
   throw user_error(problem{flag, "cannot be combined with --vcd or --timeline, which need a single run",
                            o.vcd.empty() ? o.timeline : o.vcd, "one of the two"});
@@ -80,10 +113,9 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
     check_pattern(o, config.hbm, point);
   } else {
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, config.hbm));
-    if (point.replay->timed && !paces.empty()) {
+    if (point.replay->timed && !paces.empty())
       throw user_error(problem{"--rate or --outstanding", "does not apply to a trace with arrivals",
                                to_string(paces.front()), "a trace without the fourth column"});
-    }
     if (point.replay->timed) paces.push_back({pace::kind::recorded, 0, 0});
   }
   if (paces.empty()) paces.push_back({pace::kind::saturate, 0, 0});
@@ -196,10 +228,9 @@ std::string memory_text(const config::hbm_block& hbm) {
   text +=
       fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,
                   static_cast<double>(hbm.ports) * timing::port_gbytes_s(hbm), timing::port_gbytes_s(hbm));
-  if (hbm.model == config::hbm_model::simple) {
+  if (hbm.model == config::hbm_model::simple)
     return text + fmt::format("model simple: {} GB/s per pseudo-channel, {} ns; no banks, no refresh\n",
                               hbm.simple_gbytes_s, hbm.simple_latency_ns);
-  }
   text += fmt::format("refresh leaves {:.1f}% of the time; address map {} above the burst{}\n",
                       100 * timing::refresh_share(hbm), hbm.address_map,
                       hbm.bank_hash == config::hbm_bank_hash::none ? "" : ", rows XORed into banks");

@@ -5,9 +5,13 @@
 //   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "platforms/app/command_line.hpp"
 #include "platforms/hbm/study.hpp"
+#include "platforms/io/result_json.hpp"
 
 namespace diecast::hbm {
 
@@ -20,5 +24,43 @@ int run(const registries& tables, int argc, char** argv);
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
 /// --check-config: organization, peak and the closed-form limits of the patterns.
 [[nodiscard]] std::string memory_text(const config::hbm_block& hbm);
+
+// The command line of diecast-hbm as plain values.
+
+struct options : app::common_options {
+  traffic::memory_pattern pattern{traffic::memory_pattern::seq};
+  std::uint64_t stride_bytes{};
+  std::string replay;  ///< file; empty: the pattern
+  std::optional<double> read_fraction;
+  std::optional<std::uint64_t> requests;
+  std::optional<std::uint64_t> request_bytes;
+  std::vector<pace> paces;  ///< empty: not given
+  bool check_data{};
+  bool without_limits{};  ///< measure what each limit costs
+};
+
+/// Throws user_error with every problem.
+[[nodiscard]] options parse_options(int argc, const char* const* argv);
+
+/// "80%", "max", "10%:90%:+20%" and lists of them. Throws user_error.
+[[nodiscard]] std::vector<pace> parse_rates(const std::string& text);
+
+/// The text of --help.
+[[nodiscard]] std::string help_text(const registries& tables);
+
+// Results of memory studies as JSON, CSV and tables.
+
+/// schema diecast.result/1; `context.shape` is not used.
+[[nodiscard]] std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
+                                      const std::vector<study_outcome>& runs);
+[[nodiscard]] std::string result_csv(const std::vector<study_outcome>& runs);
+/// `pattern`: what all rows share.
+[[nodiscard]] std::string table_header(const std::string& pattern);
+[[nodiscard]] std::string table_row(const study_outcome& o);
+
+/// The whole outcome, for the pipe between a run and its parent.
+[[nodiscard]] std::string pack(const study_outcome& o);
+/// Throws std::runtime_error when the text is not what pack() wrote.
+[[nodiscard]] study_outcome unpack(const std::string& text);
 
 }  // namespace diecast::hbm

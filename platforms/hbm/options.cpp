@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/hbm/options.hpp"
-
 #include <boost/program_options.hpp>
-#include <fmt/format.h>
 #include <sstream>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
+#include "platforms/hbm/app.hpp"
 
 namespace diecast::hbm {
 namespace {
@@ -90,10 +88,9 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
 }
 
 double percent(const std::string& whole, const std::string& part) {
-  if (!part.ends_with('%')) {
+  if (!part.ends_with('%'))
     throw user_error(problem{"--rate", "is neither a percentage of peak nor max", whole,
                              "PERCENT%, max, FROM%:TO%:+STEP%, or a list of them, e.g. 80%"});
-  }
   return config::real_argument("--rate", part.substr(0, part.size() - 1), least_percent, most_percent);
 }
 
@@ -133,12 +130,11 @@ void read_traffic(app::flag_reader& r, options& o) {
 /// A trace brings its own requests.
 void refuse_beside_replay(app::flag_reader& r, const options& o) {
   if (o.replay.empty()) return;
-  for (const char* name : {"read-fraction", "requests", "request-bytes"}) {
+  for (const char* name : {"read-fraction", "requests", "request-bytes"})
     r.with(name, [&](const std::string& flag, const std::string& v) {
       throw user_error(
           problem{flag, "cannot be combined with --pattern replay", v, "the fields of the trace"});
     });
-  }
 }
 
 }  // namespace

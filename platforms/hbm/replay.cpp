@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/hbm/replay.hpp"
-
 #include <charconv>
 #include <fmt/format.h>
 #include <sstream>
@@ -8,6 +6,7 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/hbm/study.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::hbm {
@@ -66,12 +65,11 @@ class trace_reader {
     if (!bytes || *bytes == 0 || *bytes > most_bytes)
       return refuse("the size is out of range", words_[2], fmt::format("1 to {} bytes", most_bytes));
     const std::uint64_t channel = *address / channel_bytes_;
-    if (channel >= trace_.channels.size()) {
+    if (channel >= trace_.channels.size())
       return refuse(
           "the address lies outside the stack", words_[1],
           fmt::format("below {:#x} ({} channels of {} bytes)", trace_.channels.size() * channel_bytes_,
                       trace_.channels.size(), channel_bytes_));
-    }
     r.address = *address % channel_bytes_;
     r.bytes = static_cast<std::uint32_t>(*bytes);
     if (r.bytes > channel_bytes_ - r.address)

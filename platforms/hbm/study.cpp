@@ -10,7 +10,7 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"
-#include "platforms/observe/scope.hpp"
+#include "platforms/observe/dram_taps.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/kernel.hpp"

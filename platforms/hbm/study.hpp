@@ -144,4 +144,15 @@ using point_runner = std::function<study_outcome(const study_point&, const confi
 void add_savings(const study_point& point, const config::machine_config& config, const point_runner& run,
                  study_outcome& o);
 
+// Recorded memory traffic: a text file with one request per line.
+//
+//   R|W ADDRESS BYTES [ARRIVAL_NS]
+//
+// ADDRESS is decimal or 0x hexadecimal, an offset within the stack: channels follow each other, hbm.port_mib
+// each. Arrivals are on all lines or on none, and never go back. Empty lines and what follows a # are
+// skipped.
+
+/// Throws user_error with every bad line (the first hundred).
+[[nodiscard]] replay_trace read_replay(const std::filesystem::path& file, const config::hbm_block& hbm);
+
 }  // namespace diecast::hbm

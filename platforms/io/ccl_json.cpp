@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/ccl_json.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,6 +8,7 @@
 #include "models/comm/install_plan.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
+#include "platforms/io/config_read.hpp"
 
 namespace diecast::platforms {
 namespace {

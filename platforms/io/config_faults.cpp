@@ -31,14 +31,12 @@ std::vector<std::string> keys_of(const fault_kind_entry& kind) {
 void read_key(fault_setting& fault, const fault_kind_entry& kind, const std::string& path,
               const std::string& name, const json_node& node, const problem_reporter& report) {
   const fault_key* const key = config::find_fault_key(name);
-  if (key == nullptr) {
+  if (key == nullptr)
     return report(path, config::with_nearest("unknown key", name, keys_of(kind)), describe(node),
                   "one of " + config::join(keys_of(kind)));
-  }
-  if (!config::takes(kind.kind, name)) {
+  if (!config::takes(kind.kind, name))
     return report(path, fmt::format("does not apply to a fault of kind {}", kind.name), describe(node),
                   "one of " + config::join(keys_of(kind)));
-  }
   const auto value = convert_node(key->row, node);
   if (value && config::accepts(key->row, *value)) return key->set(fault, *value);
   report(path, value ? "value out of range" : "wrong type", describe(node), config::expectation(key->row));
@@ -70,14 +68,12 @@ fault_setting read_fault(const std::string& path, const json_node& node, const p
   if (member(*members, "where") == nullptr)
     report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));
   const bool of_install = fault.variant != "trap" && fault.variant != "wrong_routine";
-  if (!fault.variant.empty() && of_install != (fault.kind == config::fault_kind::wrong_install)) {
+  if (!fault.variant.empty() && of_install != (fault.kind == config::fault_kind::wrong_install))
     report(path + ".how", fmt::format("does not apply to a fault of kind {}", kind->name),
            '"' + fault.variant + '"', of_install ? "trap or wrong_routine" : "swap, overlap or first_match");
-  }
-  if (fault.kind == config::fault_kind::slow_pe && std::floor(fault.factor) != fault.factor) {
+  if (fault.kind == config::fault_kind::slow_pe && std::floor(fault.factor) != fault.factor)
     report(path + ".factor", "a core's clock is divided by a whole number", fmt::format("{}", fault.factor),
            "a whole number");
-  }
   return fault;
 }
 
@@ -126,10 +122,9 @@ std::string faults_markdown() {
       "there)\n"
       "or SIP ports (`pod.sip0.sip_port_e`). A name that matches nothing is an error. `--set faults=[...]` "
       "replaces\nthe list.\n\n| kind | mechanism | `where` names | keys | meaning |\n|---|---|---|---|---|\n";
-  for (const fault_kind_entry& k : config::fault_kinds()) {
+  for (const fault_kind_entry& k : config::fault_kinds())
     page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.name, config::mechanisms_of(k), k.place,
                         config::join(k.keys), k.description);
-  }
   page += "\n| key | unit | values | default | meaning |\n|---|---|---|---|---|\n";
   const fault_setting standard;
   for (const fault_key& k : config::fault_keys()) {
@@ -147,10 +142,9 @@ std::string faults_markdown() {
 
 std::string faults_text() {
   std::string text = fmt::format("{:<20} {:<28} {:<44} {}\n", "kind", "mechanism", "keys", "what happens");
-  for (const fault_kind_entry& k : config::fault_kinds()) {
+  for (const fault_kind_entry& k : config::fault_kinds())
     text += fmt::format("{:<20} {:<28} {:<44} {}\n", k.name, config::mechanisms_of(k), config::join(k.keys),
                         k.description);
-  }
   return text;
 }
 

@@ -8,9 +8,7 @@
 #include "models/config/overrides.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
-#include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/document_kind.hpp"
 #include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
@@ -266,9 +264,8 @@ class file_reader {
 
 const json_node* find(const json_object& members, std::string_view name) {
   const json_node* found = nullptr;
-  for (const auto& [key, member] : members) {
+  for (const auto& [key, member] : members)
     if (key == name) found = &member;
-  }
   return found;
 }
 
@@ -393,9 +390,8 @@ void read_set(std::string_view text, reading& r) {
 std::vector<std::string> preset_names(const fs::path& folder, const std::string& block) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder / block, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / block, error))
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
-  }
   std::sort(names.begin(), names.end());
   return names;
 }

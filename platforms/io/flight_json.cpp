@@ -49,14 +49,14 @@ std::pair<std::uint64_t, std::uint64_t> sizes(const std::string& collective, std
 
 class writer {
  public:
-  writer(const prepared_run& run, const observe::flight_recorder& recorder)
+  writer(const run_names& run, const observe::flight_recorder& recorder)
       : run_(run), recorder_(recorder), type_(torch_type(run.point.type)) {
-    const auto& members = run.members.members;
+    const auto& members = run.members;
     for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[members[r]] = r;
   }
 
   [[nodiscard]] json group() const {
-    json groups{{group_name, group_json(group_name, "default_pg", run_.members.members)}};
+    json groups{{group_name, group_json(group_name, "default_pg", run_.members)}};
     for (std::uint32_t g = 0; g < recorder_.groups().size(); ++g) {
       const std::string name = team_name(g);
       groups[name] = group_json(name, team_description(g), recorder_.groups()[g].members);
@@ -86,12 +86,9 @@ class writer {
   }
 
   [[nodiscard]] json rank_row(const analysis::pe_dump& pe) const {
-    return {{"rank", rank_of_.at(pe.pe)},
-            {"pe", pe_path(run_.machine.config.shape(), pe.pe)},
-            {"state", events::to_string(pe.state)},
-            {"step", analysis::present_step(pe)},
-            {"awaits", awaits(pe)},
-            {"pg_status", status(pe)}};
+    return {
+        {"rank", rank_of_.at(pe.pe)},         {"pe", run_.pe(pe.pe)}, {"state", events::to_string(pe.state)},
+        {"step", analysis::present_step(pe)}, {"awaits", awaits(pe)}, {"pg_status", status(pe)}};
   }
 
   void entries_of(const analysis::pe_dump& pe, json& entries) const {
@@ -125,7 +122,7 @@ class writer {
     json list = json::array();
     for (const abi::operation_note& n : pe.awaits) {
       json e{{"kind", to_string(n.kind)},
-             {"peer", n.peer ? json(pe_path(run_.machine.config.shape(), *n.peer)) : json(nullptr)},
+             {"peer", n.peer ? json(run_.pe(*n.peer)) : json(nullptr)},
              {"text", abi::describe(n)}};
       if (n.kind == abi::operation_kind::barrier) {
         e["algorithm"] = n.algorithm;
@@ -167,7 +164,7 @@ class writer {
             {"output_dtypes", types},
             {"state", "scheduled"},
             {"retired", false},
-            {"timeout_ms", whole_ms(run_.machine.config.sim.watchdog_us)},
+            {"timeout_ms", whole_ms(run_.config.sim.watchdog_us)},
             {"is_p2p", true},
             {"frames", json::array({frame})},
             {"step", step.empty() ? "" : abi::step_text(step, index)}};
@@ -195,7 +192,7 @@ class writer {
     json e = base(pe, 0, run_.point.collective, all, "", 0);
     const auto [in, out] = run_.job == job_kind::barrier
                                ? std::pair<std::uint64_t, std::uint64_t>{}
-                               : sizes(run_.point.collective, all, run_.members.members.size());
+                               : sizes(run_.point.collective, all, run_.members.size());
     e["input_sizes"] = json::array({json::array({in})});
     e["output_sizes"] = json::array({json::array({out})});
     e["is_p2p"] = false;
@@ -210,7 +207,7 @@ class writer {
   [[nodiscard]] json operation(const analysis::pe_dump& pe, const flight_operation& o) const {
     json e = base(pe, o, point_to_point(pe, o.send, o.peer), elements(o.bytes));
     e["bytes"] = o.bytes;
-    e["direction"] = run_.direction_name(pe.pe, o.qp);
+    e["direction"] = run_.direction(pe.pe, o.qp);
     if (o.crc != 0) e["crc"] = fmt::format("{:#018x}", o.crc);
     return e;
   }
@@ -248,7 +245,7 @@ class writer {
       const std::string step = analysis::step_of(pe, task);
       json e = base(pe, next++, point_to_point(pe, send, q.peer), 0, step, 0);
       e["p2p_seq_id"] = sequence;
-      e["direction"] = run_.direction_name(pe.pe, d);
+      e["direction"] = run_.direction(pe.pe, d);
       e["step"] = step;
       entries.push_back(std::move(e));
     };
@@ -267,7 +264,7 @@ class writer {
     return bytes / numeric::size_of(run_.point.type);
   }
 
-  const prepared_run& run_;
+  const run_names& run_;
   const observe::flight_recorder& recorder_;
   const char* type_;
   std::map<pe_coord, std::uint32_t> rank_of_;
@@ -298,8 +295,8 @@ std::vector<step_group> grouped(const json& rows) {
   return groups;
 }
 
-json summary_of(const prepared_run& run, const json& rows, const analysis::wait_for_report& report) {
-  const auto& shape = run.machine.config.shape();
+json summary_of(const run_names& run, const json& rows, const analysis::wait_for_report& report) {
+  const auto& shape = run.config.shape();
   const auto rank = [&](pe_coord pe) -> json {
     for (const json& row : rows)
       if (row.at("pe") == pe_path(shape, pe)) return row.at("rank");
@@ -327,7 +324,7 @@ json summary_of(const prepared_run& run, const json& rows, const analysis::wait_
 
 }  // namespace
 
-std::string flight_json(const prepared_run& run, const observe::flight_recorder& recorder,
+std::string flight_json(const run_names& run, const observe::flight_recorder& recorder,
                         const analysis::stopped_machine& machine, sim_time at, const std::string& why) {
   const writer w(run, recorder);
   json rows = json::array();
@@ -336,8 +333,7 @@ std::string flight_json(const prepared_run& run, const observe::flight_recorder&
     rows.push_back(w.rank_row(pe));
     w.entries_of(pe, entries);
   }
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-  const auto report = analysis::explain_waits(run.machine.config.shape(), machine, names);
+  const auto report = analysis::explain_waits(run.config.shape(), machine, run.direction);
   const json j{{"schema", "diecast.flight/1"},
                {"version", dump_version},
                {"why", why},

@@ -61,4 +61,13 @@ struct json_node {
 /// the fewest digits that read back the same. Precondition: strings are UTF-8.
 [[nodiscard]] std::string write_json(const json_node& node);
 
+// Files of one kind that were given where another is read.
+
+/// The problem of a document that is of another kind than `wanted` ("a config", "a workload"): what it is,
+/// and what reads it. Empty where it is `wanted`, or unknown.
+[[nodiscard]] std::optional<problem> of_other_kind(const json_node& root, const std::string& file,
+                                                   const char* wanted);
+/// The problem of a text that is not JSON but of a known kind; empty for an unknown one.
+[[nodiscard]] std::optional<problem> of_other_kind(std::string_view text, const std::string& file);
+
 }  // namespace diecast::platforms

@@ -13,7 +13,6 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/input.hpp"
-#include "platforms/io/mscclpp_plan.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/mscclpp_plan.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/json_tree.hpp"
+#include "platforms/io/msccl_xml.hpp"
 
 namespace diecast::platforms {
 namespace {

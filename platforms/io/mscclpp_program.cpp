@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "models/types/error.hpp"
-#include "platforms/io/mscclpp_plan.hpp"
+#include "platforms/io/msccl_xml.hpp"
 
 namespace diecast::platforms {
 namespace {

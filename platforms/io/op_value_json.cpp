@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/op_value_json.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
+#include "platforms/io/workload_json.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -2,12 +2,37 @@
 // The directory of --out: claimed before the simulation, written file by file with a rename, the status last.
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "models/types/error.hpp"
+
 namespace diecast::platforms {
+
+// Standard input, output and error as a program finds them: perhaps closed, full, or a pipe nobody reads.
+
+/// Opens /dev/null on each of the descriptors 0 to 2 that is closed, so that no file of the run gets its
+/// number and with it what is printed. Writing to a standard output that was closed still fails. A pipe that
+/// nobody reads, and a file that reaches its limit, becomes an error of the write, no end of the program. To
+/// be called before any file is opened.
+void hold_standard_streams();
+
+/// Writes a line to standard error. What cannot be written there is lost: there is no other place to say so.
+void tell(const std::string& line);
+/// Writes `text` as it is; what cannot be written is lost.
+void tell(std::FILE* to, const std::string& text);
+
+// What is said of a file that could not be written.
+
+/// "WHAT: cannot be written (reason)". The reason is errno's, which the caller has set to 0 before it tried.
+[[nodiscard]] output_error not_written(const std::string& what);
+
+/// Of a file that was opened and could not be written to its end.
+[[nodiscard]] output_error not_finished(const std::string& what);
 
 /// Throws output_error for anything that cannot be written.
 class output_dir {
@@ -51,5 +76,29 @@ class output_dir {
   std::string config_;
   descriptor lock_;
 };
+
+// Which files a run of Diecast wrote. They are known by their contents: a user's file may have any name.
+
+inline constexpr std::string_view vcd_head = "$version Diecast $end\n";
+inline constexpr std::string_view timeline_head =
+    R"({"displayTimeUnit":"ns","otherData":{"version":"Diecast"},"traceEvents":[)";
+inline constexpr std::string_view record_head = "diecast.record/1\n";
+inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n";
+
+/// Whether a run gives this name to a file of --out.
+[[nodiscard]] bool has_own_name(const std::filesystem::path& file);
+
+/// Whether Diecast wrote this file: a file of --out, of --vcd, --timeline or --record, or the beginning of
+/// one (NAME.partial). A config.json is one when result.json or diagnosis.json beside it has its checksum:
+/// what was edited since is the user's. False for links and folders.
+[[nodiscard]] bool is_own(const std::filesystem::path& file);
+
+// Files that are there whole or not at all.
+
+/// Writes to a temporary name beside it and renames, so that no reader ever sees half a file; a device or a
+/// pipe is written to directly. Throws output_error with `name` (empty: the target) and the system's reason;
+/// what was there before is then as it was. `last` is called when all of it is written, before the rename.
+void write_whole_file(const std::filesystem::path& target, const std::string& text,
+                      const std::string& name = {}, const std::function<void()>& last = {});
 
 }  // namespace diecast::platforms

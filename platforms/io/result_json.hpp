@@ -76,4 +76,13 @@ void read_workload(const nlohmann::ordered_json& run, run_outcome& o);
 [[nodiscard]] std::string explanation_text(const run_outcome& o);
 [[nodiscard]] nlohmann::ordered_json explanation_json(const explanation& e);
 
+// What --estimate prints (platforms/run/bound.hpp).
+
+struct run_estimate;
+/// Rows of a size and rank set follow each other, the fastest first; below them what has no time, and why.
+[[nodiscard]] std::string estimate_table(const std::vector<run_estimate>& rows);
+/// Schema diecast.estimate/1.
+[[nodiscard]] std::string estimate_json(const result_context& context, const std::vector<run_estimate>& rows);
+[[nodiscard]] std::string estimate_csv(const std::vector<run_estimate>& rows);
+
 }  // namespace diecast::platforms

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
-#include "platforms/io/own_files.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 
 namespace diecast::platforms {
 namespace {

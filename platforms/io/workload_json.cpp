@@ -3,15 +3,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
 #include <utility>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
-#include "platforms/io/document_kind.hpp"
 #include "platforms/io/input.hpp"
-#include "platforms/io/json_tree.hpp"
-#include "platforms/io/op_value_json.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -2,11 +2,13 @@
 // Reads workload files (JSON, comments allowed).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "models/comm/workload.hpp"
+#include "platforms/io/json_tree.hpp"
 
 namespace diecast::platforms {
 
@@ -25,5 +27,17 @@ namespace diecast::platforms {
 
 /// Reference of the ops as Markdown: a section per kind with the table of its fields.
 [[nodiscard]] std::string workload_markdown(std::span<const comm::op_schema> kinds);
+
+// Values of op fields: from JSON, checked, in words. Used by the reader of workload files.
+
+/// The node as a value of the field's type; empty when the type is wrong. A whole number is also a real
+/// one, a size also text like "64KiB"; nothing else converts.
+[[nodiscard]] std::optional<comm::op_value> convert(const comm::op_field& f, const json_node& node);
+/// In range, one of the choices.
+[[nodiscard]] bool accepts(const comm::op_field& f, const comm::op_value& value);
+/// What is wrong with a node that is none, with what was probably meant.
+[[nodiscard]] std::string rejection_of(const comm::op_field& f, const json_node& node);
+/// What accepts() takes, in words.
+[[nodiscard]] std::string expectation(const comm::op_field& f);
 
 }  // namespace diecast::platforms

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/mpi/mpi_group.hpp"
 
-#include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <mpi.h>
 #include <numeric>

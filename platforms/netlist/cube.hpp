@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <string>
 #include <systemc>
 #include <type_traits>
 #include <vector>
@@ -20,9 +21,25 @@
 #include "hw/noc/cube_noc.hpp"
 #include "hw/pe/pe.hpp"
 #include "models/fabric/topology.hpp"
-#include "platforms/netlist/build_order.hpp"
 
 namespace diecast::netlist {
+
+// The order in which a netlist constructs its modules and binds its sockets (sim.build_order).
+// Results must not depend on it; the key exists so that this can be shown.
+
+class build_order {
+ public:
+  /// "forward", "reverse" or "shuffle:N". Throws user_error for anything else.
+  explicit build_order(const std::string& text);
+
+  /// Runs every step once. `where` (an instance path) makes shuffles of different containers differ.
+  void run(const std::string& where, const std::vector<std::function<void()>>& steps) const;
+
+ private:
+  enum class kind { forward, reverse, shuffle };
+  kind kind_{kind::forward};
+  std::uint64_t seed_{};
+};
 
 /// A memory behind a NoC terminal: any module with a base-protocol target socket.
 struct memory_block {

@@ -28,12 +28,11 @@ void sip::build(const build_context& context, hw::host_program program) {
   cubes_.resize(shape.cubes_per_sip());
   ports_.resize(context.topology.sip_links().size());
   std::vector<std::function<void()>> modules;
-  for (std::uint32_t c = 0; c < shape.cubes_per_sip(); ++c) {
+  for (std::uint32_t c = 0; c < shape.cubes_per_sip(); ++c)
     modules.emplace_back([&, c] {
       cubes_[c] =
           std::make_unique<cube>(cube_name(shape, cube_id{c}).c_str(), context, id_, cube_id{c}, pool_);
     });
-  }
   for (const auto& link : context.topology.sip_links()) {
     if (link.from.sip != id_.value) continue;
     modules.emplace_back([&, this] {

@@ -4,21 +4,13 @@
 #include <fmt/format.h>
 #include <functional>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "models/timing/link.hpp"
-#include "platforms/app/command_line.hpp"
-#include "platforms/app/guard.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/noc_result.hpp"
-#include "platforms/io/paths.hpp"
-#include "platforms/io/standard_streams.hpp"
-#include "platforms/noc/options.hpp"
-#include "platforms/noc/study.hpp"
-#include "platforms/observe/scope.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::noc {
@@ -58,10 +50,9 @@ study_point common_point(const options& o, const config::machine_config& config)
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, nodes));
     point.packet_flits = point.replay->longest;
   }
-  if (!o.transactions.empty()) {
+  if (!o.transactions.empty())
     point.transactions =
         std::make_shared<traffic::transaction_plan>(read_transactions(o.transactions, config));
-  }
   return point;
 }
 

@@ -10,7 +10,7 @@
 
 #include "hw/noc/cube_noc.hpp"
 #include "hw/traffic/packet_traffic.hpp"
-#include "platforms/netlist/build_order.hpp"
+#include "platforms/netlist/cube.hpp"
 #include "platforms/noc/study.hpp"
 
 namespace diecast::noc {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/noc/options.hpp"
-
 #include <boost/program_options.hpp>
-#include <fmt/format.h>
 #include <sstream>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
+#include "platforms/noc/app.hpp"
 #include "platforms/noc/study.hpp"
 
 namespace diecast::noc {

@@ -8,7 +8,7 @@
 #include "hw/base/time.hpp"
 #include "hw/noc/cube_noc.hpp"
 #include "hw/traffic/transaction_traffic.hpp"
-#include "platforms/netlist/build_order.hpp"
+#include "platforms/netlist/cube.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
@@ -27,12 +27,11 @@ class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
     const netlist::build_order order(net.config.sim.build_order);
     const std::vector<const fabric::topology*> networks = net.topologies();
     std::vector<std::function<void()>> blocks, bindings;
-    for (std::uint32_t k = 0; k < networks.size(); ++k) {
+    for (std::uint32_t k = 0; k < networks.size(); ++k)
       blocks.emplace_back([&, k] {
         nocs[k].emplace(fmt::format("noc{}", k).c_str(), *networks[k], net.config, sip_id{}, cube_id{}, hub,
                         faults);
       });
-    }
     blocks.emplace_back([&] { traffic.emplace("traffic", networks, net.config, plan, pool, faults); });
     order.run(this->name(), blocks);
     for (std::uint32_t k = 0; k < networks.size(); ++k) {

@@ -6,15 +6,14 @@
 #include <tuple>
 
 #include "models/abi/operation_note.hpp"
-#include "models/events/events.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 
 namespace diecast::observe {
 
 using platforms::step_row;
 
-step_recorder::step_recorder(const platforms::prepared_run& run) : shape_(run.machine.config.shape()) {
-  const auto& members = run.members.members;
+step_recorder::step_recorder(const platforms::run_names& run) : shape_(run.config.shape()) {
+  const auto& members = run.members;
   for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[shape_.pe_index(members[r])] = r;
   rows_.resize(members.size());
   received_.resize(members.size());
@@ -119,14 +118,14 @@ std::vector<step_row> step_recorder::rows() const {
   return all;
 }
 
-ccl_trace::ccl_trace(const platforms::prepared_run& run, std::FILE* to) : run_(run), to_(to) {
-  for (std::size_t r = 0; r < run.members.members.size(); ++r) ranks_.emplace(run.members.members[r], r);
+ccl_trace::ccl_trace(const platforms::run_names& run, std::FILE* to) : run_(run), to_(to) {
+  for (std::size_t r = 0; r < run.members.size(); ++r) ranks_.emplace(run.members[r], r);
 }
 
 void ccl_trace::on(const events::message_event& e) {
   const auto line = [&](const char* what, const std::string& bytes) {
     platforms::tell(to_, fmt::format("ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe), e.at.ns(),
-                                     what, run_.direction_name(e.pe, e.qp), bytes, e.sequence));
+                                     what, run_.direction(e.pe, e.qp), bytes, e.sequence));
   };
   const std::string bytes = fmt::format(" {} bytes", e.bytes);
   switch (e.phase) {

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "models/events/events.hpp"
-#include "platforms/run/prepare.hpp"
+#include "platforms/run/run_point.hpp"
 #include "platforms/run/step_rows.hpp"
 
 namespace diecast::observe {
 
 class step_recorder : public events::observer {
  public:
-  explicit step_recorder(const platforms::prepared_run& run);
+  explicit step_recorder(const platforms::run_names& run);
 
   /// A launch begins: steps count from 0 again.
   void next_launch();
@@ -51,11 +51,11 @@ class step_recorder : public events::observer {
 class ccl_trace : public events::observer {
  public:
   /// `to` must outlive the trace. Wants events::messages.
-  ccl_trace(const platforms::prepared_run& run, std::FILE* to);
+  ccl_trace(const platforms::run_names& run, std::FILE* to);
   void on(const events::message_event& e) override;
 
  private:
-  const platforms::prepared_run& run_;
+  const platforms::run_names run_;
   std::FILE* to_;
   std::map<pe_coord, std::size_t> ranks_;
 };

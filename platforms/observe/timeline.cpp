@@ -193,10 +193,9 @@ void timeline::on(const events::message_event& e) {
     const auto to = ends_.receiver_of({e.pe, e.qp});
     const pe_track* const t = track_of(e.pe);
     const bool drawn = to && t != nullptr && track_of(to->pe) != nullptr;
-    if (t != nullptr) {
+    if (t != nullptr)
       file_.instant(t->at, "send " + names_(e.pe, e.qp), e.at,
                     {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
-    }
     if (!drawn) return;
     flows_[*to].push_back({t->at, e.at, e.sequence});
   } else if (e.phase == events::message_phase::visible) {

@@ -10,8 +10,7 @@
 #include "models/abi/operation_note.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/own_files.hpp"
-#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/output_dir.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -247,9 +246,8 @@ void vcd_writer::on(const events::queue_pair_changed& e) {
   if (found == queue_pairs_.end()) return;
   std::uint32_t var = found->second;
   for (const std::uint32_t value :
-       {e.my_head, e.my_tail, e.peer_head_cache, e.peer_tail_cache, e.free_credits}) {
+       {e.my_head, e.my_tail, e.peer_head_cache, e.peer_tail_cache, e.free_credits})
     put(e.at, var++, value);
-  }
 }
 
 void vcd_writer::on(const events::link_occupied& e) {

@@ -71,16 +71,14 @@ barrier_plan plan_barrier(const machine_model& machine, const run_point& point, 
 // --- one run ------------------------------------------------------------------------------------
 
 barrier_watch::barrier_watch(const prepared_run& run, events::hub& events) : run_(run) {
-  const bool in_workload = run.workload && run.workload->uses_signals();
-  if (!run.barrier && !in_workload) return;
+  if (!run.uses_signals()) return;
   checker_ = std::make_unique<analysis::barrier_checker>(run.machine.config.shape());
   if (run.barrier) {
     checker_->expect("", run.members.members, comm::rank_cores(run.members).rank_of());
   } else {
-    for (std::uint32_t i = 0; i < run.workload->workload().ops.size(); ++i) {
+    for (std::uint32_t i = 0; i < run.workload->workload().ops.size(); ++i)
       if (const auto barriers = run.workload->op(i).barriers())
         checker_->expect(run.workload->workload().ops[i].op->id, barriers->members, barriers->ranks);
-    }
   }
   events.attach(*checker_, events::steps);
   // Who overwrote what is worth its time in runs with defects only.
@@ -218,10 +216,9 @@ std::string barrier_watch::judge_ops(run_outcome& o) const {
       const bool good = wrong.empty();
       if (r.finished) r.verified = good;
       if (first_wrong.empty()) first_wrong = wrong;
-      for (stream_row& stream : o.streams) {
+      for (stream_row& stream : o.streams)
         if (stream.name == r.stream && stream.finished && judges(good))
           stream.verified = stream.verified.value_or(true) && good;
-      }
     }
   }
   return first_wrong;

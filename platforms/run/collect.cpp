@@ -2,15 +2,13 @@
 #include "platforms/run/collect.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
-#include <map>
-#include <set>
-#include <tuple>
+#include <string_view>
 
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/mem/memory_target.hpp"
-#include "platforms/io/deadlock_json.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -78,7 +76,6 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, machine_totals& 
       collect_noc(run, cube->noc(), totals, o);
       for (unsigned s = 0; s < fabric::sides; ++s)
         if (const auto* edge = cube->edge(static_cast<fabric::side>(s))) collect_link(run, *edge, totals, o);
-      for (const auto& pe : cube->pes()) totals.packets += pe->dma.terminal().packets_sent();
     }
     sip->visit_terminals([&](const hw::terminal_port& port) { collect_routes(run, port, totals); });
     for (const auto& port : sip->ports())
@@ -86,28 +83,73 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, machine_totals& 
   }
 }
 
-/// What routers copied and combined; nothing on machines whose routers do neither.
-void collect_trees(netlist::pod& pod, machine_totals& totals) {
-  pod.visit_cubes([&](netlist::cube& cube) {
-    const hw::tree_units::counters* const c = cube.noc().tree_statistics();
-    if (c == nullptr) return;
-    totals.trees = 1;
-    totals.tree_packets += c->packets;
-    totals.tree_copies += c->copies;
-    totals.tree_credits_combined += c->credits_combined;
-    totals.tree_combinations += c->combinations;
-    totals.tree_most_bytes = std::max(totals.tree_most_bytes, c->most_waiting_bytes);
-  });
+/// What routers copied and combined; nothing where they do neither.
+const hw::tree_units::counters& trees_of(netlist::cube& cube) {
+  static const hw::tree_units::counters none;
+  const hw::tree_units::counters* const c = cube.noc().tree_statistics();
+  return c == nullptr ? none : *c;
 }
 
-void report_trees(const machine_totals& t, run_outcome& o) {
-  if (t.trees == 0) return;
-  const std::pair<const char*, std::uint64_t> counts[]{{"tree_packets", t.tree_packets},
-                                                       {"tree_copies", t.tree_copies},
-                                                       {"tree_credits_combined", t.tree_credits_combined},
-                                                       {"tree_combinations", t.tree_combinations},
-                                                       {"tree_buffer_most_bytes", t.tree_most_bytes}};
-  for (const auto& [name, value] : counts) o.stats.emplace_back(name, static_cast<double>(value));
+using pe_type = hw::processing_element;
+constexpr auto with_trees = run_counter::shown::with_trees;
+constexpr auto with_messages = run_counter::shown::with_messages;
+const run_counter run_counters[]{
+    {"messages", "messages sent over queue pairs", [](const pe_type& p) { return p.ipcq.messages_sent(); }},
+    {"message_bytes", "their bytes", [](const pe_type& p) { return p.ipcq.bytes_sent(); }},
+    {"packets", "packets sent by PEs", nullptr,
+     [](netlist::cube& cube) {
+       std::uint64_t sent = 0;
+       for (const auto& pe : cube.pes()) sent += pe->dma.terminal().packets_sent();
+       return sent;
+     }},
+    {"credit_stall_ns", "time with a send that waits for a free slot, summed over queue pairs",
+     [](const pe_type& p) { return p.ipcq.credit_stall().fs; }},
+    {"empty_wait_ns", "time with a receive that waits for a message, summed over queue pairs",
+     [](const pe_type& p) { return p.ipcq.empty_wait().fs; }},
+    {"sequence_mismatches",
+     "out-of-order messages and credits that `ipcq.match=sender` accepted; `address` ends the run at the "
+     "first",
+     [](const pe_type& p) { return p.ipcq.core().sequence_mismatches(); }},
+    {"checksum_bytes", "bytes through the checksum engines",
+     [](const pe_type& p) { return p.dma.checksum_bytes(); }},
+    {"checksum_ns", "their time at the engines' rate",
+     [](const pe_type& p) { return p.dma.checksum_time().fs; }},
+    {"tag_compared_by_unit", "entries that tag-matching units compared",
+     [](const pe_type& p) { return p.tag_match.counted().compared; }, nullptr, with_messages},
+    {"tag_unit_busy_ns", "busy time of the units, summed over PEs",
+     [](const pe_type& p) { return p.tag_match.counted().busy.fs; }, nullptr, with_messages},
+    {"tag_ring_most_slots", "most slots taken at one time in any PE's ring",
+     [](const pe_type& p) -> std::uint64_t { return p.tag_match.counted().most_slots_taken; }, nullptr,
+     with_messages, true},
+    {"tree_packets", "packets received by the routers' tree units", nullptr,
+     [](netlist::cube& c) { return trees_of(c).packets; }, with_trees},
+    {"tree_copies", "copies made: packets sent less packets received", nullptr,
+     [](netlist::cube& c) { return trees_of(c).copies; }, with_trees},
+    {"tree_credits_combined", "credits merged into another one", nullptr,
+     [](netlist::cube& c) { return trees_of(c).credits_combined; }, with_trees},
+    {"tree_combinations", "sums of two contributions of a packet", nullptr,
+     [](netlist::cube& c) { return trees_of(c).combinations; }, with_trees},
+    {"tree_buffer_most_bytes", "most bytes that waited in one router to be combined", nullptr,
+     [](netlist::cube& c) { return trees_of(c).most_waiting_bytes; }, with_trees, true}};
+
+void count(netlist::pod& pod, const std::vector<pe_coord>& members, machine_totals& totals) {
+  for (const run_counter& c : run_counters) {
+    std::uint64_t all = 0;
+    const auto add = [&](std::uint64_t n) { all = c.most ? std::max(all, n) : all + n; };
+    if (c.of_cube != nullptr) pod.visit_cubes([&](netlist::cube& cube) { add(c.of_cube(cube)); });
+    for (const pe_coord pe : members)
+      if (c.of_member != nullptr && pod.has(pe.sip)) add(c.of_member(pod.pe(pe)));
+    totals.counts.push_back(all);
+  }
+}
+
+void report_counts(const machine_totals& t, run_counter::shown when, run_outcome& o) {
+  for (std::size_t i = 0; i < t.counts.size(); ++i) {
+    const run_counter& c = run_counters[i];
+    if (c.when != when) continue;
+    const bool time = std::string_view(c.name).ends_with("_ns");
+    o.stats.emplace_back(c.name, time ? sim_time{t.counts[i]}.ns() : static_cast<double>(t.counts[i]));
+  }
 }
 
 /// "0:812.5 1:103": nanoseconds at each number of visible messages that occurred.
@@ -149,97 +191,6 @@ void collect_hbm(netlist::pod& pod, run_outcome& o) {
   });
 }
 
-/// Messages and credits under way, each once: a half received message is in packets, too.
-class flight_list {
- public:
-  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins = false,
-           bool in_fabric = false) {
-    const std::size_t at = numbered(credit, f);
-    const bool added = at == list.size();
-    if (added) list.push_back({credit, f, where});
-    list[at].begins |= begins;
-    if (added || list[at].state == analysis::flight_state::part_arrived) {
-      list[at].where = where;
-      list[at].in_fabric = in_fabric;
-    }
-    if (list[at].state != analysis::flight_state::held_behind)
-      list[at].state = analysis::flight_state::under_way;
-  }
-  /// A message that its receiver has begun to take in.
-  void add_begun(const abi::ipcq_fields& f, const std::string& engine, hw::dma_engine::inbound_state state) {
-    using in = hw::dma_engine::inbound_state;
-    using analysis::flight_state;
-    if (numbered(false, f) < list.size()) return;
-    const auto add = [&](flight_state s, std::string where) {
-      list.push_back({false, f, std::move(where), false, s});
-    };
-    switch (state) {
-      case in::part_arrived: return add(flight_state::part_arrived, "half received by " + engine);
-      case in::being_written: return add(flight_state::under_way, "being written by " + engine);
-      case in::held_behind:
-        return add(flight_state::held_behind,
-                   "complete in " + engine + ", behind an earlier message that is half received");
-    }
-  }
-  /// A packet in the fabric: of a message or credit, or another one.
-  void add(const abi::packet_header& h, const std::string& where, bool in_fabric) {
-    const bool credit = h.kind == abi::packet_kind::ipcq_credit;
-    if (credit || h.kind == abi::packet_kind::ipcq_data) {
-      add(credit, h.ipcq, where, h.offset == 0, in_fabric);
-    } else {
-      others.push_back({h, where, in_fabric});
-    }
-  }
-  std::vector<analysis::flight> list;
-  std::vector<analysis::other_packet> others;
-
- private:
-  std::size_t numbered(bool credit, const abi::ipcq_fields& f) {
-    return number_.try_emplace({credit, f.match_address, f.sequence}, list.size()).first->second;
-  }
-  std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
-};
-
-flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
-  flight_list flights;
-  const auto& shape = run.machine.config.shape();
-  pod.visit_cubes([&](const netlist::cube& cube) {
-    for (const auto& pe : cube.pes()) {
-      const std::string path = pe_path(shape, pe->ipcq.core().self());
-      const std::string engine = "the DMA engine of " + path;
-      pe->dma.visit_outbound([&](const abi::ipcq_fields& f) { flights.add(false, f, "in " + engine); });
-      pe->dma.visit_inbound(
-          [&](const abi::ipcq_fields& f, auto state) { flights.add_begun(f, engine, state); });
-      pe->ipcq.visit_flights([&](bool credit, const abi::ipcq_fields& f) {
-        flights.add(credit, f, "in the IPCQ engine of " + path);
-      });
-    }
-  });
-  std::set<const hw::packet*> held;
-  for (const auto& sip : pod.sips()) {
-    for (const auto& fault : sip->faults()) {
-      fault->visit_held([&](const hw::packet& p) {
-        if (held.insert(&p).second) flights.add(p.header, "held on " + fault->place(), true);
-      });
-    }
-  }
-  for (const auto& sip : pod.sips()) {
-    sip->pool().visit([&](const hw::packet& p) {
-      if (!held.contains(&p))
-        flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip), true);
-    });
-  }
-  for (const auto& fault : pod.link_faults())
-    fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link(), true); });
-  for (const auto& sip : pod.sips()) {
-    if (sip->io().staging() == nullptr) continue;
-    sip->io().staging()->visit([&](const hw::sip_message& m) {
-      flights.add(m.header, fmt::format("in host memory, on its way to {}", sip->basename()), false);
-    });
-  }
-  return flights;
-}
-
 /// Bytes that were read from memories before anything had written them, and where the first are. A memory of
 /// another make may not count them.
 void collect_unwritten(netlist::pod& pod, machine_totals& totals) {
@@ -265,33 +216,20 @@ void report_unwritten(const machine_totals& t, run_outcome& o) {
                   t.unwritten, t.first_unwritten));
 }
 
-void collect_member(hw::processing_element& pe, machine_totals& t, events::run_fingerprint& fingerprint) {
-  const auto& ipcq = pe.ipcq;
-  fingerprint.add(ipcq.fingerprint());
-  t.stall_fs += ipcq.credit_stall().fs;
-  t.wait_fs += ipcq.empty_wait().fs;
-  t.checked += pe.dma.checksum_bytes();
-  t.checksum_fs += pe.dma.checksum_time().fs;
-  t.mismatches += ipcq.core().sequence_mismatches();
-  t.messages += ipcq.messages_sent();
-  t.message_bytes += ipcq.bytes_sent();
-  const auto& unit = pe.tag_match.counted();
-  t.tag_compared += unit.compared;
-  t.tag_busy_fs += unit.busy.fs;
-  t.tag_most_slots = std::max<std::uint64_t>(t.tag_most_slots, unit.most_slots_taken);
-}
-
-/// Statistics of tag-matched messages, in a run that has any.
-void report_messages(const machine_totals& t, const host_side& s, run_outcome& o) {
-  const auto counts = s.more_statistics();
-  if (counts.empty()) return;
-  for (const auto& [name, value] : counts) o.stats.emplace_back(name, static_cast<double>(value));
-  o.stats.emplace_back("tag_compared_by_unit", static_cast<double>(t.tag_compared));
-  o.stats.emplace_back("tag_unit_busy_ns", sim_time{t.tag_busy_fs}.ns());
-  o.stats.emplace_back("tag_ring_most_slots", static_cast<double>(t.tag_most_slots));
-}
-
 }  // namespace
+
+void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& more) {
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    counts[i] = run_counters[i].most ? std::max(counts[i], more.at(i)) : counts[i] + more.at(i);
+}
+
+std::string counters_markdown() {
+  constexpr std::array conditions{"", "routers with `noc.multicast`: ", "workloads with messages: "};
+  std::string text = "| counter | |\n|---|---|\n";
+  for (const run_counter& c : run_counters)
+    text += fmt::format("| `{}` | {}{} |\n", c.name, conditions[static_cast<std::size_t>(c.when)], c.meaning);
+  return text;
+}
 
 link_summary summary_of(const prepared_run& run, const std::vector<link_row>& rows) {
   struct load {
@@ -331,11 +269,11 @@ machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& 
   collect_hbm(pod, o);
   events::run_fingerprint fingerprint;
   for (const pe_coord pe : run.members.members)
-    if (pod.has(pe.sip)) collect_member(pod.pe(pe), totals, fingerprint);
+    if (pod.has(pe.sip)) fingerprint.add(pod.pe(pe).ipcq.fingerprint());
   totals.fingerprint = fingerprint.sum();
   collect_unwritten(pod, totals);
   collect_activity(run, pod, totals.activity);
-  collect_trees(pod, totals);
+  count(pod, run.members.members, totals);
   return totals;
 }
 
@@ -353,69 +291,33 @@ void report_totals(const prepared_run& run, const machine_totals& t, const host_
     crc_errors += row.crc_errors;
     energy_pj += row.energy_pj;
   }
-  o.stats = {{"messages", number(t.messages)},
-             {"message_bytes", number(t.message_bytes)},
-             {"packets", number(t.packets)},
-             {"packet_hops", number(t.hops)},
-             {"wakeups", number(t.wakeups)},
-             {"bytes_on_links", number(links.bytes)},
-             {"install_ns", s.install_ns()},
-             {"routed_bytes", number(t.routed_bytes)},
-             {"routed_hops", number(t.routed_hops)},
-             {"credit_stall_ns", sim_time{t.stall_fs}.ns()},
-             {"empty_wait_ns", sim_time{t.wait_fs}.ns()},
-             {"sequence_mismatches", number(t.mismatches)},
-             {"link_utilization_max", links.busiest},
-             {"load_imbalance", links.imbalance},
-             {"d2d_replays", number(replays)},
-             {"d2d_crc_errors", number(crc_errors)},
-             {"d2d_energy_pj", energy_pj},
-             {"checksum_bytes", number(t.checked)},
-             {"checksum_ns", sim_time{t.checksum_fs}.ns()},
-             {"simulated_ns", hw::now().ns()},
-             {"elaborate_s", o.elaborate_s}};
+  report_counts(t, run_counter::shown::always, o);
+  const statistics more = {{"packet_hops", number(t.hops)},
+                           {"wakeups", number(t.wakeups)},
+                           {"bytes_on_links", number(links.bytes)},
+                           {"install_ns", s.install_ns()},
+                           {"routed_bytes", number(t.routed_bytes)},
+                           {"routed_hops", number(t.routed_hops)},
+                           {"link_utilization_max", links.busiest},
+                           {"load_imbalance", links.imbalance},
+                           {"d2d_replays", number(replays)},
+                           {"d2d_crc_errors", number(crc_errors)},
+                           {"d2d_energy_pj", energy_pj},
+                           {"simulated_ns", hw::now().ns()},
+                           {"elaborate_s", o.elaborate_s}};
+  o.stats.insert(o.stats.end(), more.begin(), more.end());
   if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
     std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
   }
   report_unwritten(t, o);
   report_energy(run, t.activity, s.rounds_done(), o);
-  report_messages(t, s, o);
-  report_trees(t, o);
+  const auto of_firmware = s.more_statistics();  // none without tag-matched messages
+  for (const auto& [name, value] : of_firmware) o.stats.emplace_back(name, number(value));
+  if (!of_firmware.empty()) report_counts(t, with_messages, o);
+  if (run.machine.topology.has_trees()) report_counts(t, with_trees, o);
   if (run.workload) return;  // directions of several collectives at a time make no such chains
   o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));
   o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));
-}
-
-analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still) {
-  flight_list flights = collect_flights(run, pod);
-  analysis::stopped_machine now{{}, std::move(flights.list), still, std::move(flights.others)};
-  for (const pe_coord pe : run.members.members) {
-    auto& p = pod.pe(pe);
-    now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.tasks(), p.ipcq.awaits_copy(),
-                       p.core.polling(), p.core.watching(), p.core.awaiting()});
-  }
-  return now;
-}
-
-void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
-                 const std::vector<analysis::watched_word>& watched, sim_time now, run_status status,
-                 const std::string& why, run_outcome& o) {
-  std::uint64_t unfinished = 0;
-  for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-  const auto& shape = run.machine.config.shape();
-  const auto report = analysis::explain_waits(shape, stopped, names);
-  o.status = status;
-  o.message =
-      fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", now.ns(), unfinished,
-                  run.members.members.size(), why, analysis::explain_words(shape, watched), report.summary);
-  o.deadlock_json = deadlock_json(run, report, stopped, watched, why);
-}
-
-void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
-                 const analysis::line_history* lines, run_outcome& o) {
-  report_stop(run, machine_now(run, pod, status == run_status::deadlock),
-              watched_words(pod, run.members.members, lines), hw::now(), status, why, o);
 }
 
 }  // namespace diecast::platforms

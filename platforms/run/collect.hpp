@@ -19,22 +19,32 @@
 
 namespace diecast::platforms {
 
+/// A counter of members or cubes, declared once: `stats` of a run, its page and the join of processes follow.
+struct run_counter {
+  enum class shown : std::uint8_t { always, with_trees, with_messages };
+  const char* name;  ///< in stats; times, counted in fs, end in _ns
+  const char* meaning;
+  std::uint64_t (*of_member)(const hw::processing_element&);  ///< null: of cubes
+  std::uint64_t (*of_cube)(netlist::cube&){};
+  shown when{};
+  bool most{};  ///< the largest, not the sum
+};
+/// The counters as rows of a table in Markdown.
+[[nodiscard]] std::string counters_markdown();
+
 /// What the SIPs of a process have counted. Sums are of whole numbers, so that they do not depend on which
 /// process adds up what.
 struct machine_totals {
-  std::uint64_t packets{}, hops{}, wakeups{}, routed_hops{}, routed_bytes{};
-  std::uint64_t messages{}, message_bytes{}, checked{}, mismatches{};
-  std::uint64_t stall_fs{}, wait_fs{}, checksum_fs{};
-  std::uint64_t tag_compared{}, tag_busy_fs{};
-  std::uint64_t tree_packets{}, tree_copies{}, tree_credits_combined{}, tree_combinations{};
+  std::vector<std::uint64_t> counts;  ///< by counter
+  std::uint64_t hops{}, wakeups{}, routed_hops{}, routed_bytes{};
   std::uint64_t unwritten{};    ///< bytes read
   std::uint64_t fingerprint{};  ///< fingerprint of the members' queue engines
-  // The largest, not the sum:
-  std::uint64_t trees{}, tree_most_bytes{}, tag_most_slots{};
   std::string first_unwritten;
   cost::activity activity;
 };
 
+/// Adds what another process has counted.
+void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& more);
 /// Makes rows, totals and hops those of all processes, in the order that one process would have.
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops);

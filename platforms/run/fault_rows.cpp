@@ -150,10 +150,9 @@ std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
   const bool timed = config::takes(f.kind, "from_us") && f.from_us > 0;
   const std::string since = timed ? fmt::format(" after {} us (from_us)", f.from_us) : "";
   if (t.chances == 0) return fmt::format("{}there were no {}{}", outside, what, since);
-  if (t.chances <= f.after) {
+  if (t.chances <= f.after)
     return fmt::format("{}there were {} {} in all, and the first {} at each place are exempt (after)",
                        outside, t.chances, what, f.after);
-  }
   if (config::entry_of(f.kind).mechanism == config::fault_mechanism::interposer)
     return fmt::format("{}there were {} {}, none of which it affected", outside, t.chances, what);
   if (timed) return fmt::format("{}there were {} {}, none of them{}", outside, t.chances, what, since);

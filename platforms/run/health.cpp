@@ -113,10 +113,9 @@ void add_rate(const prepared_run& run, const Adapter& adapter, std::uint32_t inc
               const sending_end& sender, table& t) {
   const auto& seen = adapter.receiver();
   const std::uint64_t left = sender.packets;
-  if (seen.packets() != left) {
+  if (seen.packets() != left)
     t.add("packets", run.machine.topology.links()[incoming].name, static_cast<double>(seen.packets()),
           static_cast<double>(left), "packets");
-  }
   add_changes(run.machine.topology.links()[incoming].name, sender.seen, seen.seen(), t);
   if (seen.measured_time().fs == 0) return;
   const double bytes = static_cast<double>(seen.measured_flits() * run.machine.config.noc.flit_bytes);

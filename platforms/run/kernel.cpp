@@ -6,10 +6,6 @@
 #include <fstream>
 #include <string_view>
 #include <sys/resource.h>
-#include <systemc>
-
-#include "hw/base/time.hpp"
-#include "platforms/run/child.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -14,7 +14,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/types/error.hpp"
-#include "platforms/run/fault_text.hpp"
+#include "platforms/run/child.hpp"
 
 namespace diecast::platforms {
 

@@ -4,10 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "hw/base/time.hpp"
+#include "hw/hbm/hbm_controller.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
+
 namespace {
 
 template <class Visit, class... Numbers>
@@ -18,17 +21,10 @@ void visit_all(Visit visit, Numbers&... numbers) {
 template <class Visit>
 void sums_of(machine_totals& t, Visit visit) {
   cost::activity& a = t.activity;
-  visit_all(visit, t.packets, t.hops, t.wakeups, t.routed_hops, t.routed_bytes, t.messages, t.message_bytes,
-            t.checked, t.mismatches, t.stall_fs, t.wait_fs, t.checksum_fs, t.tag_compared, t.tag_busy_fs,
-            t.tree_packets, t.tree_copies, t.tree_credits_combined, t.tree_combinations, t.unwritten,
-            t.fingerprint, a.pes, a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes, a.hbm_bytes,
-            a.hbm_activates, a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
+  visit_all(visit, t.hops, t.wakeups, t.routed_hops, t.routed_bytes, t.unwritten, t.fingerprint, a.pes,
+            a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes, a.hbm_bytes, a.hbm_activates,
+            a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
   for (std::uint64_t& elements : a.vector_elements) visit(elements);
-}
-
-template <class Visit>
-void maxima_of(machine_totals& t, Visit visit) {
-  visit_all(visit, t.trees, t.tree_most_bytes, t.tag_most_slots);
 }
 
 /// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
@@ -72,19 +68,18 @@ void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops) {
   using json = nlohmann::json;
-  json own{{"rows", pack(o)}, {"sums", json::array()}, {"most", json::array()}};
+  json own{{"rows", pack(o)}, {"sums", json::array()}, {"counts", totals.counts}};
   own["first"] = totals.first_unwritten;
   own["hops"] = {hops.cube_hops(), hops.sip_hops(), hops.unmatched()};
   sums_of(totals, [&own](std::uint64_t v) { own["sums"].push_back(v); });
-  maxima_of(totals, [&own](std::uint64_t v) { own["most"].push_back(v); });
   const std::vector<std::string> all = group.gather(own.dump(-1, ' ', false, json::error_handler_t::replace));
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
     const json part = json::parse(all[p]);
     if (group.self() == 0) add_outcome(run, o, unpack(part["rows"]));  // the others report nothing
-    std::size_t n = 0, m = 0;
+    std::size_t n = 0;
     sums_of(totals, [&](std::uint64_t& v) { v += part["sums"][n++].get<std::uint64_t>(); });
-    maxima_of(totals, [&](std::uint64_t& v) { v = std::max(v, part["most"][m++].get<std::uint64_t>()); });
+    add_counts(totals.counts, part["counts"]);
     const std::string first = part["first"];
     if (totals.first_unwritten.empty() ||
         (!first.empty() && sip_in(first.substr(first.find("pod."))) <
@@ -93,6 +88,85 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
     hops.merge({part["hops"][0], part["hops"][1]}, part["hops"][2]);
   }
   o.waits = by_rank(run, o.waits);
+}
+
+namespace {
+
+bool belongs_to_pe(const fabric::topology& t, const fabric::link& l) {
+  const std::uint16_t terminal = l.kind == fabric::link_kind::inject ? l.from : l.port;
+  const auto& layout = t.layout(sip_id{l.sip}, cube_id{l.cube});
+  return layout.terminals[terminal].kind == fabric::terminal_kind::pe;
+}
+
+void add_links(const prepared_run& run, const run_outcome& o, cost::activity& a) {
+  using fabric::link_kind;
+  const fabric::topology& t = run.machine.topology;
+  for (const link_row& row : o.links) {
+    const fabric::link& l = t.links()[row.number];
+    if (l.kind == link_kind::mesh || l.kind == link_kind::eject) a.router_bytes += row.bytes;
+    if (l.kind == link_kind::mesh) a.link_bytes += row.bytes;
+    if (l.kind == link_kind::sip) a.sip_link_bytes += row.bytes;
+    a.die_to_die_pj += row.energy_pj;
+    const bool terminal = l.kind == link_kind::inject || l.kind == link_kind::eject;
+    if (terminal && belongs_to_pe(t, l)) a.dma_bytes += row.bytes;
+  }
+}
+
+void add_memory(const netlist::cube::memory& m, cost::activity& a) {
+  if (const auto* controller = m.block.controller()) {
+    a.hbm_activates += controller->commands().activates;
+    a.hbm_all_bank_refreshes += controller->commands().all_bank_refreshes;
+    a.hbm_bank_refreshes += controller->commands().bank_refreshes;
+  }
+  // A memory put in place of ours tells nothing.
+  const hw::memory_target* const target = m.block.counted;
+  if (target == nullptr) return;
+  const std::uint64_t bytes = target->statistics().bytes_read + target->statistics().bytes_written;
+  (m.kind == abi::region::hbm ? a.hbm_bytes : a.sram_bytes) += bytes;
+}
+
+/// A unit of a tree is one more output of its router; an addition costs what it costs in a vector unit.
+void add_trees(const hw::tree_units::counters& c, const comm::tree_arithmetic& how, cost::activity& a) {
+  a.router_bytes += c.bytes;
+  const numeric::dtype added = how.in_f32 ? numeric::dtype::f32 : how.type;
+  a.vector_elements[static_cast<std::size_t>(added)] += c.elements;
+}
+
+void add_cube(const netlist::cube& cube, cost::activity& a) {
+  ++a.cubes;
+  for (const auto& pe : cube.pes()) {
+    ++a.pes;
+    a.tcm_bytes += pe->tcm.statistics().bytes_read + pe->tcm.statistics().bytes_written;
+    for (std::size_t t = 0; t < numeric::dtypes; ++t) a.vector_elements[t] += pe->core.vector_elements()[t];
+  }
+  for (const auto& m : cube.memories())
+    if (m) add_memory(*m, a);
+}
+
+}  // namespace
+
+void collect_activity(const prepared_run& run, netlist::pod& pod, cost::activity& a) {
+  pod.visit_cubes([&](netlist::cube& cube) {
+    add_cube(cube, a);
+    if (run.plan.tree) add_trees(*cube.noc().tree_statistics(), run.plan.tree->arithmetic, a);
+  });
+}
+
+void report_energy(const prepared_run& run, cost::activity a, std::uint64_t launches, run_outcome& o) {
+  constexpr double ns_per_s = 1e9;
+  a.seconds = hw::now().ns() / ns_per_s;
+  add_links(run, o, a);
+  const auto parts = cost::energy_of(a, run.machine.config);
+  for (const cost::energy_part& p : parts) o.energy.emplace_back(std::string(p.name) + "_pj", p.pj);
+  const double total = cost::total_pj(parts);
+  o.energy.emplace_back("total_pj", total);
+  if (launches == 0) return;
+  const double per_launch = total / static_cast<double>(launches);
+  o.energy.emplace_back("per_launch_pj", per_launch);
+  const std::uint64_t ranks = run.members.members.size();
+  const auto what = comm::collective_named(o.collective);
+  if (!what || !comm::reduces(*what) || ranks < 2 || o.bytes == 0) return;
+  o.energy.emplace_back("pj_per_bit_reduced", cost::pj_per_bit_reduced(per_launch, o.bytes, ranks));
 }
 
 }  // namespace diecast::platforms

@@ -9,7 +9,6 @@
 
 #include "models/abi/address.hpp"
 #include "models/comm/collective.hpp"
-#include "models/comm/install_plan.hpp"
 #include "models/config/faults.hpp"
 #include "models/config/population.hpp"
 #include "models/config/suggestion.hpp"
@@ -18,8 +17,6 @@
 #include "models/types/error.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
-#include "platforms/run/choose.hpp"
-#include "platforms/run/shards.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/host/hbm_tensors.hpp"
 
@@ -30,10 +27,9 @@ namespace {
 std::uint64_t channels_left(const machine_model& machine) {
   const machine_shape shape = machine.config.shape();
   std::uint64_t left = 0;
-  for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
+  for (std::uint32_t n = 0; n < shape.cubes(); ++n)
     left += machine.topology.channels().count_of(sip_id{n / shape.cubes_per_sip()},
                                                  cube_id{n % shape.cubes_per_sip()});
-  }
   return left;
 }
 
@@ -44,9 +40,8 @@ std::uint64_t tcm_below_rings(const config::machine_config& c, const std::vector
   std::map<pe_coord, std::uint64_t> rings;
   std::uint64_t most = 0;
   for (const comm::queue_pair_install& q :
-       comm::build_install_plan(edges, comm::options_from(c, 0)).queue_pairs) {
+       comm::build_install_plan(edges, comm::options_from(c, 0)).queue_pairs)
     if (q.rx) most = std::max(most, ++rings[q.owner]);
-  }
   return tcm - most * c.ipcq.n_slots * c.ipcq.slot_bytes;
 }
 
@@ -71,11 +66,10 @@ comm::install_plan place_rings(const std::vector<comm::edge>& edges, const confi
 /// Rejects a defect that the run never meets: it would pass for one that does no harm. Under --hide-faults
 /// injected faults are not rejected: the rejection would reveal them.
 void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
-  if (c.ccl.errata != "none") {
+  if (c.ccl.errata != "none")
     throw user_error(problem{"ccl.errata", "applies to barriers only, and this job has none", c.ccl.errata,
                              "none, --collective barrier or a workload with one",
                              problem_kind::barriers_only});
-  }
   for (std::size_t i = 0; tell_faults && i < c.faults.size(); ++i) {
     const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
     if (!kind.barriers_only) continue;
@@ -113,10 +107,9 @@ const char* way_out_of_a_cycle(const config::machine_config& c) {
   const bool wraps = kind != config::noc_topology::mesh && kind != config::noc_topology::crossbar;
   if (!c.noc.leg_vcs) return "an acyclic dependency graph: noc.leg_vcs=true";
   if (wraps && !c.noc.dateline_vcs) return "an acyclic dependency graph: noc.dateline_vcs=true";
-  if (kind == config::noc_topology::ring) {
+  if (kind == config::noc_topology::ring)
     return "an acyclic dependency graph: noc.topology mesh, torus or crossbar (all routes through a cube "
            "share the links of a ring, which works up to 3 x 3 cubes)";
-  }
   if (c.placement.sip_ports != "auto")
     return "an acyclic dependency graph: SIP ports elsewhere (placement.sip_ports)";
   return "an acyclic dependency graph: another noc.topology or pod.topology";
@@ -147,10 +140,9 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
         !ranks || std::find(k.rank_sets.begin(), k.rank_sets.end(), *ranks) != k.rank_sets.end();
     if (fits) names.push_back(k.name);
   }
-  if (names.empty() && collectives.contains(collective)) {
+  if (names.empty() && collectives.contains(collective))
     throw user_error(problem{"--ranks", fmt::format("no {} algorithm runs on this rank set", collective),
                              comm::to_string(*ranks), "another rank set"});
-  }
   if (names.empty()) {
     const std::vector<std::string> known(collectives.begin(), collectives.end());
     throw user_error(problem{"--collective", config::with_nearest("no such collective", collective, known),
@@ -236,11 +228,10 @@ void prepared_run::choose_barrier(const app::registries& tables) {
   auto known = algorithms_of(tables, point.collective);
   known.emplace_back("auto");
   if (point.algorithm.empty()) point.algorithm = "auto";
-  if (std::find(known.begin(), known.end(), point.algorithm) == known.end()) {
+  if (std::find(known.begin(), known.end(), point.algorithm) == known.end())
     throw user_error(problem{"--algorithm",
                              config::with_nearest("no such barrier algorithm", point.algorithm, known),
                              point.algorithm, config::join(known)});
-  }
   if (point.algorithm == "auto") point.chosen_by = chooser::estimate;
   const std::string rule = point.algorithm == "auto" ? ask_rules(machine, tables, point) : "";
   if (!rule.empty()) point.chosen_by = chooser::rule;
@@ -253,10 +244,9 @@ void prepared_run::choose_barrier(const app::registries& tables) {
       std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
         return k.collective == point.collective && k.name == point.algorithm;
       });
-  if (found == tables.kernels.end()) {
+  if (found == tables.kernels.end())
     throw user_error(problem{"--algorithm", "this program has no kernel for the barrier " + barrier->reason,
                              point.algorithm, config::join(known)});
-  }
   kernel = *found;
   launch.emplace(
       sw::argument_context{machine.config, machine.config.shape(), members, 0, point.type, point.op});
@@ -299,10 +289,9 @@ void prepared_run::load_file(const app::registries& tables) {
 }
 
 void prepared_run::load_shards(const app::registries& tables, const comm::tensor_layout& layout) {
-  if (machine.config.ccl.tensors == config::tensor_kind::hbm) {
+  if (machine.config.ccl.tensors == config::tensor_kind::hbm)
     throw user_error(problem{"ccl.tensor_kind", "collectives shard by shard have their tensors in TCM", "hbm",
                              "tcm, or an algorithm without cube_layout and pe_layout"});
-  }
   shards = comm::shard_groups(machine.topology.population(), layout, launch->count);
   workload_file = streams_of(shards, kernel, point, launch->root);
   launch.reset();
@@ -384,6 +373,12 @@ void prepared_run::describe(run_outcome& o) const {
   if (barrier) o.team = comm::to_text(barrier->team);
   o.notes = notes;
   add_bound(*this, o);
+}
+
+run_names prepared_run::names() const {
+  return {point,           job,
+          machine.config,  machine.topology,
+          members.members, [this](pe_coord pe, comm::direction d) { return direction_name(pe, d); }};
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {

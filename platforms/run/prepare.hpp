@@ -13,6 +13,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/cost/rules.hpp"
 #include "models/fabric/collective_tree.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/types/immovable.hpp"
@@ -77,6 +78,10 @@ struct prepared_run : private immovable {
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.
   [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction d) const;
+  /// The run outlives them.
+  [[nodiscard]] run_names names() const;
+  /// Whether it has barriers, whose signals are data.
+  [[nodiscard]] bool uses_signals() const { return barrier || (workload && workload->uses_signals()); }
 
  private:
   void choose_barrier(const app::registries& tables);
@@ -133,5 +138,44 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
 /// from this PE; the host that pairs so proves nothing. Throws user_error when a PE has too few directions
 /// for it.
 bool spoil_install(const config::machine_config& config, comm::install_plan& plan);
+
+// --algorithm auto: which algorithm a point runs, and why.
+
+// What the user wants instead of the choice by estimates.
+
+/// ccl.algorithm_rules, then the rows of the table ccl.tuner. Throws user_error with everything that is
+/// wrong: malformed rules, a table that cannot be read, algorithms that do not exist.
+[[nodiscard]] std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl,
+                                                           const app::registries& tables);
+
+/// The name that asks for a choice.
+inline constexpr const char* automatic_algorithm = "auto";
+
+/// The point's run. Its algorithm is taken as it is unless it is "auto": then by the first match of
+/// ccl.algorithm_rules, of the table ccl.tuner, else the fastest by estimates (sw::race) among those
+/// that can run here (enough queue pairs, tensors that fit). Throws user_error with every problem.
+[[nodiscard]] std::unique_ptr<prepared_run> prepare_point(const machine_model& machine,
+                                                          const app::registries& tables, run_point point);
+
+// Shard-wise collectives (models/comm/mappers.hpp) run as streams: one for every shard, all at once.
+
+struct prepared_run;
+
+/// The layout that makes a run of point.algorithm over SIPs shard-wise: one given in ccl.algorithms.NAME or,
+/// of kernels with levels within a SIP, a shard for every PE, if it has more than one per SIP and no
+/// validator says otherwise. Throws user_error for what a shard-wise run cannot do (--iters, --warmup,
+/// --data, a pattern of the config).
+[[nodiscard]] std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
+                                                                const run_point& point,
+                                                                const sw::kernel_entry& kernel,
+                                                                comm::rank_set set);
+
+/// A stream per shard with the one collective.
+[[nodiscard]] comm::workload streams_of(const std::vector<comm::shard_group>& shards,
+                                        const sw::kernel_entry& kernel, const run_point& point,
+                                        std::uint64_t root);
+
+/// The strongest of what each shard's group needs and of what must cross the edges of a SIP for all of them.
+void add_bound_of_shards(const prepared_run& run, run_outcome& outcome);
 
 }  // namespace diecast::platforms

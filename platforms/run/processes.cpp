@@ -20,11 +20,14 @@
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/immovable.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/input.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::platforms {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,10 +55,9 @@ class launched : immovable {
  public:
   explicit launched(const std::vector<std::string>& command) {
     std::array<std::array<int, 2>, 3> ends{};
-    for (auto& e : ends) {
+    for (auto& e : ends)
       if (pipe2(e.data(), O_CLOEXEC) != 0)
         throw resource_error(fmt::format("no pipe for the launcher ({})", std::strerror(errno)));
-    }
     const pid_t parent = getpid();
     pid_ = fork();
     if (pid_ < 0) throw resource_error(fmt::format("no process for the launcher ({})", std::strerror(errno)));
@@ -216,8 +218,8 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
   const auto refuse = [&](bool given, const char* where, const char* what, const std::string& value) {
     if (given) problems.push_back({where, what, value, "--processes 1"});
   };
-  refuse(run.barrier || (run.workload && run.workload->uses_signals()), "--processes",
-         "barriers are watched by one process", std::to_string(p.processes));
+  refuse(run.uses_signals(), "--processes", "barriers are watched by one process",
+         std::to_string(p.processes));
   refuse(c.sim.check_credits, "sim.check_credits", "one process watches all queue pairs", "true");
   refuse(c.comm.path == config::transfer_path::staged, "comm.path",
          "host memory that SIPs share belongs to one process", "staged");
@@ -233,15 +235,13 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
 
 void check_processes(const prepared_run& run, const process_options& options) {
   const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
-  if (!fs::exists(worker_program())) {
+  if (!fs::exists(worker_program()))
     throw user_error(problem{"--processes", fmt::format("needs {} beside this program", worker_name),
                              std::to_string(options.processes),
                              "the package diecast-mpi, or a build where MPI is found (libopenmpi-dev)"});
-  }
-  if (const std::string launcher = command_of(options).front(); !is_program(launcher)) {
+  if (const std::string launcher = command_of(options).front(); !is_program(launcher))
     throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
-  }
   if (auto problems = not_known(run, partition); !problems.empty()) throw user_error(std::move(problems));
 }
 
@@ -265,6 +265,73 @@ run_outcome run_on_processes(const machine_model& machine, const prepared_run& r
   o.algorithm_reason = asked.algorithm_reason;  // who chose, knows
   o.algorithm_chosen_by = asked.algorithm_chosen_by;
   return o;
+}
+
+namespace {
+
+using json = nlohmann::json;
+constexpr const char* config_name = "effective config of the job";
+
+json point_json(const run_point& p) {
+  json j{{"collective", p.collective},
+         {"algorithm", p.workload.empty() ? p.algorithm : ""},  // preparation names it after the file
+         {"algorithm_reason", p.algorithm_reason},
+         {"type", p.type},
+         {"op", p.op},
+         {"bytes", p.bytes},
+         {"iters", p.iters},
+         {"warmup", p.warmup},
+         {"data", p.data},
+         {"pattern_data", p.pattern_data},
+         {"workload", p.workload},
+         {"tell_faults", p.tell_faults},
+         {"waits", p.waits}};
+  if (p.ranks) j["ranks"] = *p.ranks;
+  return j;
+}
+
+run_point point_from(const json& j) {
+  run_point p;
+  p.collective = j.at("collective");
+  p.algorithm = j.at("algorithm");
+  p.algorithm_reason = j.at("algorithm_reason");
+  p.type = j.at("type");
+  p.op = j.at("op");
+  p.bytes = j.at("bytes");
+  p.iters = j.at("iters");
+  p.warmup = j.at("warmup");
+  p.data = j.at("data");
+  p.pattern_data = j.at("pattern_data");
+  p.workload = j.at("workload");
+  p.tell_faults = j.at("tell_faults");
+  p.waits = j.at("waits");
+  if (j.contains("ranks")) p.ranks = j.at("ranks").get<comm::rank_set>();
+  p.progress = progress_mode::off;
+  return p;
+}
+
+}  // namespace
+
+std::string job_document(const machine_model& machine, const prepared_run& run,
+                         const fabric::sip_partition& partition) {
+  json job{{"config", dump_config(machine.config)},
+           {"point", point_json(run.point)},
+           {"processes", partition.processes},
+           {"process_of", partition.process_of},
+           {"inputs", json::array()}};
+  for (const input_file& f : inputs())
+    if (f.reader != "--config") job["inputs"].push_back({f.reader, f.path.string(), f.text});
+  return job.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+received_job::received_job(const std::string& document, const app::registries& tables) {
+  const json job = json::parse(document);
+  forget_inputs();
+  provide_input("--config", config_name, job.at("config"));
+  for (const json& f : job.at("inputs")) provide_input(f[0], f[1].get<std::string>(), f[2]);
+  machine = std::make_unique<machine_model>(load_config({config_name, {}, {}}).config);
+  run = std::make_unique<prepared_run>(*machine, tables, point_from(job.at("point")));
+  partition = {job.at("processes"), job.at("process_of").get<std::vector<std::uint32_t>>()};
 }
 
 }  // namespace diecast::platforms

@@ -2,9 +2,11 @@
 // Runs one job on several processes: starts the launcher, hands the job to process 0, takes its result.
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "platforms/run/job_document.hpp"
+#include "models/fabric/sip_partition.hpp"
+#include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 
@@ -25,5 +27,20 @@ void check_processes(const prepared_run& run, const process_options& options);
 /// the outcome, which names it.
 [[nodiscard]] run_outcome run_on_processes(const machine_model& machine, const prepared_run& run,
                                            const process_options& options);
+
+// A prepared run as one text, from which another process prepares the same run without opening any file.
+
+/// `machine`: what the run was prepared on. Every input that was read goes along.
+[[nodiscard]] std::string job_document(const machine_model& machine, const prepared_run& run,
+                                       const fabric::sip_partition& partition);
+
+/// The job of a document. Inputs of this process are those of the document from then on.
+struct received_job {
+  received_job(const std::string& document, const app::registries& tables);
+
+  std::unique_ptr<machine_model> machine;
+  std::unique_ptr<prepared_run> run;
+  fabric::sip_partition partition;
+};
 
 }  // namespace diecast::platforms

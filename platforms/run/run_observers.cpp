@@ -11,10 +11,13 @@
 #include "models/checksum/packet_checksum.hpp"
 #include "models/timing/link.hpp"
 #include "platforms/io/deadlock_json.hpp"
-#include "platforms/run/kernel.hpp"
-#include "platforms/run/wait_rows.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/run/child.hpp"
+#include "platforms/run/collect.hpp"
+#include "platforms/run/step_rows.hpp"
 
 namespace diecast::platforms {
+
 namespace {
 
 /// An observer that hears of what happens from now on.
@@ -25,22 +28,19 @@ std::unique_ptr<Observer> attached(events::hub& events, unsigned interests, Argu
   return observer;
 }
 
-comm::direction_namer names_of(const prepared_run& run) {
-  return [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-}
-
 std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events) {
   if (run.point.vcd.empty()) return {};
   const config::machine_config& config = run.machine.config;
   return attached<observe::vcd_writer>(
       events, observe::vcd_writer::interests(config), run.point.vcd, config, &run.machine.topology, run.plan,
-      observe::dram_channel_paths(config, run.machine.topology), names_of(run));
+      observe::dram_channel_paths(config, run.machine.topology), run.names().direction);
 }
 
 std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events) {
   if (run.point.timeline.empty()) return {};
   return attached<observe::timeline>(events, observe::timeline::interests, run.point.timeline,
-                                     run.machine.config, &run.machine.topology, run.plan, names_of(run));
+                                     run.machine.config, &run.machine.topology, run.plan,
+                                     run.names().direction);
 }
 
 std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
@@ -56,36 +56,34 @@ std::unique_ptr<analysis::waited_time> waits_of(const prepared_run& run, events:
 
 std::unique_ptr<observe::ccl_trace> trace_of(const prepared_run& run, events::hub& events) {
   if (!run.point.ccl_trace) return {};
-  return attached<observe::ccl_trace>(events, events::messages, run, stderr);
+  return attached<observe::ccl_trace>(events, events::messages, run.names(), stderr);
 }
 
 std::unique_ptr<analysis::credit_checker> credits_of(const prepared_run& run, events::hub& events) {
   if (!run.machine.config.sim.check_credits) return {};
-  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan, names_of(run));
+  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan, run.names().direction);
 }
 
 std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events::hub& events) {
   if (!run.point.record) return {};
   return attached<observe::step_recorder>(
-      events, events::steps | events::messages | events::contents | events::operations, run);
+      events, events::steps | events::messages | events::contents | events::operations, run.names());
 }
 
 std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
   std::vector<observe::initial_credits> all;
   const auto add_sender = [&all](std::uint32_t link, const hw::link_sender& sender) {
-    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc) {
+    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc)
       all.push_back({link, static_cast<std::uint8_t>(vc), sender.initial_credits()[vc]});
-    }
   };
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {
       cube->noc().visit_credits([&](std::uint32_t link, std::uint8_t vc, std::uint32_t flits) {
         all.push_back({link, vc, flits});
       });
-      for (unsigned s = 0; s < fabric::sides; ++s) {
+      for (unsigned s = 0; s < fabric::sides; ++s)
         if (const auto* edge = cube->edge(static_cast<fabric::side>(s)))
           add_sender(edge->link(), edge->sender());
-      }
     }
     for (const auto& port : sip->ports()) {
       if (port) add_sender(port->link(), port->sender());  // one of each link is here
@@ -118,12 +116,11 @@ void run_observers::next_launch() {
 }
 
 void run_observers::listen_to(host_side& hosts) {
-  if (timeline_) {
+  if (timeline_)
     hosts.hear_ops([this](const op_on_pe& op) {
       if (op.ended) return timeline_->on_op_ended(op.pe, op.chain, op.at);
       timeline_->on_op_begun(op.pe, op.chain, op.stream, op.name, op.at);
     });
-  }
   if (!steps_) return;
   hosts.hear_results([this](std::uint32_t rank, std::span<const std::byte> bytes) {
     steps_->result(rank, checksum::digest_of_part(0, bytes));
@@ -157,7 +154,7 @@ void run_observers::check_credits(run_outcome& o) const {
 void run_observers::report_path(run_outcome& o) const {
   const sim_time cycle = timing::noc_clock(run_.machine.config).period;
   if (const auto path = analysis::critical_path(*path_events_, cycle)) {
-    o.critical_path_json = critical_path_json(run_, *path_events_, *path);
+    o.critical_path_json = critical_path_json(run_.names(), *path_events_, *path);
   } else {
     o.notes.emplace_back(
         "no critical path: the last launch had more events than trace.path_events, or messages arrived "
@@ -166,7 +163,9 @@ void run_observers::report_path(run_outcome& o) const {
 }
 
 void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {
-  if (waits_) o.waits = wait_rows(run_, *waits_, hw::now(), [&pod](sip_id sip) { return pod.has(sip); });
+  if (waits_)
+    o.waits = wait_rows(run_.machine.config.shape(), run_.members.members, *waits_, hw::now(),
+                        [&pod](sip_id sip) { return pod.has(sip); });
   if (steps_) o.steps = to_text(steps_->rows());
   if (path_events_ && end == end_of_run::finished) report_path(o);
 }
@@ -186,6 +185,39 @@ void run_observers::close_files(run_outcome& o) {
         fmt::format("the timeline draws the first {} packets, those until {:.1f} ns; trace.timeline_packets "
                     "sets how many",
                     run_.machine.config.trace.timeline_packets, timeline_->packets_end()->ns()));
+}
+
+flight_dump::flight_dump(const prepared_run& run, events::hub& events) : run_(run) {
+  const config::machine_config& c = run.machine.config;
+  if (c.trace.flight_operations == 0) return;
+  recorder_ = std::make_unique<observe::flight_recorder>(c.shape(), c.trace.flight_operations);
+  const bool crc = c.comm.checksum != config::packet_checksum::none;
+  events.attach(*recorder_, events::steps | events::messages | events::operations |
+                                (crc ? unsigned{events::contents} : 0U));
+}
+
+void flight_dump::next_launch() {
+  if (recorder_) recorder_->next_launch();
+}
+
+std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still) const {
+  if (!recorder_) return {};
+  return flight_json(run_.names(), *recorder_, machine_now(run_, pod, still), hw::now(), why);
+}
+
+void flight_dump::look_for_request(netlist::pod& pod) const {
+  if (!dump_requested()) return;
+  if (!recorder_)
+    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run continues");
+  const std::string& file = run_.point.flight_file;
+  std::string lost;
+  try {
+    write_whole_file(file, text(pod, "a signal asked for it", false));
+  } catch (const output_error& e) {
+    lost = e.what();
+  }
+  const std::string what = lost.empty() ? file + ": flight recorder written" : lost;
+  tell(fmt::format("{} at {:.3f} us; the run continues", what, hw::now().ns() / 1e3));
 }
 
 }  // namespace diecast::platforms

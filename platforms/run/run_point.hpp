@@ -7,18 +7,55 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
-#include "platforms/run/field_list.hpp"
 #include "platforms/run/progress.hpp"
 
+namespace diecast::fabric {
+class topology;
+}
+
+// Lists of the fields of a struct: what writes and reads results takes names and values from them.
+
+/// In a struct: lists these of its members, by their names and in their order.
+#define DIECAST_LIST(list, ...)                                  \
+  static constexpr std::string_view list##_names = #__VA_ARGS__; \
+  [[nodiscard]] auto list() { return std::tie(__VA_ARGS__); }    \
+  [[nodiscard]] auto list() const { return std::tie(__VA_ARGS__); }
+
 namespace diecast::platforms {
+
+/// Calls visit(name, value) for each value of a list.
+template <class Values, class Visit>
+void each_of(std::string_view names, Values values, Visit visit) {
+  const auto next = [&names] {
+    names.remove_prefix(names.find_first_not_of(", "));
+    const std::string name(names.substr(0, names.find(',')));
+    names.remove_prefix(name.size());
+    return name;
+  };
+  std::apply([&](auto&... value) { (visit(next(), value), ...); }, values);
+}
+
+template <class Row, class Visit>
+void each_field(Row& r, Visit visit) {
+  each_of(Row::fields_names, r.fields(), visit);
+}
+
+/// Of what a run's process tells its parent beside its fields.
+template <class Row, class Visit>
+void each_carried(Row& r, Visit visit) {
+  each_of(Row::carried_names, r.carried(), visit);
+}
 
 /// What ended a run or was found wrong in it, as data, at places as configs spell them.
 struct detected_fault {
@@ -199,7 +236,7 @@ struct fault_row {
   DIECAST_LIST(fields, fault, kind, where, met, why_not)
 };
 
-/// Times of a run whose PEs start a little later, platforms/run/reruns.hpp. By draw, the first without
+/// Times of a run whose PEs start a little later, platforms/run/simulate.hpp. By draw, the first without
 /// delays.
 struct jitter_times {
   double median_ns{}, min_ns{}, max_ns{};
@@ -212,7 +249,7 @@ struct jitter_times {
                times_ns, delays_ns)
 };
 
-/// What the time above the bound is owed to, platforms/run/reruns.hpp. bound, parts and rest add up to the
+/// What the time above the bound is owed to, platforms/run/simulate.hpp. bound, parts and rest add up to the
 /// time.
 struct time_part {
   std::string cause, detail;
@@ -229,6 +266,17 @@ struct explanation {
 /// Named numbers in a fixed order; the unit is part of the name.
 using statistics = std::vector<std::pair<std::string, double>>;
 
+/// What writers and observers know of a run: its parts and their names.
+struct run_names {
+  const run_point& point;
+  job_kind job{};
+  const config::machine_config& config;
+  const fabric::topology& topology;
+  const std::vector<pe_coord>& members;
+  comm::direction_namer direction;
+  [[nodiscard]] std::string pe(pe_coord p) const { return pe_path(config.shape(), p); }
+};
+
 /// What comes back.
 struct run_outcome {
   run_status status{run_status::ok};
@@ -238,7 +286,7 @@ struct run_outcome {
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
   std::string flight_json;         ///< contents of flight.json of a run that came to no good end
   std::string health;              ///< rows of health.csv, platforms/run/collect.hpp
-  std::string waits;               ///< rows of waits.csv, platforms/run/wait_rows.hpp
+  std::string waits;               ///< rows of waits.csv, platforms/run/step_rows.hpp
   std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;

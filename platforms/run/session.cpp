@@ -14,8 +14,7 @@
 #include "models/comm/install_plan.hpp"
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bound.hpp"
-#include "platforms/run/reruns.hpp"
-#include "platforms/run/workload_session.hpp"
+#include "platforms/run/simulate.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
 

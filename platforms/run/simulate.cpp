@@ -5,19 +5,16 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "hw/base/time.hpp"
 #include "models/timing/longest_step.hpp"
+#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_envelope.hpp"
-#include "platforms/io/standard_streams.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
-#include "platforms/run/how_far.hpp"
-#include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/run_observers.hpp"
 #include "platforms/run/watchdog.hpp"
@@ -87,7 +84,7 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
       [&hosts, &run, draw](pe_coord pe) -> hw::firmware { return firmware_of(hosts, run, draw, pe); },
       tables.hbm,
       // Flags are data.
-      run.point.data || run.barrier || (run.workload && run.workload->uses_signals()), own.sips,
+      run.point.data || run.uses_signals(), own.sips,
       own.others != nullptr ? own.others->outlet() : hw::boundary_outlet{}};
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
@@ -225,7 +222,7 @@ run_outcome simulate_part(const prepared_run& run, const app::registries& tables
 }
 
 void take_fault(const prepared_run& run, const thrown_fault& fault, run_outcome& o) {
-  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  const comm::direction_namer names = run.names().direction;
   fault_text f = explain(fault.what, names);
   o.status = f.status;
   o.message = std::move(f.message);

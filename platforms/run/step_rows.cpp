@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/step_rows.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include <utility>
 
 namespace diecast::platforms {
+
 namespace {
 
 struct number_field {
@@ -116,6 +116,28 @@ std::string to_text(const row_difference& d) {
   return fmt::format("rank {}, step {} (number {} of launch {}): {} is {}, was {}", d.at.rank,
                      d.at.step.empty() ? "before the first" : d.at.step, d.at.number, d.at.launch, d.field,
                      d.found.empty() ? "nothing" : d.found, d.expected.empty() ? "nothing" : d.expected);
+}
+
+std::string wait_columns() {
+  std::string text = "pe";
+  for (std::size_t c = 0; c < analysis::wait_causes; ++c)
+    text += fmt::format(",{}_ns", events::to_string(static_cast<events::wait_cause>(c)));
+  return text + ",poll_ns,never_ended_ns";
+}
+
+std::string wait_rows(const machine_shape& shape, const std::vector<pe_coord>& members,
+                      const analysis::waited_time& waits, sim_time now,
+                      const std::function<bool(sip_id)>& here) {
+  std::string text;
+  for (const pe_coord pe : members) {
+    if (!here(pe.sip)) continue;
+    const analysis::core_waits core = waits.of(pe);
+    text += pe_path(shape, pe);
+    for (const sim_time t : core.by_cause) text += fmt::format(",{}", t.ns());
+    const sim_time open = core.asleep_since ? now - *core.asleep_since : sim_time{};
+    text += fmt::format(",{},{}\n", core.poll.ns(), open.ns());
+  }
+  return text;
 }
 
 }  // namespace diecast::platforms

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "models/analysis/waited_time.hpp"
 
 namespace diecast::platforms {
 
@@ -41,5 +44,16 @@ struct row_difference {
 
 /// "rank 3, step round 2 (number 3 of launch 0): contents is ..., was ..."
 [[nodiscard]] std::string to_text(const row_difference& d);
+
+// How long each core waited, by cause: waits.csv.
+
+/// Names of the columns behind run.
+[[nodiscard]] std::string wait_columns();
+
+/// A line per member that is `here`: its path and nanoseconds by cause; never_ended_ns is a wait open at
+/// `now`.
+[[nodiscard]] std::string wait_rows(const machine_shape& shape, const std::vector<pe_coord>& members,
+                                    const analysis::waited_time& waits, sim_time now,
+                                    const std::function<bool(sip_id)>& here);
 
 }  // namespace diecast::platforms

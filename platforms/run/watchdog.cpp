@@ -22,10 +22,9 @@ bool watchdog::watched() const {
 bool watchdog::packets_move() const {
   bool any = false;
   each_pe(pod_, [&any](hw::processing_element& pe) { any = any || !pe.dma.serves_core_only(); });
-  for (const auto& sip : pod_.sips()) {
+  for (const auto& sip : pod_.sips())
     sip->pool().visit(
         [&any](const hw::packet& p) { any = any || (p.header.transaction & hw::core_access_bit) == 0; });
-  }
   return any;
 }
 

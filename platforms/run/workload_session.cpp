@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/workload_session.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "models/comm/install_plan.hpp"
 #include "platforms/run/bound.hpp"
-#include "platforms/run/shards.hpp"
+#include "platforms/run/session.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::platforms {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // diecast-hbm --pattern replay:FILE
-#include "platforms/hbm/replay.hpp"
+#include "platforms/hbm/study.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 
 using namespace diecast;

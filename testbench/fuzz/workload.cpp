@@ -2,7 +2,6 @@
 // --workload, JSON: read, and planned on the small pod.
 #include "models/comm/patterns.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "sw/workload/program.hpp"
 #include "testbench/fuzz/fuzz.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --algorithm auto takes of kernels that a user adds.
-#include "platforms/run/choose.hpp"
-
 #include <algorithm>
 #include <string>
 

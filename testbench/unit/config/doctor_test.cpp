@@ -12,7 +12,7 @@
 
 #include "doctor_patient.hpp"
 #include "platforms/diagnose/findings.hpp"
-#include "platforms/diagnose/parts.hpp"
+#include "platforms/diagnose/narrowing.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;

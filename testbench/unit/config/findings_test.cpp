@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "platforms/diagnose/link_loads.hpp"
+#include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/places.hpp"
-#include "platforms/diagnose/rank_sets.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;

@@ -5,10 +5,9 @@
 #include "models/timing/dram.hpp"
 #include "models/timing/lost_time.hpp"
 #include "models/types/error.hpp"
-#include "platforms/hbm/options.hpp"
+#include "platforms/hbm/app.hpp"
 #include "platforms/hbm/study.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/paths.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ranks the doctor tries in place of all.
-#include "platforms/diagnose/rank_sets.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
+#include "platforms/diagnose/jobs.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast::diagnose;

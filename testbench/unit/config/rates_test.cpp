@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rates of failures: intervals and Fisher's test against published figures.
-#include "platforms/diagnose/rates.hpp"
-
+#include "platforms/diagnose/report.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/reproduce.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
+#include "platforms/app/prepare_all.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;

@@ -7,7 +7,6 @@
 #include "models/config/field.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/paths.hpp"
 #include "support/test.hpp"
 #include "unit/mem/dram_blocks.hpp"
 

@@ -10,7 +10,6 @@
 #include "hw/mem/tcm.hpp"
 #include "hw/traffic/memory_traffic.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/paths.hpp"
 #include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"

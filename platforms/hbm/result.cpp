@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/hbm_result.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
 #include "models/timing/lost_time.hpp"
+#include "platforms/hbm/app.hpp"
 #include "platforms/io/result_envelope.hpp"
-#include "platforms/io/text_table.hpp"
+#include "platforms/io/result_table.hpp"
 
 namespace diecast::hbm {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/io/noc_result.hpp"
-
 #include <fmt/format.h>
 
 #include "platforms/io/result_envelope.hpp"
-#include "platforms/io/text_table.hpp"
+#include "platforms/io/result_table.hpp"
+#include "platforms/noc/app.hpp"
 
 namespace diecast::noc {
 namespace {
@@ -15,12 +14,11 @@ json run_json(const study_outcome& o) {
   json j = platforms::object_of(o);
   if (o.duration_cycles) {
     j["barriers"] = json::array();
-    for (const barrier_row& b : o.barriers) {
+    for (const barrier_row& b : o.barriers)
       j["barriers"].push_back({{"core", {b.column, b.row}},
                                {"network", b.network},
                                {"issue_cycle", b.issue_cycle},
                                {"latency_cycles", b.latency_cycles}});
-    }
   }
   j["status"] = platforms::to_string(o.status);
   if (!o.message.empty()) j["message"] = o.message;
@@ -96,11 +94,10 @@ std::string table_header(const std::string& traffic) {
 
 std::string table_row(const study_outcome& o) {
   const bool ok = o.status == platforms::run_status::ok;
-  if (o.duration_cycles) {
+  if (o.duration_cycles)
     return fmt::format("{} cycles from the first issue to the last end, {} barriers, {} packets{}\n",
                        *o.duration_cycles, o.barriers.size(), o.packets,
                        ok ? "" : fmt::format(", {}", platforms::to_string(o.status)));
-  }
   return table().row({fmt::format("{:.4g}", o.offered_flits_per_node_cycle),
                       fmt::format("{:.5f}", o.accepted_flits_per_node_cycle),
                       fmt::format("{:.3f}", o.avg_hops), cell(o.avg_packet_latency_cycles, 2),
