@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <systemc>
-#include <tuple>
 #include <unistd.h>
 
 #include "models/config/suggestion.hpp"
@@ -18,12 +17,10 @@
 #include "platforms/app/options.hpp"
 #include "platforms/app/prepare_all.hpp"
 #include "platforms/app/run_report.hpp"
-#include "platforms/diagnose/findings.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/result_table.hpp"
-#include "platforms/io/workload_json.hpp"
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
@@ -39,12 +36,6 @@ namespace {
 
 using platforms::job_kind;
 using platforms::run_outcome;
-
-std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
-  std::vector<comm::op_schema> schemas;
-  for (const sw::op_kind& k : ops) schemas.push_back(k.schema);
-  return schemas;
-}
 
 bool is_data_flag(const std::string& flag) {
   static const std::set<std::string> flags{"--bytes", "--dtype", "--op", "--data", "--no-data"};
@@ -74,11 +65,7 @@ bool inform(const registries& tables, const options& o) {
   if (o.version) return print(fmt::format("{} {}\n", tables.platform.name, DIECAST_VERSION)), true;
   if (o.schema) return print(platforms::config_schema()), true;
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
-  if (o.doc == "config") return print(platforms::config_markdown()), true;
-  if (o.doc == "counters") return print(platforms::counters_markdown()), true;
-  if (o.doc == "verdicts") return print(diagnose::verdicts_markdown()), true;
-  if (o.doc == "registers") return print(platforms::registers_markdown()), true;
-  if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;
+  if (!o.doc.empty()) return print(doc_text(tables, o.doc)), true;
   return false;
 }
 
@@ -104,6 +91,21 @@ void check_barrier_flags(const options& o) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
+/// What all points of the invocation share.
+platforms::run_point asked(const options& o) {
+  platforms::run_point p;
+  p.collective = o.collective;
+  p.type = o.type;
+  p.op = o.op;
+  p.ranks = o.ranks;
+  p.iters = o.iters;
+  p.warmup = o.warmup;
+  p.data = !o.no_data;
+  p.pattern_data = o.pattern_data;
+  p.workload = o.workload;
+  return p;
+}
+
 /// A run per algorithm and team.
 std::vector<platforms::run_point> barrier_points(const options& o, const std::vector<std::string>& algorithms,
                                                  bool if_possible) {
@@ -113,15 +115,10 @@ std::vector<platforms::run_point> barrier_points(const options& o, const std::ve
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const auto& team : teams) {
-      platforms::run_point p;
-      p.collective = o.collective;
+      platforms::run_point& p = points.emplace_back(asked(o));
       p.algorithm = algorithm;
-      p.ranks = o.ranks;
       p.team = team;
       p.if_possible = if_possible;
-      p.iters = o.iters;
-      p.warmup = o.warmup;
-      points.push_back(std::move(p));
     }
   }
   return points;
@@ -179,24 +176,15 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const std::uint64_t bytes : o.bytes) {
-      platforms::run_point p;
-      p.collective = o.collective;
+      platforms::run_point& p = points.emplace_back(asked(o));
       p.algorithm = algorithm;
       if (by_key) {
         p.algorithm_reason = "comm.deterministic_reduction" + replaced;
         p.chosen_by = platforms::chooser::key;
       }
-      p.type = o.type;
-      p.op = o.op;
       p.bytes = bytes;
       p.ranks = ranks;
       p.if_possible = all && named;
-      p.iters = o.iters;
-      p.warmup = o.warmup;
-      p.data = !o.no_data;
-      p.pattern_data = o.pattern_data;
-      p.workload = o.workload;
-      points.push_back(std::move(p));
     }
   }
   return points;
@@ -306,25 +294,6 @@ void check_several(const registries& tables, const options& o,
     throw user_error(problem{"--processes", "the processes have only the kernels of diecast-pod",
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
-}
-
-/// Observers and second runs of packets.
-void check_fidelity(const options& o, const config::machine_config& c) {
-  if (c.sim.fidelity != config::run_fidelity::message) return;
-  std::vector<problem> problems;
-  for (const auto& [flag, given, value] : std::initializer_list<std::tuple<const char*, bool, std::string>>{
-           {"--vcd", !o.vcd.empty(), o.vcd},
-           {"--timeline", !o.timeline.empty(), o.timeline},
-           {"--ccl-trace or DIECAST_CCL_TRACE", o.ccl_trace, ""},
-           {"--record", !o.record.empty(), o.record},
-           {"--verify", !o.verify.empty(), o.verify},
-           {"--double-run", o.double_run, ""},
-           {"--diagnose", o.diagnose, ""},
-           {"--explain", o.explain, ""},
-           {"--inspect", o.inspect, "dispatch"},
-           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}})
-    if (given) problems.push_back({flag, "requires a run with packets", value, "sim.fidelity=packet"});
-  if (!problems.empty()) throw user_error(std::move(problems));
 }
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,

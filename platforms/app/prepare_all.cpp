@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <optional>
+#include <tuple>
 
 #include "models/abi/registers.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/diagnose/findings.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_table.hpp"
+#include "platforms/io/workload_json.hpp"
+#include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::app {
@@ -197,6 +202,34 @@ std::string algorithms_text(const registries& tables) {
 }
 
 }  // namespace
+
+void check_fidelity(const options& o, const config::machine_config& c) {
+  if (c.sim.fidelity != config::run_fidelity::message) return;
+  std::vector<problem> problems;
+  for (const auto& [flag, given, value] : std::initializer_list<std::tuple<const char*, bool, std::string>>{
+           {"--vcd", !o.vcd.empty(), o.vcd},
+           {"--timeline", !o.timeline.empty(), o.timeline},
+           {"--ccl-trace or DIECAST_CCL_TRACE", o.ccl_trace, ""},
+           {"--record", !o.record.empty(), o.record},
+           {"--verify", !o.verify.empty(), o.verify},
+           {"--double-run", o.double_run, ""},
+           {"--diagnose", o.diagnose, ""},
+           {"--explain", o.explain, ""},
+           {"--inspect", o.inspect, "dispatch"},
+           {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}})
+    if (given) problems.push_back({flag, "requires a run with packets", value, "sim.fidelity=packet"});
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+std::string doc_text(const registries& tables, const std::string& page) {
+  if (page == "config") return platforms::config_markdown();
+  if (page == "counters") return platforms::counters_markdown();
+  if (page == "verdicts") return diagnose::verdicts_markdown();
+  if (page == "registers") return platforms::registers_markdown();
+  std::vector<comm::op_schema> schemas;
+  for (const sw::op_kind& k : tables.ops) schemas.push_back(k.schema);
+  return platforms::workload_markdown(schemas);
+}
 
 std::string list_text(const registries& tables, const std::string& what) {
   if (what == "algorithms") return algorithms_text(tables);

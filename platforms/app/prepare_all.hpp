@@ -21,11 +21,16 @@ namespace diecast::app {
     const platforms::machine_model& machine, const registries& tables,
     const std::vector<platforms::run_point>& points);
 
+/// Refuses observers and second runs of packets where sim.fidelity has none. Throws user_error.
+void check_fidelity(const options& o, const config::machine_config& c);
+
 /// --print-map: every range of addresses at which something answers, with what does and the router it is on.
 [[nodiscard]] std::string map_text(const platforms::machine_model& machine);
 
 // What a binary prints about itself and its machine, without running anything.
 
+/// --doc: a page, or a part of one.
+[[nodiscard]] std::string doc_text(const registries& tables, const std::string& page);
 /// --list algorithms | patterns | mappers | presets
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
 /// --check-config: the balance table, warnings last.

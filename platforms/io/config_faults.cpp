@@ -15,6 +15,54 @@ using config::fault_kind_entry;
 using config::fault_setting;
 using config::field_value;
 
+std::optional<field_value> to_links(const json_array& items) {
+  std::vector<config::pod_link> links;
+  for (const json_node& item : items) {
+    const json_array* const pair = item.array();
+    if (pair == nullptr || pair->size() != 2) return std::nullopt;
+    const auto* const from = std::get_if<std::uint64_t>(&pair->front().value);
+    const auto* const to = std::get_if<std::uint64_t>(&pair->back().value);
+    if (from == nullptr || to == nullptr || *from > UINT32_MAX || *to > UINT32_MAX) return std::nullopt;
+    links.push_back({static_cast<std::uint32_t>(*from), static_cast<std::uint32_t>(*to)});
+  }
+  return links;
+}
+
+}  // namespace
+
+std::optional<field_value> convert_node(const config::field& f, const json_node& node) {
+  const auto* const n = std::get_if<std::uint64_t>(&node.value);
+  switch (f.type) {
+    case config::field_type::boolean:
+      if (const auto* b = std::get_if<bool>(&node.value)) return *b;
+      return std::nullopt;
+    case config::field_type::count_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
+    case config::field_type::count:
+      if (n != nullptr) return *n;
+      return std::nullopt;
+    case config::field_type::real_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
+    case config::field_type::real:
+      if (n != nullptr) return static_cast<double>(*n);
+      if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
+      if (const auto* x = std::get_if<json_real>(&node.value)) return x->value;
+      return std::nullopt;
+    case config::field_type::text:
+    case config::field_type::choice:
+      if (const std::string* s = node.string()) return *s;
+      return std::nullopt;
+    case config::field_type::links:
+      if (const json_array* items = node.array()) return to_links(*items);
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
 const json_node* member(const json_object& members, std::string_view name) {
   for (const auto& [key, value] : members)
     if (key == name) return &value;

@@ -89,8 +89,6 @@ class plan_reader {
     throw user_error(problem{fmt::format("{}: {}", name_, path), what, value, expected});
   }
 
-  // --- values -------------------------------------------------------------------------------------
-
   static std::string within(const std::string& path, const std::string& key) {
     return path.empty() ? key : path + "." + key;
   }
@@ -153,8 +151,6 @@ class plan_reader {
       refuse(within(path, key), "is no channel type", type, "memory or port");
     return type;
   }
-  // --- the plan -----------------------------------------------------------------------------------
-
   void read_header() {
     comm::program& p = file_.program;
     p.name = text(root_, "name", "");

@@ -97,8 +97,6 @@ class plan_translator {
     throw user_error(problem{p_.places[op.place], what, op.name, "another plan"});
   }
 
-  // --- steps --------------------------------------------------------------------------------------
-
   comm::thread_block& block(std::int64_t rank, std::size_t number) {
     return p_.gpus[static_cast<std::size_t>(rank)].blocks[number];
   }
@@ -159,8 +157,6 @@ class plan_translator {
     return at->second;
   }
 
-  // --- order --------------------------------------------------------------------------------------
-
   [[nodiscard]] comm::buffer_extent extent(const plan_chunks& c) const {
     comm::buffer_extent e = comm::extent_of(p_, p_.gpus[static_cast<std::size_t>(c.rank)], c.buffer);
     return {e.storage, e.first_chunk + c.first, c.count};
@@ -199,8 +195,6 @@ class plan_translator {
   static void join(order_clock& into, const order_clock& c) {
     for (std::size_t i = 0; i < c.size(); ++i) into[i] = std::max(into[i], c[i]);
   }
-
-  // --- operations ---------------------------------------------------------------------------------
 
   /// False when the operation has to wait.
   bool perform(plan_actor& a, const plan_op& op) {
@@ -296,8 +290,6 @@ class plan_translator {
       op.destinations[i].remote ? void(put(a, op, to, op.destinations[i]))
                                 : copy(a, op, to, op.destinations[i]);
   }
-
-  // --- synchronization ----------------------------------------------------------------------------
 
   void signal(plan_actor& a, const plan_op& op, const plan_channel& c) {
     const pair_of_blocks ends = link(a, c.peer, false);
