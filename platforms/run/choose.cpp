@@ -4,7 +4,6 @@
 #include <map>
 
 #include "models/comm/collective.hpp"
-#include "models/comm/nested_trees.hpp"
 #include "models/config/text.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/types/error.hpp"
@@ -36,9 +35,9 @@ std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& 
                                                   comm::rank_set set) {
   const config::algorithm_settings s = settings_of(config, point.algorithm);
   const bool given = s.cube_layout || s.pe_layout;
-  const bool every_pe = kernel.pattern == "hierarchical_3level";
-  const bool demanded = every_pe && s.validator == "multi_pe_sip_local";
-  if (set != comm::rank_set::sip || (s.validator && !demanded) || (!given && !every_pe)) return std::nullopt;
+  const bool demanded = kernel.every_pe && s.validator == "multi_pe_sip_local";
+  if (set != comm::rank_set::sip || (s.validator && !demanded) || (!given && !kernel.every_pe))
+    return std::nullopt;
   const comm::tensor_layout own = given ? comm::layout_of(set) : comm::tensor_layout{};
   const comm::tensor_layout layout{s.cube_layout.value_or(own.cube), s.pe_layout.value_or(own.pe)};
   const machine_shape shape = config.shape();
@@ -241,7 +240,7 @@ class contest {
       try {
         const run_point own = point_for(machine_.config, asked_, name, shared_);
         const sw::kernel_entry& kernel = kernel_of(tables_, own);
-        if (kernel.pattern == comm::nested_trees_name) continue;
+        if (kernel.by_config) continue;
         const comm::group members = members_for(tables_, machine_.config, kernel, own);
         if (sharded_layout(machine_.config, own, kernel, members.set)) continue;
         if (members.set != shared_ || members.members.size() != common_.members.size()) continue;

@@ -101,6 +101,10 @@ struct kernel_entry {
   bool moves_slots{};
   /// A second program, launched when the first has ended, on the output of the first. May be null.
   void (*then)(pe_context&){};
+  /// Over SIPs it has a shard for every PE, unless the config says otherwise (shard-wise runs).
+  bool every_pe{};
+  /// What it does is the config's affair (ccl.levels): auto and estimates of all leave it out.
+  bool by_config{};
   /// How the additions of an element are nested: what is not exact is held to the bound of that.
   numeric::summation sums{numeric::summation::sequential};
 };

@@ -380,6 +380,8 @@ kernel_table tree_kernels() {
        comm::nested_trees_name, any_ranks, nested_kernel::run_nested, without_scratch,
        nested_kernel::fill_nested}};
   all[2].sums = numeric::summation::pairwise;
+  all[3].every_pe = all[4].every_pe = true;
+  all[5].by_config = true;
   return all;
 }
 

@@ -10,7 +10,6 @@
 
 #include "models/comm/collective.hpp"
 #include "models/comm/install_plan.hpp"
-#include "models/comm/nested_trees.hpp"
 #include "models/comm/trees.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
@@ -109,7 +108,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
   std::vector<problem> problems;
   const std::string where = r.op.where + ".algorithm";
   for (const kernel_entry* const k : kernels_for(r)) {
-    if (k->pattern == comm::nested_trees_name) continue;
+    if (k->by_config) continue;
     const std::string why = obstacle(r, launch, *k);
     if (why.empty()) {
       candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, asked, any, k->name),
