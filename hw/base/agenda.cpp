@@ -39,6 +39,7 @@ void agenda::start_of_simulation() {
     return std::string_view(a->module_.name()) < std::string_view(b->module_.name());
   });
   for (std::uint32_t n = 0; n < alarms_.size(); ++n) alarms_[n]->number_ = n;
+  due_.resize(alarms_.size() / 64 + 1);
 }
 
 void agenda::set(alarm& a, sim_time at) {
@@ -69,29 +70,47 @@ void agenda::call_due() {
   armed_ = sim_time::never();
   collect_due(now());
   calling_ = true;
-  for (alarm* a : due_) {
-    a->at_ = sim_time::never();
-    a->call_();
+  for (std::size_t w = first_due_; w < end_due_; ++w) {
+    for (; due_[w] != 0; due_[w] &= due_[w] - 1) {
+      alarm& a = *alarms_[w * 64 + static_cast<std::size_t>(std::countr_zero(due_[w]))];
+      a.at_ = sim_time::never();
+      a.call_();
+    }
   }
   calling_ = false;
-  due_.clear();
   wake_at(first());
 }
 
 void agenda::collect_due(sim_time t) {
   present_slot_ = slot_of(t);
-  for (alarm* a = wheel_[present_slot_ % slots]; a != nullptr;) {
-    alarm& here = *a;
-    a = a->behind_;
-    if (here.at_ > t) continue;
-    unlink(here);
-    due_.push_back(&here);
+  first_due_ = due_.size();
+  end_due_ = 0;
+  const std::uint64_t slot = present_slot_ % slots;
+  alarm *before = nullptr, **link = &wheel_[slot];  // where the next alarm that stays is linked
+  for (alarm* a = *link; a != nullptr; a = a->behind_) {
+    if (a->at_ <= t) {
+      a->place_ = alarm::nowhere;
+      mark_due(*a);
+      continue;
+    }
+    *link = a;
+    a->before_ = before;
+    before = a;
+    link = &a->behind_;
   }
+  *link = nullptr;
+  if (wheel_[slot] == nullptr) occupied_[slot / 64] &= ~(std::uint64_t{1} << slot % 64);
   while (!heap_.empty() && heap_.front()->at_ <= t) {
-    due_.push_back(heap_.front());
+    mark_due(*heap_.front());
     take_out(*heap_.front());
   }
-  std::sort(due_.begin(), due_.end(), [](const alarm* a, const alarm* b) { return a->number_ < b->number_; });
+}
+
+inline void agenda::mark_due(const alarm& a) {
+  const std::size_t word = a.number_ / 64;
+  due_[word] |= std::uint64_t{1} << a.number_ % 64;
+  first_due_ = std::min(first_due_, word);
+  end_due_ = std::max(end_due_, word + 1);
 }
 
 /// The earliest instant that an alarm is set for; never() where none is.

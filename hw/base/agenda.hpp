@@ -39,6 +39,7 @@ class agenda : public sc_core::sc_module {
   void clear(alarm& a);
   void call_due();
   void collect_due(sim_time t);
+  void mark_due(const alarm& a);
   [[nodiscard]] sim_time first() const;
   void wake_at(sim_time at);
   void take_out(alarm& a);
@@ -59,7 +60,8 @@ class agenda : public sc_core::sc_module {
   std::array<std::uint64_t, slots / 64> occupied_{};  ///< a bit per slot
   std::uint64_t present_slot_{};                      ///< slot of the last call; the wheel begins here
   std::vector<alarm*> heap_;
-  std::vector<alarm*> due_;  ///< alarms of the present instant, while they are called
+  std::vector<std::uint64_t> due_;       ///< a bit per alarm of the present instant, while they are called
+  std::size_t first_due_{}, end_due_{};  ///< the words of due_ that may have some
   sc_core::sc_event wake_{"wake"};
   sim_time armed_{sim_time::never()};
   bool calling_{};

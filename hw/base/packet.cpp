@@ -3,6 +3,8 @@
 
 namespace diecast::hw {
 
+void packet_ptr::give_back() { p_->pool_->free_.push_back(p_); }
+
 packet_pool::~packet_pool() = default;
 
 void packet_pool::add_packet() {

@@ -43,12 +43,15 @@ class packet_ptr {
     std::swap(p_, o.p_);
     return *this;
   }
-  ~packet_ptr();
+  [[gnu::always_inline]] ~packet_ptr() {
+    if (p_ != nullptr && --p_->references_ == 0) give_back();
+  }
   [[nodiscard]] packet& operator*() const { return *p_; }
   [[nodiscard]] packet* operator->() const { return p_; }
   [[nodiscard]] explicit operator bool() const { return p_ != nullptr; }
 
  private:
+  void give_back();
   packet* p_{};
 };
 
@@ -83,9 +86,5 @@ class packet_pool : immovable {
   std::vector<std::unique_ptr<packet>> all_;
   std::vector<packet*> free_;
 };
-
-inline packet_ptr::~packet_ptr() {
-  if (p_ != nullptr && --p_->references_ == 0) p_->pool_->free_.push_back(p_);
-}
 
 }  // namespace diecast::hw

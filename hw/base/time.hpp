@@ -8,7 +8,10 @@
 
 namespace diecast::hw {
 
-[[nodiscard]] inline sim_time now() { return {sc_core::sc_time_stamp().value()}; }
+[[nodiscard]] inline sim_time now() {
+  static const sc_core::sc_time& present = sc_core::sc_time_stamp();  // a member of the only kernel
+  return {present.value()};
+}
 [[nodiscard]] inline sc_core::sc_time to_sc(sim_time t) { return sc_core::sc_time::from_value(t.fs); }
 
 /// Sets the kernel's resolution; call before any sc_time is made. Later calls in a process do nothing.

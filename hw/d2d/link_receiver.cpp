@@ -75,7 +75,10 @@ sim_time link_receiver::act(sim_time now) {
       credits_[r.queue] += r.flits;
       return true;
     });
-    for (std::uint32_t lane = 0; lane < lanes_; ++lane) act_lane(static_cast<std::uint8_t>(lane), cycle);
+    const std::uint32_t queues = lanes_ * vcs_;
+    for (std::uint32_t q = queues_.next_filled(0, queues); q != queues_.none;
+         q = queues_.next_filled((q / vcs_ + 1) * vcs_, queues))
+      act_lane(static_cast<std::uint8_t>(q / vcs_), cycle);
   }
   const std::uint64_t next = next_chance(at_edge ? cycle + 1 : cycle);
   return next == UINT64_MAX ? sim_time::never() : timing_.receiver.cycles(next);

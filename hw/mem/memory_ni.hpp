@@ -11,9 +11,9 @@
 // goes while too many responses wait for the NoC, so the whole path back-pressures.
 #pragma once
 
+#include <boost/container/deque.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <systemc>
 #include <tlm>
@@ -100,14 +100,14 @@ class memory_ni : public sc_core::sc_module,
   calendar calendar_{*this, [this] { act(); }};
   debug_port debug_;
   terminal_port terminal_;
-  std::deque<incoming> inbox_;
+  boost::container::deque<incoming> inbox_;
   bool requesting_{};    ///< BEGIN_REQ sent, END_REQ not yet here
   transaction* last_{};  ///< transaction whose request is in flight
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
   std::vector<transaction*> in_flight_;
-  std::deque<transaction*> sums_;       ///< writes of atomics whose read has ended; first to go
-  std::vector<unsigned char> scratch_;  ///< stands in for the bytes of accesses that move none
+  boost::container::deque<transaction*> sums_;  ///< writes of atomics whose read has ended; first to go
+  std::vector<unsigned char> scratch_;          ///< stands in for the bytes of accesses that move none
   std::uint64_t reads_{};
   std::uint64_t writes_{};
 };

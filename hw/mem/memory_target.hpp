@@ -8,8 +8,8 @@
 // access with all bytes disabled takes its time and moves nothing.
 #pragma once
 
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
 #include <systemc>
 #include <tlm>
 #include <vector>
@@ -99,9 +99,9 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   tlm::tlm_generic_payload* held_{};  ///< BEGIN_REQ seen, END_REQ owed
   bool held_arrived_{};               ///< its annotated delay is over
   sim_time held_since_;
-  std::deque<request_id> finished_;  ///< responses due, first to leave first
-  request_id current_{};             ///< whose response is on its way
-  bool responding_{};                ///< BEGIN_RESP sent, END_RESP not yet here
+  boost::container::deque<request_id> finished_;  ///< responses due, first to leave first
+  request_id current_{};                          ///< whose response is on its way
+  bool responding_{};                             ///< BEGIN_RESP sent, END_RESP not yet here
   calendar calendar_{*this, [this] { act(); }};
   sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full
   counters counters_;

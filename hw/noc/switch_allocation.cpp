@@ -55,10 +55,17 @@ inline void switch_core::evaluate(std::uint32_t o) {
 
 template <bool Plain>
 inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
-  if (!Plain && more_words_ != 0) return none;
-  const std::uint64_t asking = outs_[o].asking;
+  std::uint64_t asking = outs_[o].asking;
+  std::uint32_t first = outs_[o].first_in_vc;
+  for (std::uint32_t w = 0; !Plain && w < more_words_; ++w) {
+    const std::uint64_t more = more_requests_[o * more_words_ + w];
+    if (more == 0) continue;
+    if (asking != 0) return none;
+    asking = more;
+    first += 64 * (w + 1);
+  }
   if (asking == 0 || (asking & (asking - 1)) != 0) return none;
-  return outs_[o].first_in_vc + static_cast<std::uint32_t>(std::countr_zero(asking));
+  return first + static_cast<std::uint32_t>(std::countr_zero(asking));
 }
 
 /// Chooses among several requesters. Most of the time one is ready and the others are still being routed.

@@ -48,8 +48,11 @@ switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index
   if (s.came_from == none || end != s.tail_ready + 1) return {};
   const in_vc& before = in_vcs_[s.came_from];
   if (before.end <= cycle_ || progress_[s.came_from].slot != slot_index) return {};
-  rate_schedule rates = rate_schedules_[before.port * classes_ + before.own_class];
+  const rate_schedule& known = rate_schedules_[before.port * classes_ + before.own_class];
   const transfer_progress& joined = progress_[s.came_from];
+  const std::uint32_t all = s.flits * flit_parts;
+  if (known.count == 0 && joined.parts == all && joined.cycles == s.flits) return {};  // at full rate
+  rate_schedule rates = known;
   if (rates.count < max_classes) rates.points[rates.count++] = {joined.parts, joined.cycles * flit_parts};
   return rates;
 }
@@ -65,6 +68,7 @@ void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) 
   };
   rate_schedule& kept = rate_schedules_[queue.port * classes_ + queue.own_class];
   kept.count = 0;
+  if (rates.count == 0) return;
   const auto keep = [&](const rate_schedule::point& p) {
     if (p.passing < now.passing && p.time < now.time) kept.points[kept.count++] = p;
   };

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -158,7 +158,7 @@ class dma_engine : public sc_core::sc_module,
       std::uint8_t vc{};  ///< VC of a received packet
     };
     sim_time free;  ///< when it has passed all it was given
-    std::deque<passing> packets;
+    boost::container::deque<passing> packets;
   };
   struct work {
     work_kind what{};
@@ -235,19 +235,21 @@ class dma_engine : public sc_core::sc_module,
   std::uint64_t arrivals_{};  ///< numbers received packets; only on_packet() counts it
   std::uint64_t foreign_{};   ///< packets of the tag-matching unit; only send_packet() counts it
 
-  std::array<std::deque<job>, ports> jobs_;
+  std::array<boost::container::deque<job>, ports> jobs_;
   std::array<sim_time, ports> last_ready_{};
   std::array<std::uint64_t, ports> turns_left_{};
   std::uint16_t last_sent_{UINT16_MAX};  ///< queue pair of the last message packet
-  std::deque<std::uint32_t> reads_;      ///< accesses of message packets, in the order they must leave
-  std::uint32_t ahead_{};                ///< message packets from their TCM read, and requests, to the NoC
-  std::uint32_t fetching_{};             ///< message packets whose remote read is not answered
-  std::uint32_t buffered_{};      ///< message packets from their remote read, and those behind, to the NoC
-  std::deque<bool> leaving_{};    ///< message packets on their way to the NoC, in order: pending::buffered
+  boost::container::deque<std::uint32_t>
+      reads_;                 ///< accesses of message packets, in the order they must leave
+  std::uint32_t ahead_{};     ///< message packets from their TCM read, and requests, to the NoC
+  std::uint32_t fetching_{};  ///< message packets whose remote read is not answered
+  std::uint32_t buffered_{};  ///< message packets from their remote read, and those behind, to the NoC
+  boost::container::deque<bool>
+      leaving_{};                 ///< message packets on their way to the NoC, in order: pending::buffered
   std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
 
   transaction_table<pending> pending_;
-  std::map<abi::node_address, std::deque<inbound_message>> inbound_;
+  std::map<abi::node_address, boost::container::deque<inbound_message>> inbound_;
   std::uint64_t messages_begun_{};
   std::uint32_t copies_started_{};
   std::uint32_t copies_done_{};

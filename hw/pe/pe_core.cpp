@@ -69,6 +69,13 @@ void pe_core::wait_until(sim_time t) {
   if (t > hw::now()) sc_core::wait(to_sc(t - hw::now()));
 }
 
+/// Until all accesses to the TCM have finished, but `ahead`.
+void pe_core::wait_for_accesses(sim_time ahead, sim_time not_before) {
+  accesses_ahead_ = ahead;
+  accesses_not_before_ = not_before;
+  sc_core::wait(accesses_done_);
+}
+
 void pe_core::wait_owed() {
   if (owed_cycles_ == 0) return;
   const sim_time owed = core_clock_.cycles(owed_cycles_);
@@ -176,7 +183,9 @@ void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
 
 void pe_core::tcm_done(std::uint64_t, sim_time finish) {
   accesses_finish_ = std::max(accesses_finish_, finish);
-  if (--accesses_open_ == 0) accesses_done_.notify();
+  if (--accesses_open_ > 0) return;
+  const sim_time now = hw::now(), served = accesses_finish_ + phase_ - accesses_ahead_;
+  accesses_done_.notify(to_sc(std::max({now, accesses_not_before_, served}) - now));
 }
 
 void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write) {
@@ -187,8 +196,7 @@ void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes,
   accesses_finish_ = {};
   tcm->request({tcm_port::core, offset, bytes, write, data, 0, this},
                clock_.edge_at_or_after(hw::now()) + clock_.cycles(1));
-  sc_core::wait(accesses_done_);
-  wait_until(accesses_finish_ + phase_);
+  wait_for_accesses({}, {});
   tell(events::core_work::tcm, from, hw::now());
 }
 
@@ -317,12 +325,9 @@ void pe_core::vector(const abi::vector_command& c) {
     const std::uint64_t cycles = (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
     const sim_time lanes_done = hw::now() + core_clock_.cycles(cycles);
     post_block(c, offset / element, bytes / element);
-    sc_core::wait(accesses_done_);
     // The read latency is paid once, for the last block; until then blocks are pipelined.
     const bool last = offset + bytes >= total;
-    const sim_time latency = clock_.cycles(setup_.config.pe.tcm_read_cycles);
-    const sim_time served = accesses_finish_ + phase_ - (last ? sim_time{} : latency);
-    wait_until(std::max(lanes_done, served));
+    wait_for_accesses(last ? sim_time{} : clock_.cycles(setup_.config.pe.tcm_read_cycles), lanes_done);
   }
   tell(events::core_work::vector, from, hw::now());
   if (move_data_) evaluate(c);

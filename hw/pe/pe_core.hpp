@@ -6,8 +6,8 @@
 #pragma once
 
 #include <array>
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -137,6 +137,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
   void end_wait(sim_time from);
   void wait_until(sim_time t);
+  void wait_for_accesses(sim_time ahead, sim_time not_before);
   void set_state(events::core_state s);
   void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);
   void post_block(const abi::vector_command& c, std::uint64_t first, std::uint64_t count);
@@ -159,11 +160,12 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
   std::uint64_t owed_work_{};    ///< owed cycles of computation
   std::uint64_t owed_pause_{};   ///< owed cycles of pauses between two polls
-  std::deque<abi::launch_block> launches_queue_;
+  boost::container::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
   sc_core::sc_event never_{"never"};
   unsigned accesses_open_{};
   sim_time accesses_finish_;
+  sim_time accesses_ahead_, accesses_not_before_;  ///< when the firmware goes on
   sc_core::sc_event accesses_done_{"accesses_done"};
   events::core_state state_{events::core_state::idle};
   std::uint64_t errata_{};

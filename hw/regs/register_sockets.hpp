@@ -9,7 +9,6 @@
 #include <systemc>
 #include <tlm>
 #include <tlm_utils/simple_initiator_socket.h>
-#include <tlm_utils/simple_target_socket.h>
 
 #include "models/abi/registers.hpp"
 #include "models/types/error.hpp"
@@ -41,13 +40,12 @@ void as_asked(const char* block, Access&& access) {
 
 /// Target side: unpacks payloads for a register file. Anything but one aligned 8-byte access is
 /// answered with an error response; what the file refuses is a protocol_error (as_asked).
-class register_target {
+class register_target : private tlm::tlm_fw_transport_if<> {
  public:
   register_target(const char* name, register_file& file) : socket(name), file_(file) {
-    socket.register_b_transport(this, &register_target::b_transport);
-    socket.register_transport_dbg(this, &register_target::transport_dbg);
+    socket.bind(*static_cast<tlm::tlm_fw_transport_if<>*>(this));
   }
-  tlm_utils::simple_target_socket<register_target, 64> socket;
+  tlm::tlm_target_socket<64> socket;
 
  private:
   static bool well_formed(tlm::tlm_generic_payload& t) {
@@ -55,14 +53,23 @@ class register_target {
     t.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
     return false;
   }
-  void b_transport(tlm::tlm_generic_payload& t, sc_core::sc_time&) {
+  void b_transport(tlm::tlm_generic_payload& t, sc_core::sc_time&) override {
     if (!well_formed(t)) return;
     move(t, &register_file::read_register, &register_file::write_register);
   }
-  unsigned transport_dbg(tlm::tlm_generic_payload& t) {
+  unsigned transport_dbg(tlm::tlm_generic_payload& t) override {
     if (!well_formed(t)) return 0;
     move(t, &register_file::debug_read_register, &register_file::debug_write_register);
     return t.get_data_length();
+  }
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& t, tlm::tlm_phase&,
+                                     sc_core::sc_time& delay) override {
+    b_transport(t, delay);
+    return tlm::TLM_COMPLETED;
+  }
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override {
+    dmi.allow_none();
+    return false;
   }
   template <class Read, class Write>
   void move(tlm::tlm_generic_payload& t, Read read, Write write) {

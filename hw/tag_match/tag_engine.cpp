@@ -215,7 +215,7 @@ void tag_engine::pump() {
     issue_read();
 }
 
-void tag_engine::issue_packet(std::deque<outgoing>& queue) {
+void tag_engine::issue_packet(boost::container::deque<outgoing>& queue) {
   outgoing& o = queue.front();
   const std::uint64_t total = o.request.fields.payload_bytes;
   const std::uint64_t bytes = std::min<std::uint64_t>(pe_.config.noc.max_packet_bytes, total - o.next);

@@ -4,8 +4,8 @@
 // through the PE's network interface.
 #pragma once
 
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <systemc>
@@ -133,7 +133,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   void payload_written(const access& done);
 
   void pump();
-  void issue_packet(std::deque<outgoing>& queue);
+  void issue_packet(boost::container::deque<outgoing>& queue);
   void leave();
   void issue_read();
   void finished(std::uint32_t index);
@@ -155,17 +155,19 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   protocol::tag_core core_;
   timed_queue<work> work_{*this, [this] { act(); }};
   std::uint64_t sequence_{};
-  std::deque<turn> turns_;
+  boost::container::deque<turn> turns_;
   bool serving_{};
-  std::map<abi::node_address, std::deque<held>> waiting_;  ///< packets from a header's turn on, by flow
+  std::map<abi::node_address, boost::container::deque<held>>
+      waiting_;  ///< packets from a header's turn on, by flow
   std::map<abi::node_address, inbound_message> inbound_;
-  std::deque<outgoing> sends_;
-  std::deque<outgoing> answers_;  ///< fin and credit: they go before messages
-  std::deque<reading> reads_;
+  boost::container::deque<outgoing> sends_;
+  boost::container::deque<outgoing> answers_;  ///< fin and credit: they go before messages
+  boost::container::deque<reading> reads_;
   sim_time last_send_, last_read_;
-  std::deque<std::uint32_t> source_reads_;  ///< accesses of outgoing packets, in the order they must leave
-  std::uint32_t ahead_{};                   ///< packets between their read and the network
-  std::uint32_t outstanding_{};             ///< pieces of reads in flight
+  boost::container::deque<std::uint32_t>
+      source_reads_;             ///< accesses of outgoing packets, in the order they must leave
+  std::uint32_t ahead_{};        ///< packets between their read and the network
+  std::uint32_t outstanding_{};  ///< pieces of reads in flight
   std::map<std::uint64_t, std::uint64_t> read_remaining_;  ///< bytes, by token
   transaction_table<access> accesses_;
   statistics statistics_;

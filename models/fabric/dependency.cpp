@@ -26,7 +26,13 @@ struct crossing {
   entry how{};
   leg at{};
   leg before{};  ///< on the link it came by
-  auto operator<=>(const crossing&) const = default;
+  bool operator==(const crossing&) const = default;
+  /// By the members in their order, in one comparison; a leg has six bits at most.
+  bool operator<(const crossing& o) const { return key() < o.key(); }
+  [[nodiscard]] std::uint64_t key() const {
+    return std::uint64_t{cube} << 48 | std::uint64_t{way_in} << 32 | std::uint64_t{exit} << 16 |
+           static_cast<std::uint64_t>(how) << 12 | static_cast<std::uint64_t>(at) << 6 | before;
+  }
 };
 
 /// One terminal for every router that has a block on it.

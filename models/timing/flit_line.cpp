@@ -150,7 +150,7 @@ void flit_line::append_frames(sim_time ready) {
 void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
   resend_wasted(ready);
   for (;;) {
-    wait_for_room(frame);
+    const sim_time sent = wait_for_room(frame);
     const std::uint32_t sequence = sender_.send();
     ++counters_.frames;
     counters_.busy += frame_;
@@ -159,7 +159,7 @@ void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
     counters_.scripted += due - errors_.due();
     if (!hit) {
       static_cast<void>(receiver_.receive(sequence));
-      acked_[sequence % acked_.size()] = frame_start(frame) + frame_ + timing_.latency * 2;
+      acked_[sequence & (acked_.size() - 1)] = sent + timing_.latency * 2;
       return;
     }
     sender_.take(receiver_.receive_corrupted().answer);
@@ -167,17 +167,18 @@ void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
   }
 }
 
-/// Acks are taken when the buffer is full: sooner, they would change nothing.
-void flit_line::wait_for_room(std::uint64_t frame) {
-  if (sender_.replaying() || !sender_.full()) return;
-  const std::uint32_t oldest = sender_.oldest();
+/// When the last bit of the frame is on the wire. Acks are taken when the buffer is full: sooner, they would
+/// change nothing.
+sim_time flit_line::wait_for_room(std::uint64_t frame) {
   const sim_time sent = frame_start(frame) + frame_;
-  const sim_time acked = acked_[oldest % acked_.size()];
-  if (acked > sent) {
-    add_stall(frame, acked - sent);
-    counters_.retry_stall += acked - sent;
-  }
+  if (sender_.replaying() || !sender_.full()) return sent;
+  const std::uint32_t oldest = sender_.oldest();
+  const sim_time acked = acked_[oldest & (acked_.size() - 1)];
   sender_.take({protocol::replay_answer::kind::ack, oldest, 0});
+  if (acked <= sent) return sent;
+  add_stall(frame, acked - sent);
+  counters_.retry_stall += acked - sent;
+  return acked;
 }
 
 /// The frame was corrupted: it is sent again when its Nak is back and the frame then on the wire is sent.

@@ -117,7 +117,7 @@ class flit_line {
   void forget_stalls(std::uint64_t slot);
   void append_frames(sim_time ready);
   void send_frame(std::uint64_t frame, sim_time ready);
-  void wait_for_room(std::uint64_t frame);
+  [[nodiscard]] sim_time wait_for_room(std::uint64_t frame);
   void replay(std::uint64_t frame);
   void resend_wasted(sim_time ready);
   void add_stall(std::uint64_t frame, sim_time length);

@@ -13,8 +13,8 @@
 // pass each other.
 #pragma once
 
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "models/timing/dram.hpp"
@@ -198,17 +198,17 @@ class dram_scheduler {
   std::vector<index> free_nodes_;
   std::size_t size_[2]{};  ///< bursts in the read and the write queue
   std::size_t active_count_{}, active_writes_{}, hazards_{};
-  std::deque<arrival> inbox_;  ///< arrived, not yet in their queues
+  boost::container::deque<arrival> inbox_;  ///< arrived, not yet in their queues
   std::size_t inbox_size_[2]{};
   std::vector<served_burst> answered_;  ///< forwarded reads of the present run()
   unsigned mode_{};                     ///< 0 reads, 1 writes
   std::uint64_t next_age_{};
   std::uint64_t age_limit_{UINT64_MAX};  ///< fcfs: only the oldest may be served
 
-  std::deque<refresh_order> refreshes_;       ///< given before any request's commands
-  dram_tick next_refresh_{never_tick};        ///< when the next order is due
-  dram_tick refresh_due_{never_tick};         ///< per bank: when the next bank is due
-  std::deque<refresh_order> bank_refreshes_;  ///< per bank: one joins the line per tick
+  boost::container::deque<refresh_order> refreshes_;       ///< given before any request's commands
+  dram_tick next_refresh_{never_tick};                     ///< when the next order is due
+  dram_tick refresh_due_{never_tick};                      ///< per bank: when the next bank is due
+  boost::container::deque<refresh_order> bank_refreshes_;  ///< per bank: one joins the line per tick
   std::uint32_t refresh_sid_{}, refresh_bank_{};
   std::vector<dram_tick> refresh_round_;  ///< by SID: first tick of its next round
   std::uint32_t idle_refreshes_{};        ///< since the last arrival

@@ -12,10 +12,11 @@ std::uint64_t bank_array::serve(std::uint64_t at, std::uint64_t offset, std::uin
   const std::uint64_t each = count / banks;
   const std::uint64_t more = count % banks;
   std::uint64_t bank = first % banks;
-  if (latest_ <= at) {
-    if (each > 0) all_free_ = at + each;
-    for (std::uint64_t i = 0; i < more; ++i, bank = next_bank(bank)) free_[bank] = at + each + 1;
-    return latest_ = at + each + (more > 0 ? 1 : 0);
+  if (latest_ <= at || latest_ == all_free_) {  // all banks from one cycle on
+    const std::uint64_t from = std::max(at, latest_);
+    if (each > 0) all_free_ = from + each;
+    for (std::uint64_t i = 0; i < more; ++i, bank = next_bank(bank)) free_[bank] = from + each + 1;
+    return latest_ = from + each + (more > 0 ? 1 : 0);
   }
   std::uint64_t finish = at;
   for (std::uint64_t i = 0; i < std::min(count, banks); ++i, bank = next_bank(bank)) {

@@ -11,7 +11,7 @@ transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, 
     : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
 
 std::uint32_t transfer_engine::add_server(double flit_ns) {
-  servers_.push_back({flit_ns, {}, 0, 0});
+  servers_.push_back({flit_ns, {}, 0, 0, {}});
   return static_cast<std::uint32_t>(servers_.size() - 1);
 }
 
@@ -90,17 +90,23 @@ std::uint64_t transfer_engine::queue_at(const transfer& t, std::uint32_t stage) 
   return (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : (*t.route)[stage].leg);
 }
 
+std::deque<std::uint32_t>& transfer_engine::waiting_in(server& s, std::uint64_t queue) {
+  for (auto& [of, waiting] : s.waiting)
+    if (of == queue) return waiting;
+  return s.waiting.emplace_back(queue, std::deque<std::uint32_t>{}).second;
+}
+
 /// A transfer joins the servers of its die when the one before it has left the source: only then is known
 /// what keeps it there.
 bool transfer_engine::waits_at_source(std::uint32_t id) {
   transfer& t = transfers_by_id_[id];
-  const std::uint32_t source = t.route->front().server;
+  server& source = servers_[t.route->front().server];
   const std::uint64_t queue = queue_at(t, 0);
-  std::deque<std::uint32_t>& waiting = waiting_[{source, queue}];
+  std::deque<std::uint32_t>& waiting = waiting_in(source, queue);
   if (!std::exchange(t.queued, true)) waiting.push_back(id);
   if (waiting.front() != id) return true;
   double gone = 0;
-  for (const entry& e : servers_[source].entries)
+  for (const entry& e : source.entries)
     if (e.queue == queue) gone = std::max({gone, e.end, e.hold});
   if (at(gone) > events_.now()) {
     events_.put(at(gone), first_kind_ + join, id);
@@ -258,9 +264,11 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
   const std::uint64_t queue = queue_at(t, stage);
   const double now = t.head;
   double start = now, turn = 0;
+  bool shared = false;
   const double packet = std::min(t.shape.flits, t.shape.packet_flits) * s.flit_ns;
   const double buffer = stage == 0 ? 0 : (*t.route)[stage - 1].buffer_flits * s.flit_ns;
   for (const entry& e : s.entries) {
+    shared |= e.rest != 0;
     if (e.queue == queue) {
       start = std::max(start, begins_behind(e, now, buffer));
     } else if (e.traffic_class == t.shape.traffic_class && e.rest > nothing && e.asof <= now) {
@@ -277,7 +285,7 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
                        stage == 0 ? supply : come, supply, 0, packet, t.shape.traffic_class, 0});
   t.head = start;
   if (stage == 0) t.begin = start, t.pace = s.flit_ns;
-  share(s, now);
+  if (shared) share(s, now);
   entry& own = s.entries.back();
   own.end = std::max(own.end, supply);
   t.ends[stage] = own.end;

@@ -21,55 +21,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <utility>
 #include <vector>
 
+#include "models/timing/event_queue.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::timing {
-
-/// What is due when, without a simulator. Events of one instant come in the order they were put, which
-/// depends on nothing but the events before them.
-struct timed_event {
-  sim_time at;
-  std::uint64_t sequence{};
-  std::uint32_t kind{};
-  std::uint32_t index{};
-};
-
-class event_queue {
- public:
-  /// What lies in the past is due now.
-  void put(sim_time at, std::uint32_t kind, std::uint32_t index) {
-    heap_.push_back({std::max(at, now_), sequence_++, kind, index});
-    std::push_heap(heap_.begin(), heap_.end(), later);
-  }
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] sim_time next() const { return heap_.empty() ? sim_time::never() : heap_.front().at; }
-  [[nodiscard]] sim_time now() const { return now_; }
-  /// Whether time may go on to `t` without an event: none is due before, and no poll is requested before.
-  [[nodiscard]] bool free_until(sim_time t) const { return next() > t && t <= look_; }
-  void look_at(sim_time t) { look_ = t; }
-  /// Time goes on without an event. Precondition: free_until(t).
-  void proceed_to(sim_time t) { now_ = std::max(now_, t); }
-  /// Precondition: not empty.
-  timed_event take() {
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    const timed_event e = heap_.back();
-    heap_.pop_back();
-    now_ = e.at;
-    return e;
-  }
-
- private:
-  static bool later(const timed_event& a, const timed_event& b) {
-    return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
-  }
-  std::vector<timed_event> heap_;
-  sim_time now_, look_{sim_time::never()};
-  std::uint64_t sequence_{};
-};
 
 /// A server on a route. Times are ns.
 struct route_stage {
@@ -149,6 +107,8 @@ class transfer_engine {
     double flit_ns{};
     std::vector<entry> entries;  ///< in the order they joined
     std::uint64_t packets{}, flits{};
+    /// Transfers that begin here and have not begun to leave. The first of a queue has an event.
+    std::vector<std::pair<std::uint64_t, std::deque<std::uint32_t>>> waiting;
   };
   struct transfer {
     const transfer_route* route{};
@@ -172,6 +132,7 @@ class transfer_engine {
   void close_if_over(std::uint32_t id);
   void advance(std::uint32_t id);
   [[nodiscard]] bool waits_at_source(std::uint32_t id);
+  [[nodiscard]] static std::deque<std::uint32_t>& waiting_in(server& s, std::uint64_t queue);
   [[nodiscard]] std::uint64_t queue_at(const transfer& t, std::uint32_t stage) const;
   void cross_die(std::uint32_t id);
   void cross_link(std::uint32_t id);
@@ -191,8 +152,6 @@ class transfer_engine {
   std::vector<server> servers_;
   std::vector<transfer> transfers_by_id_;
   std::vector<std::uint32_t> free_;
-  /// Transfers that have not begun to leave their source, by server and queue. The first one has an event.
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::deque<std::uint32_t>> waiting_;
   std::vector<std::uint64_t> queues_;  ///< share(): queues of a server
   std::vector<double> totals_;         ///< share(): work of each
   std::uint64_t packet_hops_{};

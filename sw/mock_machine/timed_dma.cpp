@@ -57,11 +57,6 @@ void timed_dma::release(std::uint32_t id) {
 
 // --- places -------------------------------------------------------------------------------------
 
-abi::node_address timed_dma::node_of(std::uint32_t pe) const {
-  const pe_coord at = shape_.pe_at(pe);
-  return topology_.locate(abi::encode({at.sip, at.cube, abi::region::tcm, at.pe.value, 0}));
-}
-
 bool timed_dma::is_local(std::uint32_t pe, abi::address a) const {
   const auto where = abi::decode(a);
   return where && where->kind == abi::region::tcm &&

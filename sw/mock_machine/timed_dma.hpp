@@ -137,7 +137,11 @@ class timed_dma final : public timed_board {
   [[nodiscard]] std::uint64_t read_cycles(std::uint32_t pe, std::uint64_t bytes) const;
   [[nodiscard]] bool is_local(std::uint32_t pe, abi::address a) const;
   [[nodiscard]] const memory_port& memory_at(abi::address a);
-  [[nodiscard]] abi::node_address node_of(std::uint32_t pe) const;
+  [[nodiscard]] abi::node_address node_of(std::uint32_t pe) const {
+    const pe_coord at = shape_.pe_at(pe);
+    return {static_cast<std::uint16_t>(at.sip.value), static_cast<std::uint16_t>(at.cube.value),
+            static_cast<std::uint16_t>(at.pe.value)};
+  }
   [[nodiscard]] const timing::transfer_route& route_of(const item& i);
 
   void depart_at(sim_time when, std::uint32_t id) { events_.put(when, depart, id); }
