@@ -13,8 +13,8 @@
 
 #include "models/config/text.hpp"
 #include "platforms/app/app.hpp"
-#include "platforms/io/output_dir.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/files/output_dir.hpp"
+#include "platforms/result/result_json.hpp"
 #include "platforms/mpi/mpi_group.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"

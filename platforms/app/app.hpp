@@ -5,7 +5,7 @@
 //   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
 #pragma once
 
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 
 namespace diecast::app {
 

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "models/config/field.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 
 namespace diecast::app {
 

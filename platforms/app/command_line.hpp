@@ -14,7 +14,7 @@
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "platforms/run/progress.hpp"
 
 namespace diecast::app {

@@ -13,9 +13,9 @@
 #include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/doctor.hpp"
 #include "platforms/diagnose/laboratory.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/input.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/files/input.hpp"
+#include "platforms/files/output_dir.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {

@@ -11,7 +11,7 @@
 #include "models/comm/sync_layout.hpp"
 #include "models/numeric/types.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 #include "platforms/run/processes.hpp"
 
 namespace diecast::app {

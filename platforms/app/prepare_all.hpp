@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "platforms/app/options.hpp"
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::app {
 

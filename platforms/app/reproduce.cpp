@@ -6,10 +6,10 @@
 
 #include "models/types/error.hpp"
 #include "platforms/app/prepare_all.hpp"
-#include "platforms/io/input.hpp"
-#include "platforms/io/output_dir.hpp"
-#include "platforms/io/result_json.hpp"
-#include "platforms/run/step_rows.hpp"
+#include "platforms/files/input.hpp"
+#include "platforms/files/output_dir.hpp"
+#include "platforms/result/result_json.hpp"
+#include "platforms/result/step_rows.hpp"
 
 namespace diecast::app {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/types/error.hpp"
-#include "platforms/io/input.hpp"
+#include "platforms/files/input.hpp"
 
 namespace diecast::app {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "platforms/app/command_line.hpp"
-#include "platforms/io/output_dir.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/files/output_dir.hpp"
+#include "platforms/result/result_json.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {

@@ -9,7 +9,7 @@
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/bench/bench.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 

@@ -8,7 +8,7 @@
 #include "models/fabric/topology.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 #include "platforms/bench/bench.hpp"
 #include "platforms/hbm/study.hpp"
 #include "platforms/netlist/pod.hpp"

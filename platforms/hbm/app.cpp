@@ -9,8 +9,8 @@
 #include "models/timing/lost_time.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/run_report.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/result_table.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/result/result_table.hpp"
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/child.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "platforms/app/command_line.hpp"
 #include "platforms/hbm/study.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/result/result_json.hpp"
 
 namespace diecast::hbm {
 

@@ -7,7 +7,7 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/study.hpp"
-#include "platforms/io/input.hpp"
+#include "platforms/files/input.hpp"
 
 namespace diecast::hbm {
 namespace {

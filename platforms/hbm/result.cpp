@@ -5,8 +5,8 @@
 
 #include "models/timing/lost_time.hpp"
 #include "platforms/hbm/app.hpp"
-#include "platforms/io/result_envelope.hpp"
-#include "platforms/io/result_table.hpp"
+#include "platforms/result/result_envelope.hpp"
+#include "platforms/result/result_table.hpp"
 
 namespace diecast::hbm {
 namespace {

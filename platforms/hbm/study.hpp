@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a memory study: what is asked of an HBM stack and what comes back. Plain values; the outcome
-// crosses the pipe between the run's process and its parent as JSON (platforms/io/hbm_result).
+// crosses the pipe between the run's process and its parent as JSON (platforms/hbm/result).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "models/timing/dram.hpp"
 #include "models/traffic/memory_pattern.hpp"
 #include "platforms/netlist/cube.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::hbm {
 

@@ -8,8 +8,8 @@
 
 #include "models/timing/link.hpp"
 #include "platforms/app/run_report.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/files/output_dir.hpp"
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/child.hpp"
 

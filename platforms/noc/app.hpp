@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "platforms/app/command_line.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/result/result_json.hpp"
 #include "platforms/noc/study.hpp"
 
 namespace diecast::noc {

@@ -9,8 +9,8 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/input.hpp"
-#include "platforms/io/json_tree.hpp"
+#include "platforms/files/input.hpp"
+#include "platforms/files/json_tree.hpp"
 #include "platforms/noc/study.hpp"
 
 namespace diecast::noc {

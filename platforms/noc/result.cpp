@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "platforms/io/result_envelope.hpp"
-#include "platforms/io/result_table.hpp"
+#include "platforms/result/result_envelope.hpp"
+#include "platforms/result/result_table.hpp"
 #include "platforms/noc/app.hpp"
 
 namespace diecast::noc {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a network study: what is asked of a NoC and what comes back. Plain values; the outcome crosses
-// the pipe between the run's process and its parent as JSON (platforms/io/noc_result).
+// the pipe between the run's process and its parent as JSON (platforms/noc/result).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "models/fabric/topology.hpp"
 #include "models/traffic/packet_arrivals.hpp"
 #include "models/traffic/transactions.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::noc {
 

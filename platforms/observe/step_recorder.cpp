@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "models/abi/operation_note.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 
 namespace diecast::observe {
 

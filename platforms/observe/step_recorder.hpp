@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/events/events.hpp"
-#include "platforms/run/run_point.hpp"
-#include "platforms/run/step_rows.hpp"
+#include "platforms/result/run_point.hpp"
+#include "platforms/result/step_rows.hpp"
 
 namespace diecast::observe {
 

@@ -22,7 +22,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
-#include "platforms/io/trace_events.hpp"
+#include "platforms/files/trace_events.hpp"
 #include "platforms/observe/dram_taps.hpp"
 
 namespace diecast::observe {

@@ -10,7 +10,7 @@
 #include "models/abi/operation_note.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 
 namespace diecast::observe {
 namespace {

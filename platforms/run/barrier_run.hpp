@@ -11,7 +11,7 @@
 #include "models/comm/sync_layout.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/netlist/pod.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
 

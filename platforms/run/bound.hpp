@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "models/types/error.hpp"
-#include "platforms/io/deadlock_json.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/result/deadlock_json.hpp"
+#include "platforms/result/result_json.hpp"
 
 namespace diecast::platforms {
 

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "models/comm/fault_record.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
 
 // What an exception says of the run that it ended: where types of exceptions become statuses of runs,
-// and with them exit codes (platforms/run/run_point.hpp).
+// and with them exit codes (platforms/result/run_point.hpp).
 
 struct fault_text {
   run_status status{};

@@ -7,7 +7,7 @@
 #include "models/config/text.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/input.hpp"
+#include "platforms/files/input.hpp"
 #include "platforms/run/prepare.hpp"
 #include "sw/mock_machine/race.hpp"
 

@@ -15,7 +15,7 @@
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
 

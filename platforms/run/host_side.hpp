@@ -18,7 +18,7 @@
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
 #include "platforms/run/progress.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/result/run_point.hpp"
 #include "platforms/run/start_agreement.hpp"
 #include "sw/runtime/pe_context.hpp"
 

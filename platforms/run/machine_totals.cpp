@@ -6,7 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/result/result_json.hpp"
 #include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {

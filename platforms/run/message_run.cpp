@@ -7,7 +7,7 @@
 #include "models/config/field.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"

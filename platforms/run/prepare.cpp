@@ -15,7 +15,7 @@
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/workload_json.hpp"
+#include "platforms/config_io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/host/hbm_tensors.hpp"

@@ -20,10 +20,10 @@
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/immovable.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/input.hpp"
-#include "platforms/io/output_dir.hpp"
-#include "platforms/io/result_json.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/files/input.hpp"
+#include "platforms/files/output_dir.hpp"
+#include "platforms/result/result_json.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::platforms {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/host_side.hpp"
 

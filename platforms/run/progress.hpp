@@ -11,12 +11,9 @@
 
 #include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
-
-/// automatic: where stderr is a terminal, once a run has taken two seconds; on: from the start, a line at a
-/// time where stderr is no terminal.
-enum class progress_mode : std::uint8_t { automatic, on, off };
 
 /// How far a run is.
 struct run_progress {

@@ -13,7 +13,7 @@
 #include "models/events/events.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/dram_taps.hpp"
-#include "platforms/observe/flight_recorder.hpp"
+#include "platforms/result/flight_recorder.hpp"
 #include "platforms/observe/step_recorder.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"

@@ -10,8 +10,8 @@
 
 #include "hw/base/time.hpp"
 #include "models/timing/longest_step.hpp"
-#include "platforms/io/output_dir.hpp"
-#include "platforms/io/result_envelope.hpp"
+#include "platforms/files/output_dir.hpp"
+#include "platforms/result/result_envelope.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "hw/base/time.hpp"
-#include "platforms/io/deadlock_json.hpp"
+#include "platforms/result/deadlock_json.hpp"
 #include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {

@@ -2,7 +2,7 @@
 // How a kind of workload op is added: one file that makes an op_kind, and one line in builtin_ops().
 //
 //   1. Parsed: op_kind::schema lists the op's own fields with type, range and default. The reader of
-//      workload files (platforms/io/workload_json) checks and converts them; nothing is parsed here.
+//      workload files (platforms/config_io/workload_json) checks and converts them; nothing is parsed here.
 //   2. Checked: op_kind::plan gets the fields and the members, and throws user_error for what cannot be
 //      (problems whose `where` begins with op.where name the place in the file). An op that refers to
 //      others (a wait to its sends) finds them in planned_op::link; what concerns all ops together (sends

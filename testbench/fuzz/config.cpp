@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --config: an accepted file is read again from its dump as the same machine.
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 
 using namespace diecast;

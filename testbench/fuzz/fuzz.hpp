@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "models/types/error.hpp"
-#include "platforms/io/input.hpp"
+#include "platforms/files/input.hpp"
 
 namespace diecast::fuzz {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --workload, MSCCL XML and plans: an accepted program can be checked and loaded into each rank.
-#include "platforms/io/msccl_xml.hpp"
+#include "platforms/config_io/msccl_xml.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 
 using namespace diecast;

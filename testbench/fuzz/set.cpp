@@ -2,7 +2,7 @@
 // --set: one assignment per line.
 #include <sstream>
 
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 
 using namespace diecast;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // --workload, JSON: read, and planned on the small pod.
 #include "models/comm/patterns.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/workload_json.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/config_io/workload_json.hpp"
 #include "sw/workload/program.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 

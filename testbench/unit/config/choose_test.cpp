@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/types/error.hpp"
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 #include "platforms/run/prepare.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "models/types/error.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/input.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/files/input.hpp"
 
 namespace diecast::test {
 

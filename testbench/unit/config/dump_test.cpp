@@ -7,7 +7,7 @@
 #include "config_files.hpp"
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
-#include "platforms/io/json_tree.hpp"
+#include "platforms/files/json_tree.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

@@ -6,7 +6,7 @@
 
 #include "models/abi/errata.hpp"
 #include "models/fabric/fault_places.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;

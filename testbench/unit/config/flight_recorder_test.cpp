@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/observe/flight_recorder.hpp"
+#include "platforms/result/flight_recorder.hpp"
 
 #include "testbench/support/test.hpp"
 

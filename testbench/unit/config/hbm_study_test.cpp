@@ -7,7 +7,7 @@
 #include "models/types/error.hpp"
 #include "platforms/hbm/app.hpp"
 #include "platforms/hbm/study.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

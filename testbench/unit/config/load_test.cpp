@@ -4,7 +4,7 @@
 #include "config_files.hpp"
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "platforms/run/prepare.hpp"
 #include "support/test.hpp"
 

@@ -11,7 +11,7 @@
 #include "models/golden/collective_check.hpp"
 #include "models/random/test_data.hpp"
 #include "msccl_programs.hpp"
-#include "platforms/io/msccl_xml.hpp"
+#include "platforms/config_io/msccl_xml.hpp"
 #include "support/test.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"

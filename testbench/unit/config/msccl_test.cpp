@@ -9,7 +9,7 @@
 
 #include "models/comm/program.hpp"
 #include "msccl_programs.hpp"
-#include "platforms/io/msccl_xml.hpp"
+#include "platforms/config_io/msccl_xml.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run finds in its --out of an earlier one.
-#include "platforms/io/output_dir.hpp"
+#include "platforms/files/output_dir.hpp"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 
 #include <set>
 

@@ -6,7 +6,7 @@
 #include "models/abi/registers.hpp"
 #include "models/config/field.hpp"
 #include "models/fabric/topology.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "support/test.hpp"
 #include "unit/mem/dram_blocks.hpp"
 

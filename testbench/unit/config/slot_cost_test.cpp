@@ -9,7 +9,7 @@
 #include "hw/mem/memory_target.hpp"
 #include "hw/mem/tcm.hpp"
 #include "hw/traffic/memory_traffic.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"

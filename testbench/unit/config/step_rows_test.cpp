@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/step_rows.hpp"
+#include "platforms/result/step_rows.hpp"
 
 #include "testbench/support/test.hpp"
 

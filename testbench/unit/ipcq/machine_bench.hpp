@@ -10,7 +10,7 @@
 
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
-#include "platforms/app/registries.hpp"
+#include "platforms/run/registries.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"

@@ -11,7 +11,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/config_json.hpp"
+#include "platforms/config_io/config_json.hpp"
 #include "platforms/noc/app.hpp"
 #include "platforms/noc/machine.hpp"
 #include "platforms/run/child.hpp"

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/config/suggestion.hpp"
+#include "models/config/text.hpp"
+#include "platforms/config_io/config_json.hpp"
+#include "platforms/config_io/config_read.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using config::fault_key;
+using config::fault_kind_entry;
+using config::fault_setting;
+using config::field_value;
+
+std::optional<field_value> to_links(const json_array& items) {
+  std::vector<config::pod_link> links;
+  for (const json_node& item : items) {
+    const json_array* const pair = item.array();
+    if (pair == nullptr || pair->size() != 2) return std::nullopt;
+    const auto* const from = std::get_if<std::uint64_t>(&pair->front().value);
+    const auto* const to = std::get_if<std::uint64_t>(&pair->back().value);
+    if (from == nullptr || to == nullptr || *from > UINT32_MAX || *to > UINT32_MAX) return std::nullopt;
+    links.push_back({static_cast<std::uint32_t>(*from), static_cast<std::uint32_t>(*to)});
+  }
+  return links;
+}
+
+}  // namespace
+
+std::optional<field_value> convert_node(const config::field& f, const json_node& node) {
+  const auto* const n = std::get_if<std::uint64_t>(&node.value);
+  switch (f.type) {
+    case config::field_type::boolean:
+      if (const auto* b = std::get_if<bool>(&node.value)) return *b;
+      return std::nullopt;
+    case config::field_type::count_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
+    case config::field_type::count:
+      if (n != nullptr) return *n;
+      return std::nullopt;
+    case config::field_type::real_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
+    case config::field_type::real:
+      if (n != nullptr) return static_cast<double>(*n);
+      if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
+      if (const auto* x = std::get_if<json_real>(&node.value)) return x->value;
+      return std::nullopt;
+    case config::field_type::text:
+    case config::field_type::choice:
+      if (const std::string* s = node.string()) return *s;
+      return std::nullopt;
+    case config::field_type::links:
+      if (const json_array* items = node.array()) return to_links(*items);
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+const json_node* member(const json_object& members, std::string_view name) {
+  for (const auto& [key, value] : members)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+std::vector<std::string> keys_of(const fault_kind_entry& kind) {
+  std::vector<std::string> names{"kind", "where"};
+  names.insert(names.end(), kind.keys.begin(), kind.keys.end());
+  names.emplace_back("seed");
+  return names;
+}
+
+void read_key(fault_setting& fault, const fault_kind_entry& kind, const std::string& path,
+              const std::string& name, const json_node& node, const problem_reporter& report) {
+  const fault_key* const key = config::find_fault_key(name);
+  if (key == nullptr)
+    return report(path, config::with_nearest("unknown key", name, keys_of(kind)), describe(node),
+                  "one of " + config::join(keys_of(kind)));
+  if (!config::takes(kind.kind, name))
+    return report(path, fmt::format("does not apply to a fault of kind {}", kind.name), describe(node),
+                  "one of " + config::join(keys_of(kind)));
+  const auto value = convert_node(key->row, node);
+  if (value && config::accepts(key->row, *value)) return key->set(fault, *value);
+  report(path, value ? "value out of range" : "wrong type", describe(node), config::expectation(key->row));
+}
+
+fault_setting read_fault(const std::string& path, const json_node& node, const problem_reporter& report) {
+  fault_setting fault;
+  const json_object* const members = node.object();
+  if (members == nullptr) {
+    report(path, "wrong type", describe(node), "an object with kind and where");
+    return fault;
+  }
+  const json_node* const name = member(*members, "kind");
+  const fault_kind_entry* const kind =
+      name == nullptr || name->string() == nullptr ? nullptr : config::find_fault_kind(*name->string());
+  if (kind == nullptr) {
+    std::vector<std::string> names;
+    for (const fault_kind_entry& k : config::fault_kinds()) names.push_back(k.name);
+    const std::string* const given = name == nullptr ? nullptr : name->string();
+    report(path + ".kind",
+           name == nullptr ? "is missing"
+                           : config::with_nearest("no such kind of fault", given ? *given : "", names),
+           name == nullptr ? "" : describe(*name), "one of " + config::join(names));
+    return fault;
+  }
+  fault.kind = kind->kind;
+  for (const auto& [key, value] : *members)
+    if (key != "kind") read_key(fault, *kind, fmt::format("{}.{}", path, key), key, value, report);
+  if (member(*members, "where") == nullptr)
+    report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));
+  const bool of_install = fault.variant != "trap" && fault.variant != "wrong_routine";
+  if (!fault.variant.empty() && of_install != (fault.kind == config::fault_kind::wrong_install))
+    report(path + ".how", fmt::format("does not apply to a fault of kind {}", kind->name),
+           '"' + fault.variant + '"', of_install ? "trap or wrong_routine" : "swap, overlap or first_match");
+  if (fault.kind == config::fault_kind::slow_pe && std::floor(fault.factor) != fault.factor)
+    report(path + ".factor", "a core's clock is divided by a whole number", fmt::format("{}", fault.factor),
+           "a whole number");
+  return fault;
+}
+
+json_node value_node(const field_value& v) {
+  if (const auto* n = std::get_if<std::uint64_t>(&v)) return json_number(*n);
+  if (const auto* x = std::get_if<double>(&v)) return json_number(*x);
+  return json_text(std::get<std::string>(v));
+}
+
+}  // namespace
+
+std::vector<fault_setting> read_faults(const json_node& node, const problem_reporter& report) {
+  std::vector<fault_setting> faults;
+  const json_array* const items = node.array();
+  if (items == nullptr) {
+    report("faults", "wrong type", describe(node), "a list of {\"kind\": NAME, \"where\": NAME, ...}");
+    return faults;
+  }
+  for (std::size_t i = 0; i < items->size(); ++i)
+    faults.push_back(read_fault(fmt::format("faults[{}]", i), (*items)[i], report));
+  return faults;
+}
+
+json_node faults_node(const std::vector<fault_setting>& faults) {
+  json_array items;
+  for (const fault_setting& f : faults) {
+    json_object item;
+    for (const fault_key& k : config::fault_keys()) {
+      if (!config::takes(f.kind, k.row.key)) continue;
+      const field_value value = k.get(f);
+      const auto* const text = std::get_if<std::string>(&value);
+      if (text == nullptr || !text->empty()) item.emplace_back(k.row.key, value_node(value));
+    }
+    items.push_back({std::move(item)});
+  }
+  return {std::move(items)};
+}
+
+std::string faults_markdown() {
+  std::string page =
+      "\n## faults\n\nWhat is made to go wrong: a list of `{\"kind\": NAME, \"where\": NAME, ...}`. `where` "
+      "takes "
+      "`*` and `?`\n"
+      "and names PEs (`pod.sip0.cube_1_2.pe3`), UCIe sides (`pod.sip0.cube_1_2.ucie_east`, packets that "
+      "leave "
+      "there)\n"
+      "or SIP ports (`pod.sip0.sip_port_e`). A name that matches nothing is an error. `--set faults=[...]` "
+      "replaces\nthe list.\n\n| kind | mechanism | `where` names | keys | meaning |\n|---|---|---|---|---|\n";
+  for (const fault_kind_entry& k : config::fault_kinds())
+    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.name, config::mechanisms_of(k), k.place,
+                        config::join(k.keys), k.description);
+  page += "\n| key | unit | values | default | meaning |\n|---|---|---|---|---|\n";
+  const fault_setting standard;
+  for (const fault_key& k : config::fault_keys()) {
+    if (k.row.key == "kind") continue;
+    std::string expected;
+    for (const char letter : config::expectation(k.row)) {
+      if (letter == '|') expected += '\\';
+      expected += letter;
+    }
+    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.row.key, k.row.unit, expected,
+                        config::to_text(k.get(standard)), k.row.description);
+  }
+  return page;
+}
+
+std::string faults_text() {
+  std::string text = fmt::format("{:<20} {:<28} {:<44} {}\n", "kind", "mechanism", "keys", "what happens");
+  for (const fault_kind_entry& k : config::fault_kinds())
+    text += fmt::format("{:<20} {:<28} {:<44} {}\n", k.name, config::mechanisms_of(k), config::join(k.keys),
+                        k.description);
+  return text;
+}
+
+}  // namespace diecast::platforms

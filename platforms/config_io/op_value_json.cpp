@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/config/suggestion.hpp"
+#include "models/config/text.hpp"
+#include "platforms/config_io/workload_json.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using comm::op_field;
+using comm::op_field_type;
+using comm::op_value;
+
+std::optional<op_value> to_words(const json_array& items) {
+  std::vector<std::string> words;
+  for (const json_node& item : items) {
+    if (item.string() == nullptr) return std::nullopt;
+    words.push_back(*item.string());
+  }
+  return words;
+}
+
+std::optional<op_value> to_counts(const json_array& items) {
+  std::vector<std::uint64_t> counts;
+  for (const json_node& item : items) {
+    const auto* const n = std::get_if<std::uint64_t>(&item.value);
+    if (n == nullptr) return std::nullopt;
+    counts.push_back(*n);
+  }
+  return counts;
+}
+
+std::optional<op_value> to_real(const json_node& node) {
+  if (const auto* n = std::get_if<std::uint64_t>(&node.value)) return static_cast<double>(*n);
+  if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
+  if (const auto* x = std::get_if<json_real>(&node.value)) return x->value;
+  return std::nullopt;
+}
+
+bool in_range(const op_field& f, double x) { return x >= f.least && x <= f.most; }
+bool in_range(const op_field& f, std::uint64_t n) { return in_range(f, static_cast<double>(n)); }
+
+bool is_choice(const op_field& f, const std::string& word) {
+  if (f.choices.empty()) return !word.empty();
+  return std::find(f.choices.begin(), f.choices.end(), word) != f.choices.end();
+}
+
+std::string range_words(const op_field& f, const char* what) {
+  return fmt::format("{} from {} to {}", what, f.least, f.most);
+}
+
+}  // namespace
+
+std::optional<op_value> convert(const op_field& f, const json_node& node) {
+  const auto* const n = std::get_if<std::uint64_t>(&node.value);
+  const std::string* const s = node.string();
+  switch (f.type) {
+    case op_field_type::flag:
+      if (const auto* b = std::get_if<bool>(&node.value)) return *b;
+      return std::nullopt;
+    case op_field_type::count:
+      if (n != nullptr) return *n;
+      return std::nullopt;
+    case op_field_type::size:
+      if (n != nullptr) return *n;
+      if (s != nullptr)
+        if (const auto size = config::parse_size(*s)) return *size;
+      return std::nullopt;
+    case op_field_type::real: return to_real(node);
+    case op_field_type::word:
+      if (s != nullptr) return *s;
+      return std::nullopt;
+    case op_field_type::count_or_word:
+      if (n != nullptr) return *n;
+      if (s != nullptr) return *s;
+      return std::nullopt;
+    case op_field_type::words:
+      if (node.array() != nullptr) return to_words(*node.array());
+      return std::nullopt;
+    case op_field_type::counts:
+      if (node.array() != nullptr) return to_counts(*node.array());
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool accepts(const op_field& f, const op_value& value) {
+  if (const auto* n = std::get_if<std::uint64_t>(&value)) return in_range(f, *n);
+  if (const auto* x = std::get_if<double>(&value)) return in_range(f, *x);
+  if (const auto* s = std::get_if<std::string>(&value)) return is_choice(f, *s);
+  if (const auto* list = std::get_if<std::vector<std::uint64_t>>(&value))
+    return std::all_of(list->begin(), list->end(), [&f](std::uint64_t n) { return in_range(f, n); });
+  return true;
+}
+
+std::string rejection_of(const op_field& f, const json_node& node) {
+  const std::string* const s = node.string();
+  if (s != nullptr && !f.choices.empty()) return config::with_nearest("no such value", *s, f.choices);
+  const bool in_type = convert(f, node).has_value();
+  const bool size = s != nullptr && f.type == op_field_type::size && !in_type;
+  return config::did_you_mean(in_type ? "value out of range" : "wrong type",
+                              size ? config::nearest_size(*s) : "");
+}
+
+std::string expectation(const op_field& f) {
+  switch (f.type) {
+    case op_field_type::flag: return "true or false";
+    case op_field_type::count: return range_words(f, "a whole number");
+    case op_field_type::size: return range_words(f, "bytes, as a number or like \"64KiB\",");
+    case op_field_type::real: return range_words(f, "a number");
+    case op_field_type::word: return f.choices.empty() ? "text" : "one of " + config::join(f.choices);
+    case op_field_type::count_or_word:
+      return range_words(f, "a whole number") + ", or one of " + config::join(f.choices);
+    case op_field_type::words: return "a list of texts";
+    case op_field_type::counts: return range_words(f, "a list of whole numbers");
+  }
+  return {};
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/files/input.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace diecast::platforms {
+namespace {
+
+/// One per process: a pipe has no other text for a second reader, whichever part of the program that is.
+std::deque<input_file>& remembered() {
+  static std::deque<input_file> files;
+  return files;
+}
+
+std::optional<file_identity> identity_in(const struct stat& s) {
+  if (!S_ISREG(s.st_mode)) return std::nullopt;
+  return file_identity{s.st_dev, s.st_ino};
+}
+
+/// Reads to the end of the file; returns why that failed.
+std::string read_to_end(int fd, std::string& text) {
+  std::array<char, 65536> part{};
+  for (;;) {
+    const ssize_t n = read(fd, part.data(), part.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fmt::format("read error ({})", std::strerror(errno));
+    if (n == 0) return {};
+    if (text.size() + static_cast<std::size_t>(n) > input_limits::file_mib << 20)
+      return fmt::format("longer than {} MiB", input_limits::file_mib);
+    text.append(part.data(), static_cast<std::size_t>(n));
+  }
+}
+
+/// UTF-8 is the only encoding that is read; its mark is no part of the text.
+std::string remove_mark(std::string& text) {
+  constexpr std::string_view utf8 = "\xEF\xBB\xBF", big = "\xFE\xFF", little = "\xFF\xFE";
+  if (text.starts_with(utf8)) text.erase(0, utf8.size());
+  return text.starts_with(big) || text.starts_with(little) ? "its text is UTF-16, not UTF-8" : "";
+}
+
+void read_descriptor(int fd, input_file& file) {
+  struct stat s {};
+  if (fstat(fd, &s) == 0) file.identity = identity_in(s);
+  file.failure = S_ISDIR(s.st_mode) ? "a folder" : read_to_end(fd, file.text);
+  if (file.failure.empty()) file.failure = remove_mark(file.text);
+  if (!file.failure.empty()) file.text = {};
+}
+
+}  // namespace
+
+std::optional<file_identity> identity_of(const std::filesystem::path& path) {
+  struct stat s {};
+  return stat(path.c_str(), &s) == 0 ? identity_in(s) : std::nullopt;
+}
+
+const input_file& read_input(const std::string& reader, const std::filesystem::path& path) {
+  std::deque<input_file>& files = remembered();
+  const auto known =
+      std::find_if(files.begin(), files.end(), [&path](const input_file& f) { return f.path == path; });
+  if (known != files.end()) return *known;
+  input_file& file = files.emplace_back(input_file{reader, path, {}, {}, {}});
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) {
+    file.failure = std::strerror(errno);
+    return file;
+  }
+  read_descriptor(fd, file);
+  close(fd);
+  return file;
+}
+
+void provide_input(const std::string& reader, const std::filesystem::path& path, std::string text) {
+  remembered().push_back({reader, path, std::move(text), {}, {}});
+}
+
+const std::deque<input_file>& inputs() { return remembered(); }
+
+void forget_inputs() { remembered().clear(); }
+
+const input_file* input_at(const std::filesystem::path& output) {
+  const auto identity = identity_of(output);
+  if (!identity) return nullptr;
+  const auto same = [&identity](const input_file& f) { return f.identity == identity; };
+  const auto& files = inputs();
+  const auto found = std::find_if(files.begin(), files.end(), same);
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+problem cannot_be_read(const std::string& where, const std::filesystem::path& path,
+                       const std::string& failure, const std::string& expected) {
+  return {where, "cannot be read: " + failure, path.string(), expected};
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What result.json says around its runs, the same for every binary. For the writers of results only: the JSON
+// library is a slow header.
+#pragma once
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platforms/result/result_json.hpp"
+
+namespace diecast::platforms {
+
+using result_node = nlohmann::ordered_json;
+
+/// A run as result.json has it.
+[[nodiscard]] result_node run_json(const run_outcome& o);
+
+/// null where there is no value.
+template <class T>
+[[nodiscard]] result_node optional_json(const std::optional<T>& value) {
+  return value ? result_node(*value) : result_node(nullptr);
+}
+
+/// A type that lists its fields (platforms/run/field_list).
+template <class T>
+concept row_type = requires {
+  T::fields_names;
+};
+
+template <row_type Row>
+[[nodiscard]] result_node values_of(const Row& r);
+template <row_type Row>
+[[nodiscard]] Row row_with(const result_node& values);
+
+/// A field of a run's record: optional ones are null where there is no value, rows arrays of their values.
+template <class T>
+[[nodiscard]] result_node node_of(const T& value) {
+  return value;
+}
+template <class T>
+[[nodiscard]] result_node node_of(const std::optional<T>& value) {
+  return optional_json(value);
+}
+template <row_type Row>
+[[nodiscard]] result_node node_of(const std::vector<Row>& rows) {
+  result_node list = result_node::array();
+  for (const Row& r : rows) list.push_back(values_of(r));
+  return list;
+}
+[[nodiscard]] inline result_node node_of(run_status s) { return to_string(s); }
+[[nodiscard]] inline result_node node_of(const statistics& numbers) {
+  result_node j = result_node::object();
+  for (const auto& [name, value] : numbers) j[name] = value;
+  return j;
+}
+
+template <class T>
+void take_field(const result_node& node, T& value) {
+  value = node.get<T>();
+}
+template <class T>
+void take_field(const result_node& node, std::optional<T>& value) {
+  if (!node.is_null()) value = node.get<T>();
+}
+template <row_type Row>
+void take_field(const result_node& node, std::vector<Row>& rows) {
+  for (const auto& values : node) rows.push_back(row_with<Row>(values));
+}
+inline void take_field(const result_node& node, run_status& s) { s = status_named(node); }
+inline void take_field(const result_node& node, statistics& numbers) {
+  for (const auto& [name, value] : node.items()) numbers.emplace_back(name, value.get<double>());
+}
+template <class T>
+void read_field(const result_node& record, const std::string& name, T& value) {
+  take_field(record.at(name), value);
+}
+
+/// The values of a row in the order of its fields, and back.
+template <row_type Row>
+result_node values_of(const Row& r) {
+  result_node values = result_node::array();
+  each_field(r, [&values](const std::string&, const auto& value) { values.push_back(node_of(value)); });
+  return values;
+}
+template <row_type Row>
+Row row_with(const result_node& values) {
+  Row r;
+  std::size_t next = 0;
+  each_field(r, [&](const std::string&, auto& value) { take_field(values.at(next++), value); });
+  return r;
+}
+/// An object with the fields of a row by name, and a row from such an object.
+template <row_type Row>
+[[nodiscard]] result_node object_of(const Row& r, const std::string& prefix = "") {
+  result_node j = result_node::object();
+  each_field(r, [&](const std::string& name, const auto& value) { j[prefix + name] = node_of(value); });
+  return j;
+}
+template <row_type Row>
+[[nodiscard]] Row row_from(const result_node& object) {
+  Row r;
+  each_field(r, [&object](const std::string& name, auto& value) { read_field(object, name, value); });
+  return r;
+}
+
+/// A detected fault: what does not apply to it is left out.
+[[nodiscard]] result_node fault_json(const detected_fault& f);
+[[nodiscard]] detected_fault fault_from(const result_node& j);
+
+/// A value of a CSV row: numbers as short as they are exact, nothing for null.
+[[nodiscard]] std::string csv_value(const result_node& value);
+
+/// The rows of all runs behind the number of the run, of each row the first `most` columns.
+template <class Outcome, row_type Row>
+[[nodiscard]] std::string rows_csv(const std::vector<Outcome>& runs, std::vector<Row> Outcome::*rows,
+                                   std::size_t most = SIZE_MAX) {
+  std::string text = "run";
+  const Row none{};
+  const auto each_column = [most](const Row& r, auto visit) {
+    std::size_t column = 0;
+    each_field(r, [&](const std::string& name, const auto& value) {
+      if (column++ < most) visit(name, value);
+    });
+  };
+  each_column(none, [&text](const std::string& name, const auto&) { text += "," + name; });
+  text += "\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const Row& r : runs[i].*rows) {
+      text += std::to_string(i);
+      each_column(
+          r, [&text](const std::string&, const auto& value) { text += "," + csv_value(node_of(value)); });
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+/// A field of a CSV row: strings with commas, quotes or line ends are quoted as RFC 4180 says; empty for
+/// null.
+[[nodiscard]] std::string csv_text(const result_node& value);
+
+/// Sum of one number over all runs.
+template <class Outcome, class Number>
+[[nodiscard]] Number total(const std::vector<Outcome>& runs, Number Outcome::*number) {
+  Number sum{};
+  for (const Outcome& o : runs) sum += o.*number;
+  return sum;
+}
+
+/// Most memory that one of the runs needed.
+template <class Outcome>
+[[nodiscard]] double peak_rss_mib_of(const std::vector<Outcome>& runs) {
+  double most = 0;
+  for (const Outcome& o : runs) most = std::max(most, o.peak_rss_mib);
+  return most;
+}
+
+/// What the host spent on runs of a fabric: `sim` of result.json.
+template <class Outcome>
+[[nodiscard]] result_node fabric_costs(const std::vector<Outcome>& runs) {
+  return {{"wall_s", total(runs, &Outcome::wall_s)},
+          {"wakeups", total(runs, &Outcome::wakeups)},
+          {"packet_hops", total(runs, &Outcome::packet_hops)},
+          {"peak_rss_mib", peak_rss_mib_of(runs)}};
+}
+
+/// The text of result.json, schema diecast.result/1: `machine` as the binary describes it, each run as
+/// `write_run` does, and what they cost the host.
+[[nodiscard]] std::string result_text(const result_context& context, result_node machine, result_node runs,
+                                      result_node costs, run_status status);
+template <class Outcome, class WriteRun>
+[[nodiscard]] std::string result_text(const result_context& context, result_node machine,
+                                      const std::vector<Outcome>& runs, WriteRun write_run,
+                                      result_node costs) {
+  result_node list = result_node::array();
+  for (const Outcome& o : runs) list.push_back(write_run(o));
+  run_status status = worst(runs);
+  const bool lost = std::any_of(runs.begin(), runs.end(), [](const Outcome& o) { return o.output_lost; });
+  if (status == run_status::ok && lost) status = run_status::error;  // not everything asked for is there
+  return result_text(context, std::move(machine), std::move(list), std::move(costs), status);
+}
+
+/// Names or values of a row's fields, a comma behind each.
+template <row_type Row>
+[[nodiscard]] std::string csv_names() {
+  std::string text;
+  const Row none{};
+  each_field(none, [&text](const std::string& name, const auto&) { text += name + ","; });
+  return text;
+}
+template <row_type Row>
+[[nodiscard]] std::string csv_values(const Row& r) {
+  std::string text;
+  each_field(r, [&text](const std::string&, const auto& v) { text += csv_text(node_of(v)) + ","; });
+  return text;
+}
+
+/// The text that crosses the pipe between a run and its parent: `run`, which is what result.json has of the
+/// outcome, and what the outcome carries beside. Bytes that are no UTF-8 (names of files, what a user wrote)
+/// do not end it.
+template <row_type Outcome>
+[[nodiscard]] std::string packed(result_node run, const Outcome& o) {
+  each_carried(o, [&run](const std::string& name, const auto& value) { run[name] = node_of(value); });
+  return run.dump(-1, ' ', false, result_node::error_handler_t::replace);
+}
+template <row_type Outcome>
+void take_carried(const result_node& packed, Outcome& o) {
+  each_carried(o, [&packed](const std::string& name, auto& value) { read_field(packed, name, value); });
+}
+/// Inverse of packed() where result.json has the fields alone.
+template <row_type Outcome>
+[[nodiscard]] Outcome unpacked(const std::string& text) {
+  const result_node j = result_node::parse(text);
+  auto o = row_from<Outcome>(j);
+  take_carried(j, o);
+  return o;
+}
+
+}  // namespace diecast::platforms
