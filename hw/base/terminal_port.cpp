@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/comm/install_plan.hpp"
-#include "models/timing/interface_buffers.hpp"
+#include "models/fabric/interface_buffers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -27,7 +27,7 @@ terminal_port::terminal_port(sc_core::sc_module_name name, const fabric::topolog
       flit_bytes_(static_cast<std::uint32_t>(config.noc.flit_bytes)),
       out_("fabric_out", *this, 0),
       in_("fabric_in", *this, 0) {
-  room_.fill(timing::injection_buffer_flits(config));
+  room_.fill(fabric::injection_buffer_flits(config));
   room_[index_of(abi::traffic_class::sideband)] = fabric::sideband_buffer_flits(config);
   for (unsigned vc = 0; vc < topology.vcs(); ++vc)
     credits_.push_back(room_[index_of(topology.class_of(static_cast<std::uint8_t>(vc)))]);

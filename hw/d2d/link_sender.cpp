@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/fabric/fault_places.hpp"
-#include "models/timing/interface_buffers.hpp"
+#include "models/fabric/interface_buffers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -20,10 +20,10 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
                         fmt::format("{} ns", timing.latency.ns()),
                         fmt::format("{} ns or more", timing.receiver.period.ns())});
   }
-  if (buffer < timing::max_packet_flits(c)) {
+  if (buffer < fabric::max_packet_flits(c)) {
     problems.push_back({key + ".buffer_flits", "the link's buffer cannot hold a packet",
                         std::to_string(buffer),
-                        fmt::format("{} flits or more", timing::max_packet_flits(c))});
+                        fmt::format("{} flits or more", fabric::max_packet_flits(c))});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
   link_parameters p;
@@ -35,7 +35,7 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
   p.link_buffer.assign(t.vcs(), buffer);
   for (std::uint32_t vc = 0; vc < t.vcs(); ++vc) {
     const bool sideband = t.class_of(static_cast<std::uint8_t>(vc)) == abi::traffic_class::sideband;
-    p.noc_buffer.push_back(sideband ? fabric::sideband_buffer_flits(c) : timing::injection_buffer_flits(c));
+    p.noc_buffer.push_back(sideband ? fabric::sideband_buffer_flits(c) : fabric::injection_buffer_flits(c));
   }
   return p;
 }

@@ -8,9 +8,9 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/pe_interfaces.hpp"
+#include "hw/base/pe_setup.hpp"
 #include "hw/base/timed_queue.hpp"
-#include "hw/pe/pe_interfaces.hpp"
-#include "hw/pe/pe_setup.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/events/events.hpp"
 #include "models/protocol/copy_port.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "hw/noc/cube_noc.hpp"
-#include "models/timing/interface_buffers.hpp"
+#include "models/fabric/interface_buffers.hpp"
 #include "models/traffic/transactions.hpp"
 #include "models/types/error.hpp"
 
@@ -78,7 +78,7 @@ void cube_noc::check(const config::machine_config& config) const {
                         std::to_string(config.noc.hop_cycles), "more than noc.link_cycles"});
   }
   const bool wormhole = config.noc.flow == config::noc_flow::wormhole;
-  const std::uint32_t least = wormhole ? 1 : timing::max_packet_flits(config);
+  const std::uint32_t least = wormhole ? 1 : fabric::max_packet_flits(config);
   if (fabric::vc_buffer_flits(config) < least) {
     problems.push_back(
         {"noc.vc_buffer_flits",
@@ -105,7 +105,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   p.port_per_vc = topology_.grid().is_oneway();  // one flit per cycle and axis
   p.vc_round_robin = config.noc.vc_round_robin;
   p.overlap = overlaps(timing_);
-  p.longest_packet = timing::max_packet_flits(config);
+  p.longest_packet = fabric::max_packet_flits(config);
   p.weights = {narrow(config.noc.request_weight), narrow(config.noc.response_weight),
                narrow(config.noc.comm_weight), narrow(config.noc.message_weight),
                narrow(config.noc.sideband_weight)};
@@ -115,10 +115,10 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     const bool sideband = c == abi::traffic_class::sideband;
     p.class_of_vc[vc] = study_ ? 0 : static_cast<std::uint8_t>(c);
     capacity_[vc] = sideband ? fabric::sideband_buffer_flits(config) : fabric::vc_buffer_flits(config);
-    inject_capacity_[vc] = sideband ? capacity_[vc] : timing::injection_buffer_flits(config);
+    inject_capacity_[vc] = sideband ? capacity_[vc] : fabric::injection_buffer_flits(config);
     if (study_ && wormhole_) inject_capacity_[vc] = UINT32_MAX;
     interface_capacity_[vc] =
-        sideband ? timing::receive_sideband_flits(config) : timing::receive_buffer_flits(config);
+        sideband ? fabric::receive_sideband_flits(config) : fabric::receive_buffer_flits(config);
     if (study_ && wormhole_) interface_capacity_[vc] = capacity_[vc];
     entry_hops_[vc] = entry_hop(vc);
   }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/abi/address.hpp"
-#include "models/comm/trees.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

@@ -9,8 +9,8 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/pe/pe_interfaces.hpp"
-#include "hw/pe/pe_setup.hpp"
+#include "hw/base/pe_interfaces.hpp"
+#include "hw/base/pe_setup.hpp"
 #include "models/abi/hal.hpp"
 #include "models/protocol/data_cache.hpp"
 

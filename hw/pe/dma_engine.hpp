@@ -14,13 +14,13 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/pe_interfaces.hpp"
+#include "hw/base/pe_setup.hpp"
 #include "hw/base/terminal_port.hpp"
 #include "hw/base/timed_queue.hpp"
+#include "hw/base/transaction_table.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/pe_faults.hpp"
-#include "hw/pe/pe_interfaces.hpp"
-#include "hw/pe/pe_setup.hpp"
-#include "hw/pe/transaction_table.hpp"
 
 namespace diecast {
 enum class fault_kind : std::uint8_t;

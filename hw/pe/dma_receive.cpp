@@ -6,7 +6,7 @@
 
 #include "hw/pe/dma_engine.hpp"
 #include "models/checksum/packet_checksum.hpp"
-#include "models/comm/fault_record.hpp"
+#include "models/protocol/fault_record.hpp"
 
 namespace diecast::hw {
 

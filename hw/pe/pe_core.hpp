@@ -13,10 +13,10 @@
 #include <optional>
 #include <systemc>
 
+#include "hw/base/pe_setup.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/core_memory.hpp"
 #include "hw/pe/pe_faults.hpp"
-#include "hw/pe/pe_setup.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"

@@ -6,8 +6,8 @@
 
 #include "models/abi/wire.hpp"
 #include "models/checksum/packet_checksum.hpp"
-#include "models/comm/fault_record.hpp"
 #include "models/fabric/fault_places.hpp"
+#include "models/protocol/fault_record.hpp"
 
 namespace diecast::hw {
 namespace {

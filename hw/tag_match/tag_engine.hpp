@@ -10,11 +10,11 @@
 #include <optional>
 #include <systemc>
 
+#include "hw/base/pe_interfaces.hpp"
+#include "hw/base/pe_setup.hpp"
 #include "hw/base/timed_queue.hpp"
+#include "hw/base/transaction_table.hpp"
 #include "hw/mem/tcm_if.hpp"
-#include "hw/pe/pe_interfaces.hpp"
-#include "hw/pe/pe_setup.hpp"
-#include "hw/pe/transaction_table.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/protocol/tag_core.hpp"
 

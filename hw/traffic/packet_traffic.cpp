@@ -6,7 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/events/events.hpp"
-#include "models/timing/interface_buffers.hpp"
+#include "models/fabric/interface_buffers.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
@@ -27,7 +27,7 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
       credit_cycles_(config.noc.credit_cycles),
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
       vcs_(topology.vcs()),
-      room_(timing::injection_buffer_flits(config)),
+      room_(fabric::injection_buffer_flits(config)),
       nodes_(topology.layout({}, {}).terminals.size()),
       credits_(nodes_.size() * vcs_, room_) {
   for (unsigned n = 0; n < nodes_.size(); ++n) {

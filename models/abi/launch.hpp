@@ -18,7 +18,7 @@
 
 namespace diecast::abi {
 
-/// A kernel's parameters beyond the tensors, as they travel. Filled in host-side (sw/kernels):
+/// A kernel's parameters beyond the tensors, as they travel. Filled in host-side (sw/collectives):
 /// coordinates a kernel needs arrive here, it never decodes a global rank.
 struct kernel_parameters {
   /// The parameters of one kernel: a plain struct without padding.

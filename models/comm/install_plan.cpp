@@ -12,28 +12,6 @@
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
-constexpr std::array<const char*, first_custom> names{"N",        "S",          "E",          "W",
-                                                      "global_N", "global_S",   "global_E",   "global_W",
-                                                      "parent",   "child_left", "child_right"};
-
-std::string direction_name(direction d) {
-  return d < first_custom ? std::string(names[d]) : fmt::format("custom{}", d);
-}
-
-direction opposite(direction d) {
-  switch (d) {
-    case north: return south;
-    case south: return north;
-    case east: return west;
-    case west: return east;
-    case global_north: return global_south;
-    case global_south: return global_north;
-    case global_east: return global_west;
-    case global_west: return global_east;
-    default: return d;
-  }
-}
-
 plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes) {
   constexpr std::uint64_t kib = 1024;
   plan_options o;
@@ -59,10 +37,6 @@ std::vector<register_write> register_writes(const queue_pair_install& q) {
           {at(abi::qp_rx_base), q.rx_base},     {at(abi::qp_peer_rx_base), q.peer_rx_base},
           {at(abi::qp_peer_ipcq), q.peer_ipcq}, {at(abi::qp_peer_coord), abi::pack_peer(q.peer)},
           {at(abi::qp_control), enable}};
-}
-
-direction_namer generic_names() {
-  return [](pe_coord, direction d) { return direction_name(d); };
 }
 
 std::string to_text(const install_plan& plan, const direction_namer& names) {

@@ -16,24 +16,12 @@
 #include "models/config/population.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/numeric/types.hpp"
+#include "models/types/direction.hpp"
 #include "models/types/error.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::comm {
-
-/// A direction is the index of a queue pair within its PE. The first eleven have names of their
-/// own; a pattern may define more (MSCCL channels do).
-using direction = std::uint16_t;
-inline constexpr direction north = 0, south = 1, east = 2, west = 3;
-inline constexpr direction global_north = 4, global_south = 5, global_east = 6, global_west = 7;
-inline constexpr direction parent = 8, child_left = 9, child_right = 10;
-inline constexpr direction first_custom = 11;
-inline constexpr direction no_direction = 0xffff;
-/// "N", "global_E", "child_left", or "custom11".
-[[nodiscard]] std::string direction_name(direction d);
-/// The opposite of a compass direction; the same direction for the others.
-[[nodiscard]] direction opposite(direction d);
 
 /// What carries the messages of an edge: a queue pair at each end, or the tree in the network, where one
 /// half serves all members at once.
@@ -156,10 +144,6 @@ struct register_write {
 [[nodiscard]] std::vector<register_write> register_writes(const queue_pair_install& q);
 /// Register writes for the tag-matching unit of one PE.
 [[nodiscard]] std::vector<register_write> register_writes(const message_install& m, pe_coord pe);
-
-/// How a direction of a PE is called: a program or pattern may have names of its own.
-using direction_namer = std::function<std::string(pe_coord, direction)>;
-[[nodiscard]] direction_namer generic_names();
 
 /// The plan as a table, one queue pair a line, for --dump-install.
 [[nodiscard]] std::string to_text(const install_plan& plan, const direction_namer& names = generic_names());

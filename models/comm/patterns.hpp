@@ -16,6 +16,8 @@
 
 namespace diecast::comm {
 
+inline constexpr std::uint32_t nobody = ~0U;  ///< rank of no member
+
 enum class rank_set : std::uint8_t { pe, cube, sip };
 [[nodiscard]] const char* to_string(rank_set r);
 
@@ -68,48 +70,6 @@ struct pattern_entry {
 
 /// What direction `d` is called in this pattern.
 [[nodiscard]] std::string direction_name(const pattern_entry& p, direction d);
-
-/// ring_1d: E/W over ring_order. A dimension of size 1 has no edges; size 2 has E and W both
-/// leading to the same peer.
-[[nodiscard]] std::vector<edge> ring_1d(const pattern_context& c);
-[[nodiscard]] std::vector<edge> ring_1d_unidir(const pattern_context& c);
-/// intercube: E/W between the leaders of neighboring cubes of each row, N/S along the root's column (the
-/// flows of the algorithm; north is y + 1), and global_* between the root PEs of the SIPs (ring_1d:
-/// E/W in SIP order; torus_2d: E/W along the rows, N/S along the columns of sip_grid_of). The
-/// members must be one PE of every cube of one or more SIPs; the torus needs all SIPs of the pod.
-/// Throws user_error naming what is missing.
-[[nodiscard]] std::vector<edge> intercube(const pattern_context& c);
-
-/// mesh_2d (also mesh_2d_no_wrap) and torus_2d: E/W along the rows and N/S along the columns of the
-/// rank_grid, open or closed.
-[[nodiscard]] std::vector<edge> mesh_2d(const pattern_context& c);
-[[nodiscard]] std::vector<edge> torus_2d(const pattern_context& c);
-
-/// tree_binary: parent (r-1)/2. double_binary_tree: the same directions for the first tree, and
-/// second_tree + 0, 1, 2 for parent and children in the second. binomial_tree: edge k of the tree is
-/// partner(k) at both ends.
-inline constexpr direction second_tree = first_custom;
-[[nodiscard]] std::vector<edge> tree_binary(const pattern_context& c);
-[[nodiscard]] std::vector<edge> double_binary_tree(const pattern_context& c);
-[[nodiscard]] std::vector<edge> binomial_tree(const pattern_context& c);
-
-/// Rings at three levels: E/W over the PEs of each cube, N/S over pe0 of the cubes of each SIP (in
-/// ring_order), global_E/global_W over pe0 of cube 0 of the SIPs. The members must be all PEs of their SIPs,
-/// or rank set sip, which has the last level only.
-[[nodiscard]] std::vector<edge> hierarchical_3level(const pattern_context& c);
-
-/// Partners by step, so that an algorithm with log2(n) partners has as many queue pairs: folded ranks meet
-/// their holder in fold_partner, partner(s) is met in step s, both ends use the same direction.
-inline constexpr direction fold_partner = 0;
-[[nodiscard]] constexpr direction partner(std::uint32_t step) { return static_cast<direction>(1 + step); }
-[[nodiscard]] std::vector<edge> recursive_doubling(const pattern_context& c);
-[[nodiscard]] std::vector<edge> swing(const pattern_context& c);
-
-/// Every rank with every other: direction k leads to rank + k + 1 (modulo n).
-[[nodiscard]] std::vector<edge> all_to_all(const pattern_context& c);
-
-/// The patterns built in.
-[[nodiscard]] std::vector<pattern_entry> builtin_patterns();
 
 /// Shape of the SIP grid of a 2-D pod: pod.columns, or the most nearly square factorization
 /// (config::pod_grid_of).

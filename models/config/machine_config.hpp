@@ -336,7 +336,7 @@ struct ccl_block {
   tensor_kind tensors{tensor_kind::tcm};      ///< key tensor_kind
   auto_count tensor_chunk_bytes{};            ///< tensors in HBM: of a rank's vector, at a time in TCM
   std::uint64_t tensor_stripe_bytes{16'384};  ///< tensors in HBM: before the next of the rank's ports
-  /// Levels of the algorithm hierarchical (models/comm/nested_trees.hpp).
+  /// Levels of the algorithm hierarchical (sw/collectives/trees/nested_trees.hpp).
   std::string levels{"cube:ring,sip:ring,pod:ring"};
 };
 

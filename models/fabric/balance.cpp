@@ -148,8 +148,8 @@ class balance_table {
   void die_rows() {
     const machine_shape& s = t_.shape();
     if (s.cubes_per_sip() == 1) return;
-    const double payload = ucie_payload_gbytes_s(c_.ucie);
-    const double raw = ucie_raw_gbytes_s(c_.ucie);
+    const double payload = timing::ucie_payload_gbytes_s(c_.ucie);
+    const double raw = timing::ucie_raw_gbytes_s(c_.ucie);
     for (const bool along_x : {true, false}) {
       if ((along_x ? s.cube_columns : s.cube_rows) == 1) continue;
       const std::uint64_t lanes = config::lanes_of_edge(c_, along_x).size();
@@ -233,7 +233,7 @@ class balance_table {
     const double rate = share * link.gbytes_s;
     add(what, rate,
         fmt::format("{} flits of {} B against {:.1f} GB/s raw x {:.1f} ns", frames, link.frame_wire_bytes,
-                    ucie_raw_gbytes_s(u), 2 * u.latency_ns),
+                    timing::ucie_raw_gbytes_s(u), 2 * u.latency_ns),
         less(rate, link.gbytes_s),
         fmt::format("ucie.retry_flits sustains only {:.1f} GB/s of payload over its round trip", rate));
   }
@@ -297,7 +297,7 @@ class balance_table {
     for (const auto& links : changed_ucie()) {
       const config::ucie_block& u = links.settings;
       const timing::link_timing timing = timing::ucie_timing_of(c_, u);
-      add(links.name(), ucie_payload_gbytes_s(u),
+      add(links.name(), timing::ucie_payload_gbytes_s(u),
           fmt::format("{} modules x {} lanes x {} GT/s, {} ns", u.modules, u.lanes, u.gt_s, u.latency_ns));
       link_buffer("VC buffer of " + links.name(), ucie_buffer_flits(c_, u), timing, "ucie.buffer_flits");
       retry_row("retry buffer of " + links.name(), u);

@@ -74,8 +74,9 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
   for (unsigned s = 0; s < sides; ++s) {
     if (!p.has_lanes[s]) continue;
     const auto edge = static_cast<side>(s);
-    const double raw =
-        joined(sip, cube_id{cube}, edge) ? ucie_raw_gbytes_s(ucie(sip_id{sip}, cube_id{cube}, edge)) : 0.0;
+    const double raw = joined(sip, cube_id{cube}, edge)
+                           ? timing::ucie_raw_gbytes_s(ucie(sip_id{sip}, cube_id{cube}, edge))
+                           : 0.0;
     add(link_kind::ucie, s, s, raw, fmt::format("{}.ucie_{}", path, to_string(static_cast<side>(s))));
   }
 }
@@ -215,17 +216,6 @@ std::uint32_t ucie_buffer_flits(const config::machine_config& c, const config::u
 std::uint32_t sip_link_buffer_flits(const config::machine_config& c, const config::sip_link_block& s) {
   if (s.buffer_flits) return static_cast<std::uint32_t>(*s.buffer_flits);
   return link_buffer(c, timing::sip_link_timing_of(c, s));
-}
-
-double ucie_raw_gbytes_s(const config::ucie_block& u) {
-  return static_cast<double>(u.lanes) * u.gt_s / 8.0 * static_cast<double>(u.modules);
-}
-
-double ucie_payload_gbytes_s(const config::ucie_block& u) {
-  const timing::frame_format frame = timing::frame_of(u.format);
-  if (frame.wire_bytes == 0) return ucie_raw_gbytes_s(u);
-  return ucie_raw_gbytes_s(u) * static_cast<double>(frame.payload_bytes) /
-         static_cast<double>(frame.wire_bytes);
 }
 
 }  // namespace diecast::fabric

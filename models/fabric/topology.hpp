@@ -312,10 +312,6 @@ class topology : immovable {
 [[nodiscard]] std::uint32_t ucie_buffer_flits(const config::machine_config& c, const config::ucie_block& u);
 [[nodiscard]] std::uint32_t sip_link_buffer_flits(const config::machine_config& c,
                                                   const config::sip_link_block& s);
-/// Payload bytes/s of one UCIe side after flit format, 1e9 bytes/s; and before it.
-[[nodiscard]] double ucie_payload_gbytes_s(const config::ucie_block& u);
-[[nodiscard]] double ucie_raw_gbytes_s(const config::ucie_block& u);
-
 /// One row of the balance table that --check-config prints.
 struct balance_row {
   std::string what;

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/comm/fault_record.hpp"
+#include "models/protocol/fault_record.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::protocol {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "models/fabric/topology.hpp"
 #include "models/timing/shared_link.hpp"
 
 namespace diecast::timing {
@@ -20,9 +19,8 @@ noc_timing noc_timing_of(const config::machine_config& c) {
 
 link_timing ucie_timing_of(const config::machine_config& c, const config::ucie_block& u) {
   const frame_format frame = frame_of(u.format);
-  return {c.noc.flit_bytes,          fabric::ucie_payload_gbytes_s(u),
-          nanoseconds(u.latency_ns), noc_clock(c),
-          frame.payload_bytes,       frame.wire_bytes};
+  return {c.noc.flit_bytes, ucie_payload_gbytes_s(u), nanoseconds(u.latency_ns),
+          noc_clock(c),     frame.payload_bytes,      frame.wire_bytes};
 }
 
 link_timing sip_link_timing_of(const config::machine_config& c, const config::sip_link_block& s) {
@@ -36,6 +34,17 @@ frame_format frame_of(config::flit_format f) {
     case config::flit_format::flit_256: return {236, 256};
   }
   throw std::logic_error("ucie.flit_format has no frame");
+}
+
+double ucie_raw_gbytes_s(const config::ucie_block& u) {
+  return static_cast<double>(u.lanes) * u.gt_s / 8.0 * static_cast<double>(u.modules);
+}
+
+double ucie_payload_gbytes_s(const config::ucie_block& u) {
+  const frame_format frame = frame_of(u.format);
+  if (frame.wire_bytes == 0) return ucie_raw_gbytes_s(u);
+  return ucie_raw_gbytes_s(u) * static_cast<double>(frame.payload_bytes) /
+         static_cast<double>(frame.wire_bytes);
 }
 
 double ucie_ber(const config::ucie_block& u) {

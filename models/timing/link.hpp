@@ -126,6 +126,10 @@ struct frame_format {
 };
 [[nodiscard]] frame_format frame_of(config::flit_format f);
 
+/// Payload bytes/s of one UCIe side after flit format, 1e9 bytes/s; and before it.
+[[nodiscard]] double ucie_payload_gbytes_s(const config::ucie_block& u);
+[[nodiscard]] double ucie_raw_gbytes_s(const config::ucie_block& u);
+
 /// Given, or by rate: UCIe specifies 1e-15 up to 32 GT/s; above, 1e-12. 0 for raw flits, which have no CRC.
 [[nodiscard]] double ucie_ber(const config::ucie_block& u);
 /// Energy of a bit on the wire in pJ: given, or by package and rate.

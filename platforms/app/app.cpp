@@ -19,9 +19,9 @@
 #include "platforms/app/run_report.hpp"
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/files/output_dir.hpp"
+#include "platforms/observe/dram_taps.hpp"
 #include "platforms/result/result_json.hpp"
 #include "platforms/result/result_table.hpp"
-#include "platforms/observe/dram_taps.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
@@ -29,7 +29,7 @@
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/processes.hpp"
 #include "platforms/run/simulate.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 
 namespace diecast::app {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/comm/program.hpp"
+#include "sw/collectives/msccl/program.hpp"
 
 namespace diecast::platforms {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/comm/workload.hpp"
 #include "platforms/files/json_tree.hpp"
+#include "sw/workload/workload.hpp"
 
 namespace diecast::platforms {
 

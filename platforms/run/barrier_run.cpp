@@ -7,8 +7,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "models/comm/fault_record.hpp"
 #include "models/cost/barrier_cost.hpp"
+#include "models/protocol/fault_record.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"

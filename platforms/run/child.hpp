@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "models/comm/fault_record.hpp"
+#include "models/protocol/fault_record.hpp"
 #include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {

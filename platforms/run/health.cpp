@@ -149,7 +149,7 @@ void add_links(const prepared_run& run, netlist::pod& pod, process_group* group,
         const cube_id far = *topology.neighbor(cube_id{c}, edge);
         const config::ucie_block& u = topology.ucie(sip_id{s}, far, fabric::opposite(edge));
         add_rate(run, *adapter, topology.ucie_link(sip_id{s}, far, fabric::opposite(edge)),
-                 fabric::ucie_payload_gbytes_s(u),
+                 timing::ucie_payload_gbytes_s(u),
                  sending_end_of(*sip.cubes()[far.value]->edge(fabric::opposite(edge))), t);
         add_errors(run, *adapter, topology.ucie(sip_id{s}, cube_id{c}, edge), t);
       }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/config/field.hpp"
-#include "models/timing/longest_step.hpp"
+#include "models/fabric/longest_step.hpp"
 #include "models/types/error.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/run/bound.hpp"
@@ -55,7 +55,7 @@ class poll_watch {
   poll_watch(const prepared_run& run, const sw::timed_machine& machine)
       : machine_(machine),
         patience_(std::max(picoseconds(run.machine.config.sim.watchdog_us * 1'000'000),
-                           timing::longest_step(run.machine.topology, run.machine.config) * 2)),
+                           fabric::longest_step(run.machine.topology, run.machine.config) * 2)),
         next_look_(patience_) {}
 
   [[nodiscard]] bool starved() {

@@ -12,8 +12,8 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/prepare.hpp"
+#include "sw/collectives/msccl/msccl_interpreter.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/msccl_interpreter.hpp"
 
 namespace diecast::platforms {
 

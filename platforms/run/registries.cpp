@@ -10,6 +10,7 @@
 #include "models/comm/sync_layout.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 
 namespace diecast::app {
 namespace {
@@ -95,7 +96,7 @@ registries builtin_registries(platform_entry platform) {
   sw::op_table ops = sw::builtin_ops(kernels);
   return {std::move(platform),
           std::move(kernels),
-          comm::builtin_patterns(),
+          sw::builtin_patterns(),
           comm::builtin_mappers(),
           comm::builtin_validators(),
           std::move(ops),

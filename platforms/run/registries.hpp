@@ -11,7 +11,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "platforms/netlist/cube.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 #include "sw/workload/op_kind.hpp"
 
 namespace diecast::app {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "hw/base/time.hpp"
-#include "models/timing/longest_step.hpp"
+#include "models/fabric/longest_step.hpp"
 #include "platforms/files/output_dir.hpp"
-#include "platforms/result/result_envelope.hpp"
 #include "platforms/netlist/pod.hpp"
+#include "platforms/result/result_envelope.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/progress.hpp"
@@ -122,7 +122,7 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
   movement_join together;
   if (own.group != nullptr) together = [&own](const movement& m) { return of_all(m, *own.group); };
   watchdog dog(pod, picoseconds(sim.watchdog_us * 1'000'000),
-               timing::longest_step(run.machine.topology, run.machine.config), together);
+               fabric::longest_step(run.machine.topology, run.machine.config), together);
   const auto stuck = [&dog] { return dog.starved(hw::now()); };
   if (own.others != nullptr) return own.others->play(pod, hosts, agreement, watching.hops(), faults, stuck);
   progress_bar bar(run.point.progress, run.point.progress_label);

@@ -27,7 +27,7 @@ using movement_join = std::function<movement(const movement&)>;
 class watchdog {
  public:
   /// `patience`: time without movement after which a run is taken for a deadlock (sim.watchdog_us), but
-  /// never less than twice the machine's longest step (timing::longest_step).
+  /// never less than twice the machine's longest step (fabric::longest_step).
   watchdog(netlist::pod& pod, sim_time patience, sim_time longest_step, movement_join join = {})
       : pod_(pod), patience_(std::max(patience, longest_step * 2)), join_(std::move(join)) {}
 

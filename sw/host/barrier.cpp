@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "sw/collectives/base/builtin.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
 namespace {

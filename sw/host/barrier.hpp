@@ -9,7 +9,7 @@
 
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
-#include "sw/kernels/barrier.hpp"
+#include "sw/collectives/barrier/barrier.hpp"
 
 namespace diecast::sw {
 

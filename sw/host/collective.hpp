@@ -14,7 +14,7 @@
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/config/machine_config.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 
 namespace diecast::sw {
 

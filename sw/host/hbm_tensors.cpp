@@ -14,9 +14,9 @@
 #include "models/cost/staging.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
+#include "sw/collectives/base/builtin.hpp"
+#include "sw/collectives/base/chunked.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/builtin.hpp"
-#include "sw/kernels/chunked.hpp"
 #include "sw/runtime/tensor_stager.hpp"
 
 namespace diecast::sw {

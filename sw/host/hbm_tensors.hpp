@@ -10,7 +10,7 @@
 #include "models/abi/hal.hpp"
 #include "models/comm/hbm_tensor.hpp"
 #include "models/types/error.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 
 namespace diecast::sw {
 

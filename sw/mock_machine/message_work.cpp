@@ -6,7 +6,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
-#include "models/comm/trees.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::sw {

@@ -20,7 +20,7 @@
 #include "models/protocol/ipcq_core.hpp"
 #include "models/protocol/tag_unit.hpp"
 #include "models/types/immovable.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 #include "sw/mock_machine/scheduler.hpp"
 #include "sw/runtime/pe_context.hpp"
 

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/timing/fabric_servers.hpp"
+#include "models/fabric/fabric_servers.hpp"
 #include "models/timing/transfer_engine.hpp"
 #include "sw/mock_machine/timed_pe.hpp"
 
@@ -168,7 +168,7 @@ class timed_dma final : public timed_board {
   memory_map& memory_;
   bool data_;
   timing::transfer_engine engine_;
-  timing::fabric_servers fabric_;
+  fabric::fabric_servers fabric_;
   const std::vector<std::unique_ptr<timed_pe>>& pes_;
   std::vector<pe_state> states_;
   std::map<abi::node_address, memory_port> memories_;

@@ -9,8 +9,8 @@
 #include "models/comm/install_plan.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/types/immovable.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
 

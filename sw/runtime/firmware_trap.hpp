@@ -11,7 +11,7 @@
 
 #include "models/abi/hal.hpp"
 #include "models/abi/registers.hpp"
-#include "models/comm/fault_record.hpp"
+#include "models/protocol/fault_record.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::sw {
@@ -22,7 +22,7 @@ class firmware_trap : public fault_error {
   /// The IPCQ engine refused a request on queue pair `dir`.
   firmware_trap(pe_coord pe, comm::direction dir, abi::engine_error error);
   /// A rule of the runtime was broken; `text` says which, with the value and what was expected, and has marks
-  /// of queue pairs (models/comm/fault_record.hpp) in place of their names.
+  /// of queue pairs (models/protocol/fault_record.hpp) in place of their names.
   firmware_trap(pe_coord pe, std::string_view text);
   /// A fault with a kind of its own; its place is `pe`.
   firmware_trap(pe_coord pe, fault_record r);

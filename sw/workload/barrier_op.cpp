@@ -14,9 +14,9 @@
 
 #include "models/analysis/barrier_checker.hpp"
 #include "models/cost/barrier_cost.hpp"
+#include "sw/collectives/barrier/barrier.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/barrier.hpp"
 #include "sw/workload/op_kind.hpp"
 
 namespace diecast::sw {

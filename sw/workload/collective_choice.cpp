@@ -10,11 +10,11 @@
 
 #include "models/comm/collective.hpp"
 #include "models/comm/install_plan.hpp"
-#include "models/comm/trees.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/kernel_table.hpp"
 #include "sw/mock_machine/race.hpp"
 
 namespace diecast::sw {

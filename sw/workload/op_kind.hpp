@@ -27,15 +27,15 @@
 #include <vector>
 
 #include "models/abi/hal.hpp"
-#include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/cost/rules.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/types/immovable.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
+#include "sw/workload/workload.hpp"
 
 namespace diecast::sw {
 

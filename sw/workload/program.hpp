@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "models/comm/install_plan.hpp"
-#include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
 #include "sw/workload/op_kind.hpp"
+#include "sw/workload/workload.hpp"
 
 namespace diecast::sw {
 

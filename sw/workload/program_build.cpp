@@ -7,8 +7,8 @@
 #include "models/abi/address.hpp"
 #include "models/comm/hbm_tensor.hpp"
 #include "models/comm/install_plan.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/comm/sync_layout.hpp"
-#include "models/comm/trees.hpp"
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {

@@ -9,7 +9,7 @@
 #include "hw/base/time.hpp"
 #include "models/timing/link.hpp"
 #include "support/sc_fixture.hpp"
-#include "unit/d2d/d2d_bench.hpp"
+#include "unit/hw/d2d/d2d_bench.hpp"
 
 namespace diecast::test {
 namespace {

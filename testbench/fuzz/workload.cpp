@@ -3,6 +3,7 @@
 #include "models/comm/patterns.hpp"
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/config_io/workload_json.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 #include "sw/workload/program.hpp"
 #include "testbench/fuzz/fuzz.hpp"
 
@@ -15,7 +16,7 @@ struct environment {
       platforms::load_config({platforms::configs_dir() / "small_pod.json", {}, {}}).config;
   sw::kernel_table kernels = sw::builtin_kernels();
   sw::op_table ops = sw::builtin_ops(kernels);
-  std::vector<comm::pattern_entry> patterns = comm::builtin_patterns();
+  std::vector<comm::pattern_entry> patterns = sw::builtin_patterns();
   std::vector<comm::op_schema> kinds;
 
   environment() {

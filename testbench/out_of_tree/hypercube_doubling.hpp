@@ -4,7 +4,7 @@
 #pragma once
 
 #include "models/comm/patterns.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "sw/collectives/base/kernel_table.hpp"
 
 namespace lab {
 

@@ -4,9 +4,11 @@
 
 Rooms open one way: models <- {sw, hw} <- platforms <- testbench. sw and hw never include each
 other; models and sw know no SystemC; models knows
-neither JSON nor files; platforms reads no sentence that is made for people. Each include of a file of the tree is taken for that file, however it is written.
+neither JSON nor files; platforms reads no sentence that is made for people. Folders of a room include each
+other one way, too, and hold at most 40 files. The table of docs/architecture.md names places that are there. Each include of a file of the tree is taken for that file, however it is written.
 Before all that it tests itself: each rule can fail.
 """
+import collections
 import functools
 import pathlib
 import posixpath
@@ -31,6 +33,7 @@ FORBIDDEN = {
 DIAGNOSIS = "platforms/diagnose"
 # The oracle of tag matching would be worth nothing if it shared code with what it judges.
 ORACLE = "testbench/support/abstract_matcher.hpp"
+MOST_FILES = 40  # of a folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -117,6 +120,38 @@ def cycle(graph):
     return None
 
 
+def folders_of(graph):
+    """The same graph between folders of the product."""
+    folders = {}
+    for name, others in graph.items():
+        place = posixpath.dirname(name)
+        if not name.startswith("testbench/"):
+            folders.setdefault(place, set()).update(p for p in map(posixpath.dirname, others) if p != place)
+    return {place: sorted(others) for place, others in folders.items()}
+
+
+def crowded(names):
+    """Folders with more files than a reader finds their way in."""
+    count = collections.Counter(map(posixpath.dirname, names))
+    return [f"{place}: {n} files; at most {MOST_FILES}" for place, n in sorted(count.items()) if n > MOST_FILES]
+
+
+PLACE = re.compile(r"^\|[^|]*`([a-z_]+)`[^|]*\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
+
+
+def lost_places(page, root):
+    """Rows of the page's table whose name, or a test, is not where they say."""
+    rows = PLACE.findall(page[page.index("## Where things are"):].split("\n## ")[0] if "## Where things are" in page else "")
+    if len(rows) < 5:
+        yield f"docs/architecture.md: {len(rows)} rows under 'Where things are'; expected 5 or more"
+    for name, code, test in rows:
+        for cell, wanted in ((code, name), (test, "TEST_CASE")):
+            place = root / cell.strip(" `")
+            files = [place] if place.is_file() else sorted(place.glob("*.[ch]pp"))
+            if not any(wanted in f.read_text() for f in files):
+                yield f"docs/architecture.md: {wanted} is not in {cell.strip(' `')}"
+
+
 def refused(path, text, there=True):
     """Whether that line is, in a tree that has (or has not) each file it can mean in the place it is said to be."""
     path = pathlib.PurePath(path)
@@ -150,7 +185,7 @@ def self_test():
     for path, text in bad:
         if not refused(path, text):
             sys.exit(f"self-test: {text} in {path} was not refused")
-    if not list(problems(pathlib.PurePath("sw/kernels/x.cpp"), "  a.extra[rank] = 1;", lambda _: True)):
+    if not list(problems(pathlib.PurePath("sw/collectives/rings/x.cpp"), "  a.extra[rank] = 1;", lambda _: True)):
         sys.exit("self-test: numbered words of a kernel are not found")
     unknown = '#include "pe_contexts.hpp"'
     if not refused("sw/runtime/x.cpp", unknown, there=False) or refused("sw/runtime/x.cpp", unknown):
@@ -159,6 +194,13 @@ def self_test():
         sys.exit("self-test: a right door was refused")
     if not cycle({"a": ["b"], "b": ["a"]}) or cycle({"a": ["b"], "b": []}):
         sys.exit("self-test: cycles are not found")
+    knot = {"hw/pe/a.hpp": ["hw/ipcq/b.hpp"], "hw/ipcq/c.hpp": ["hw/pe/d.hpp"], "hw/pe/d.hpp": [], "hw/ipcq/b.hpp": []}
+    if cycle(knot) or not cycle(folders_of(knot)):
+        sys.exit("self-test: a circle of folders is not found")
+    if not crowded([f"hw/pe/{i}.hpp" for i in range(41)]) or crowded([f"hw/pe/{i}.hpp" for i in range(40)]):
+        sys.exit("self-test: folders with too many files are not found")
+    if len(list(lost_places("## Where things are\n\n" + "| `swing` | `sw/none` | `sw/none` |\n" * 5, pathlib.Path("/")))) != 10:
+        sys.exit("self-test: places that are not there are not found")
 
 
     diagnosis = pathlib.PurePath("platforms/diagnose/findings.cpp")
@@ -194,6 +236,10 @@ def main():
         found.append(f"{ORACLE}: is not there")
     if hit := cycle(graph):
         found.append("include cycle: " + " -> ".join(hit))
+    if hit := cycle(folders_of(graph)):
+        found.append("circle of folders: " + " -> ".join(hit))
+    found += crowded(name for name in graph if not name.startswith("testbench/"))
+    found += lost_places((root / "docs/architecture.md").read_text(), root)
     if found:
         sys.exit("\n".join(found))
     print(f"{files} files, no wrong door")

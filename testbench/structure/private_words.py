@@ -47,7 +47,7 @@ OPEN = {
     "platforms": "doctors? patients? laborator(y|ies) trials? treatments? remed(y|ies) settle[sd]? reckon(s|ed)? "
                  "in.vain",
     "docs/verdicts.md": "look(s|ed).at",
-    "testbench/unit/config": "doctors? patients? laborator(y|ies) remed(y|ies) settle[sd]? reckon(s|ed)?",
+    "testbench/unit/platforms/diagnose": "doctors? patients? laborator(y|ies) remed(y|ies) settle[sd]? reckon(s|ed)?",
 }
 
 

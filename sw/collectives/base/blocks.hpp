@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What block-wise collectives are made of: the vector of one part per rank they work on, where it lies
+// when in place and when not, and exchanges of consecutive blocks.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sw/collectives/base/kernel_table.hpp"
+#include "sw/collectives/base/member_levels.hpp"
+#include "sw/collectives/base/peer_patterns.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+
+/// A vector of args().count elements in TCM, cut into one block per rank (comm::part_of).
+class block_vector {
+ public:
+  block_vector(pe_context& pe, std::uint64_t base);
+
+  [[nodiscard]] std::uint32_t blocks() const { return ranks_; }
+  [[nodiscard]] tcm_range whole() const;
+  [[nodiscard]] tcm_range block(std::uint32_t rank) const;
+  /// Part `index` of `parts` of a block, or of the whole.
+  [[nodiscard]] tcm_range part_of_block(std::uint32_t rank, std::uint64_t index, std::uint64_t parts) const;
+  [[nodiscard]] tcm_range part_of_whole(std::uint64_t index, std::uint64_t parts) const;
+  /// Blocks first, first + 1, ... first + n - 1 modulo the ranks: one range, or two when they wrap. The
+  /// second may be empty. n <= ranks.
+  [[nodiscard]] std::array<tcm_range, 2> blocks_from(std::uint32_t first, std::uint32_t n) const;
+
+ private:
+  [[nodiscard]] tcm_range range(std::uint64_t begin, std::uint64_t end) const;
+
+  std::uint64_t base_, count_, element_;
+  std::uint32_t ranks_;
+};
+
+/// Exchanges of pairs of ranges, the first ones first. Both ends must cut alike.
+void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_range, 2>& sent,
+              comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how);
+void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
+              const tcm_range& received, pe_context::arrival how);
+
+/// Copies a vector's blocks to places `stride` bytes apart. Blocks shorter than that are padded with bytes of
+/// the vector, which no rank reads: consecutive places are sent together, and sent memory must have been
+/// written.
+void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std::uint64_t stride);
+
+/// (value + distance) modulo size, for distances down to -size.
+[[nodiscard]] std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size);
+
+// Gathering: the output, with this rank's contribution in its block. Reducing to the root or to all:
+// the output, which starts as the contribution. Scattering reductions: the input in place, else a copy
+// in scratch, so that the input survives.
+
+[[nodiscard]] block_vector gathered_in_output(pe_context& pe);
+[[nodiscard]] block_vector reduced_in_output(pe_context& pe);
+[[nodiscard]] block_vector scattered_from_input(pe_context& pe);
+/// Puts this rank's block of the vector where the result belongs.
+void deliver_own_block(pe_context& pe, const block_vector& v);
+
+/// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
+[[nodiscard]] std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words);
+/// Says where the copy lies.
+void fill_scatter(std::uint64_t words, abi::kernel_arguments& a);
+
+/// Ranks as a ring passes them, from this rank on: packed in pairs, the image of ring kernels.
+[[nodiscard]] std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank);
+[[nodiscard]] std::uint64_t ring_image_words(const argument_context& c);
+/// Numbers packed in pairs, as in such an image.
+[[nodiscard]] std::vector<std::uint64_t> packed_image(const std::vector<std::uint32_t>& numbers);
+/// Appends a ring as it passes its members, from `own` on, which is one of them.
+void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uint32_t>& ring,
+                 std::uint32_t own);
+/// The first `count` entries of the image.
+[[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
+
+/// The two directions round a ring.
+inline constexpr std::array<std::int64_t, 2> ways{1, -1};
+
+/// One lane for each of the two directions. Moved into the list: elements of a list in braces are copied, and
+/// lanes round thousands of ranks are long.
+template <class Make>
+[[nodiscard]] std::vector<pe_context::lane> lanes_both_ways(const Make& make) {
+  std::vector<pe_context::lane> lanes;
+  lanes.reserve(ways.size());
+  for (const std::int64_t way : ways) lanes.push_back(make(way));
+  return lanes;
+}
+
+/// A lane round the ring; way > 0: towards the next position.
+[[nodiscard]] pe_context::lane ring_lane(std::int64_t way);
+/// Lanes of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes to
+/// the children. Up: the children's sums are added to it, and it goes to the parent (at the root it stays).
+[[nodiscard]] pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
+                                         const std::vector<comm::direction>& children);
+[[nodiscard]] pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
+                                       const std::vector<comm::direction>& parent);
+/// Adds to a lane a pass of a ring: sends `first`, passes on what it receives but the last.
+void add_pass(pe_context::lane& lane, const pe_context::outgoing& first,
+              const std::vector<pe_context::stage>& received);
+
+// Ranges of the output vector, in which most kernels work.
+
+/// A range of elements of the output vector.
+struct elements {
+  std::uint64_t begin{};
+  std::uint64_t count{};
+};
+
+/// Part `index` of `parts` nearly equal ones; parts may be empty.
+[[nodiscard]] elements part(const elements& whole, std::uint64_t index, std::uint64_t parts);
+/// The output vector of this PE.
+[[nodiscard]] elements whole(pe_context& pe);
+
+/// Where a range lies.
+[[nodiscard]] tcm_range in_output(pe_context& pe, const elements& e);
+
+/// Copies the input to the output unless they are one.
+void start_in_output(pe_context& pe);
+/// The division of an average, of elements whose sum is complete. No effect for other reductions.
+void finish_average(pe_context& pe, const elements& e);
+
+/// One-sided moves of a range, to or from one or several directions; pe_context says when they are safe.
+void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e,
+              const std::function<void(comm::direction)>& before = {});
+void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e,
+                const std::function<void(comm::direction)>& before = {});
+void receive_all(pe_context& pe, comm::direction from, const elements& e);
+
+/// Sends one range and receives another through the same queue pair.
+void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
+          pe_context::arrival how);
+
+// Where a PE stands on the grid of comm::sip_rows: rows are SIPs, columns the places within a SIP.
+
+struct grid_place {
+  grid_place(const comm::sip_rows& rows, std::uint32_t rank)
+      : grid(rows), row(rows.row_of(rank)), column(rows.column_of(rank)) {}
+
+  [[nodiscard]] std::uint32_t row_on(std::int64_t distance) const { return around(row, distance, grid.rows); }
+  [[nodiscard]] std::uint32_t column_on(std::int64_t distance) const {
+    return around(column, distance, grid.columns);
+  }
+
+  comm::sip_rows grid;
+  std::uint32_t row, column;
+};
+
+// The binomial tree over all ranks with any root, on the circulant pattern.
+
+/// Where a PE stands in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
+/// is v without its lowest set bit, and the subtree of v is v, v + 1, ... below v + lowest bit.
+class binomial_place {
+ public:
+  binomial_place(std::uint32_t rank, std::uint32_t ranks, std::uint32_t root)
+      : v_((rank + ranks - root) % ranks), n_(ranks) {}
+
+  [[nodiscard]] bool is_root() const { return v_ == 0; }
+  /// Level of the edge to the parent. Precondition: not the root.
+  [[nodiscard]] std::uint32_t level() const { return static_cast<std::uint32_t>(std::countr_zero(v_)); }
+  [[nodiscard]] comm::direction parent() const { return comm::down(level()); }
+  /// Levels of the edges to the children, smallest subtree first. The child of level k is 2^k ranks on.
+  [[nodiscard]] std::vector<std::uint32_t> child_levels() const {
+    std::vector<std::uint32_t> levels;
+    const std::uint32_t below = is_root() ? comm::circulant_levels(n_) : level();
+    for (std::uint32_t k = 0; k < below && v_ + (std::uint32_t{1} << k) < n_; ++k) levels.push_back(k);
+    return levels;
+  }
+  /// Ranks in the subtree of the child of level k.
+  [[nodiscard]] std::uint32_t size_of_child(std::uint32_t k) const {
+    return std::min(std::uint32_t{1} << k, n_ - v_ - (std::uint32_t{1} << k));
+  }
+  /// Ranks in this PE's own subtree.
+  [[nodiscard]] std::uint32_t size() const {
+    return is_root() ? n_ : std::min(std::uint32_t{1} << level(), n_ - v_);
+  }
+
+ private:
+  std::uint32_t v_, n_;
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce with a queue pair between every two ranks.
+//
+//   direct_one_shot  every rank sends its vector to all others and adds what comes: one step
+//   direct_two_shot  every rank sends part r to rank r, which adds and sends the sum to all: two steps
+//
+// Contributions are added in the order of ranks, everywhere, so all ranks end with the same bits and they
+// do not depend on timing.
+#include <algorithm>
+
+#include "models/abi/address.hpp"
+#include "sw/collectives/base/blocks.hpp"
+#include "sw/collectives/base/builtin.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+namespace direct_kernel {
+
+/// Direction from this PE to another rank, in the pattern all_to_all.
+comm::direction towards(pe_context& pe, std::uint32_t rank) {
+  const std::uint32_t n = pe.args().ranks;
+  return static_cast<comm::direction>((rank + n - pe.args().rank) % n - 1);
+}
+
+/// The others, nearest rank number above first, so that not all send to one at a time.
+std::vector<std::uint32_t> others(pe_context& pe) {
+  const std::uint32_t n = pe.args().ranks;
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t k = 1; k < n; ++k) ranks.push_back((pe.args().rank + k) % n);
+  return ranks;
+}
+
+std::vector<comm::direction> towards_all(pe_context& pe) {
+  std::vector<comm::direction> dirs;
+  for (const std::uint32_t r : others(pe)) dirs.push_back(towards(pe, r));
+  return dirs;
+}
+
+/// Elements that one message carries.
+std::uint64_t slot_elements(pe_context& pe) { return pe.message_elements(0); }
+
+/// Adds the contributions of all ranks to `range`, of which `own` (TCM offset) is this rank's, in the order
+/// of ranks, message by message.
+void sum_in_order(pe_context& pe, const elements& range, std::uint64_t own) {
+  const std::uint64_t element = numeric::size_of(pe.args().type);
+  const std::uint64_t step = slot_elements(pe);
+  for (std::uint64_t done = 0; done < range.count; done += step) {
+    const elements piece{range.begin + done, std::min(step, range.count - done)};
+    const tcm_range to = in_output(pe, piece);
+    for (std::uint32_t r = 0; r < pe.args().ranks; ++r) {
+      const bool first = r == 0;
+      if (r == pe.args().rank) {
+        first ? pe.copy(to.at, own + done * element, to.bytes)
+              : pe.reduce(to.at, own + done * element, to.bytes);
+      } else {
+        pe.recv_all(towards(pe, r), to.at, to.bytes,
+                    first ? pe_context::arrival::copy : pe_context::arrival::reduce);
+      }
+    }
+  }
+  finish_average(pe, range);
+}
+
+void run_one_shot(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  const tcm_range vector = in_output(pe, whole(pe));
+  const std::uint64_t own = a.output == a.input ? a.scratch : a.input;
+  if (own != a.input) pe.copy(own, a.input, vector.bytes);
+  if (a.ranks == 1) return pe.copy(a.output, own, vector.bytes);
+  pe.step("exchange");
+  pe.run_tasks(
+      {[&] { pe.send_all(towards_all(pe), own, vector.bytes); }, [&] { sum_in_order(pe, whole(pe), own); }});
+}
+
+/// Sends every other rank its part of the contribution at `own`, a message of each in turn.
+void scatter(pe_context& pe, std::uint64_t own) {
+  const std::uint32_t n = pe.args().ranks;
+  const std::uint64_t element = numeric::size_of(pe.args().type);
+  const std::uint64_t step = slot_elements(pe);
+  for (std::uint64_t done = 0; done < (whole(pe).count + n - 1) / n; done += step) {
+    for (const std::uint32_t r : others(pe)) {
+      const elements theirs = part(whole(pe), r, n);
+      if (done >= theirs.count) continue;
+      const std::uint64_t bytes = std::min(step, theirs.count - done) * element;
+      pe.send_all(towards(pe, r), own + (theirs.begin + done) * element, bytes);
+    }
+  }
+}
+
+/// Receives every other rank's part of the result, a message of each in turn: taking one rank's part whole
+/// would stop the others, who send to all in turn.
+void gather(pe_context& pe) {
+  const std::uint32_t n = pe.args().ranks;
+  const std::uint64_t step = slot_elements(pe);
+  for (std::uint64_t done = 0; done < (whole(pe).count + n - 1) / n; done += step) {
+    for (const std::uint32_t r : others(pe)) {
+      const elements theirs = part(whole(pe), r, n);
+      if (done >= theirs.count) continue;
+      receive_all(pe, towards(pe, r), {theirs.begin + done, std::min(step, theirs.count - done)});
+    }
+  }
+}
+
+void run_two_shot(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  const elements mine = part(whole(pe), a.rank, a.ranks);
+  const std::uint64_t own_part = a.scratch;
+  const tcm_range contribution{a.input + in_output(pe, mine).at - a.output, in_output(pe, mine).bytes};
+  if (a.ranks == 1) return start_in_output(pe);
+  pe.copy(own_part, contribution.at, contribution.bytes);
+  pe.step("reduce_scatter");
+  pe.run_tasks({[&] { scatter(pe, a.input); }, [&] { sum_in_order(pe, mine, own_part); }});
+  pe.step("all_gather");
+  pe.run_tasks({[&] { send_all(pe, towards_all(pe), mine); }, [&] { gather(pe); }});
+}
+
+using abi::aligned;
+
+std::uint64_t one_vector(const argument_context& c) { return c.in_place ? aligned(vector_bytes(c)) : 0; }
+
+std::uint64_t one_part(const argument_context& c) {
+  const std::uint64_t n = std::max<std::uint64_t>(1, c.members.members.size());
+  return aligned((c.count + n - 1) / n * numeric::size_of(c.type));
+}
+
+}  // namespace direct_kernel
+
+kernel_table direct_kernels() {
+  using namespace direct_kernel;
+  return {{"direct_one_shot", "all_reduce", "every rank sends its vector to all others", "all_to_all",
+           any_ranks, run_one_shot, one_vector, nullptr},
+          {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others",
+           "all_to_all", any_ranks, run_two_shot, one_part, nullptr}};
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/levels/level_schedule.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace diecast::sw {
+
+void level_schedule::put_reduction(std::vector<pe_context::lane>& lanes) {
+  std::swap(sent_, received_);
+  for (hop& h : sent_) h.due = -h.due;
+  for (hop& h : received_) h.due = -h.due;
+  put(lanes, pe_context::arrival::reduce);
+}
+
+void level_schedule::put(std::vector<pe_context::lane>& lanes, pe_context::arrival how) {
+  const auto by_time = [](const hop& a, const hop& b) {
+    return std::tuple{a.due, a.lane, a.first} < std::tuple{b.due, b.lane, b.first};
+  };
+  std::sort(received_.begin(), received_.end(), by_time);
+  std::sort(sent_.begin(), sent_.end(), by_time);
+  for (const hop& h : received_) add_stage(lanes[h.lane], h, how);
+  for (const hop& h : sent_) {
+    pe_context::outgoing& out = lanes[h.lane].sent.emplace_back();
+    const tcm_range range = range_of(h);
+    out.offset = range.at;
+    out.bytes = range.bytes;
+    const std::vector<pe_context::awaited> after = what_completes(h);
+    if (after.size() > out.after.size())
+      throw std::logic_error("a block group is completed by too many pipelines");
+    std::copy(after.begin(), after.end(), out.after.begin());
+  }
+}
+
+void level_schedule::add_stage(pe_context::lane& lane, const hop& h, pe_context::arrival how) {
+  const tcm_range range = range_of(h);
+  const arrived& before = last_of_[h.first];
+  pe_context::stage& stage = lane.received.emplace_back();
+  stage = {range.at, range.bytes, how, {}};
+  if (before.stage.stage >= 0) {
+    stage.after = before.stage;
+    stage.after.at = range.at - before.range.at;
+  }
+  const pe_context::awaited self{static_cast<std::int32_t>(lane.received.size()) - 1,
+                                 static_cast<std::int32_t>(h.lane), 0};
+  for (std::uint32_t i = 0; i < h.blocks; ++i) last_of_[h.first + i] = {self, range};
+}
+
+/// Stages of a lane end in their order: of several on one lane the last is enough.
+std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) const {
+  const tcm_range range = range_of(h);
+  std::vector<pe_context::awaited> after;
+  for (std::uint32_t i = 0; i < h.blocks; ++i) {
+    const arrived& a = last_of_[h.first + i];
+    if (a.stage.stage < 0) continue;
+    pe_context::awaited waits = a.stage;
+    // A part of what the stage brings; or the stage is a part of the range, which waits for all of it.
+    const bool whole = a.range.at <= range.at && range.at + range.bytes <= a.range.at + a.range.bytes;
+    waits.at = whole ? range.at - a.range.at : a.range.bytes + 1;
+    const auto same = std::find_if(after.begin(), after.end(),
+                                   [&](const pe_context::awaited& o) { return o.lane == waits.lane; });
+    if (same == after.end()) {
+      after.push_back(waits);
+    } else if (same->stage < waits.stage) {
+      *same = waits;
+    }
+  }
+  return after;
+}
+
+std::uint64_t level_schedule::bytes_before(std::size_t lane, std::int64_t due) const {
+  std::uint64_t bytes = 0;
+  for (const hop& h : received_)
+    if (h.lane == lane && h.due <= due) bytes += range_of(h).bytes;
+  return bytes;
+}
+
+void level_schedule::pace(std::vector<pe_context::lane>& lanes, std::size_t paced, std::size_t by,
+                          std::int64_t ahead) const {
+  std::vector<pe_context::outgoing>& sent = lanes[paced].sent;
+  std::size_t i = 0;
+  for (const hop& h : sent_) {
+    if (h.lane == paced)
+      sent[i++].not_before = {static_cast<std::int32_t>(by), bytes_before(by, h.due - ahead), 0};
+  }
+}
+
+}  // namespace diecast::sw

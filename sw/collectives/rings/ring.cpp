@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/rings/ring.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "models/abi/address.hpp"
+#include "sw/collectives/base/builtin.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using arrival = pe_context::arrival;
+
+/// Parts one after the other down the ring from part `first`: what is received in one step is sent in the
+/// next. Step k receives as how(k), for k in [1, steps].
+pe_context::lane lane_of(pe_context& pe, const ring_share& s, std::uint32_t first, std::uint32_t steps,
+                         const std::function<arrival(std::uint32_t)>& how) {
+  const std::uint32_t n = s.ring.size;
+  const auto part_at = [&](std::uint32_t k) {
+    return in_output(pe, part(s.range, (first + n - k % n) % n, n));
+  };
+  std::vector<pe_context::stage> received;
+  for (std::uint32_t k = 1; k <= steps; ++k) received.push_back({part_at(k).at, part_at(k).bytes, how(k)});
+  pe_context::lane lane;
+  lane.send = {s.ring.forth};
+  lane.recv = {s.ring.back};
+  add_pass(lane, {part_at(0).at, part_at(0).bytes}, received);
+  return lane;
+}
+
+/// A lane for each share whose ring has more than one member.
+template <class Make>
+std::vector<pe_context::lane> lanes_of(const ring_shares& shares, const Make& make) {
+  std::vector<pe_context::lane> lanes;
+  for (const ring_share& s : shares)
+    if (s.ring.size > 1) lanes.push_back(make(s));
+  return lanes;
+}
+
+}  // namespace
+
+ring_shares both_directions(const ring_place& ring, const elements& range) {
+  return {{ring, part(range, 1, 2)}, {ring.reversed(), part(range, 0, 2)}};
+}
+
+void reduce_scatter(pe_context& pe, const ring_shares& shares) {
+  const auto reduced = [](std::uint32_t) { return arrival::reduce; };
+  pe.stream(lanes_of(shares,
+                     [&](const ring_share& s) {
+                       return lane_of(pe, s, s.ring.position, s.ring.size - 1, reduced);
+                     }),
+            "reduce_scatter");
+}
+
+void all_gather(pe_context& pe, const ring_shares& shares) {
+  const auto copied = [](std::uint32_t) { return arrival::copy; };
+  pe.stream(
+      lanes_of(shares,
+               [&](const ring_share& s) { return lane_of(pe, s, s.ring.own(), s.ring.size - 1, copied); }),
+      "all_gather");
+}
+
+void all_reduce(pe_context& pe, const ring_shares& shares) {
+  std::uint32_t longest = 0;  // steps of each half
+  for (const ring_share& s : shares) {
+    longest = std::max(longest, s.ring.size - 1);
+    if (s.ring.size == 1) finish_average(pe, s.range);
+  }
+  const auto lane = [&pe](const ring_share& s) {
+    const std::uint32_t steps = s.ring.size - 1;
+    // The last sums are the first results to go round.
+    const auto how = [steps](std::uint32_t k) {
+      return k < steps ? arrival::reduce : k == steps ? arrival::complete : arrival::copy;
+    };
+    return lane_of(pe, s, s.ring.position, 2 * steps, how);
+  };
+  pe.stream(lanes_of(shares, lane), [&pe, longest](std::uint32_t step) {
+    pe.step(step < longest ? "reduce_scatter" : "all_gather", step % longest);
+  });
+}
+
+// All-reduce on a ring: reduce-scatter, then all-gather. ring_1d sends both ways round at once, half
+// of the vector each; ring_1d_unidir sends one way (E out, W in).
+
+namespace ring_kernel {
+
+struct parameters {
+  std::uint32_t position{};  ///< on the ring
+};
+
+ring_place place(pe_context& pe) { return {pe.args().own.get<parameters>().position, pe.args().ranks}; }
+
+void run_ring_1d(pe_context& pe) {
+  start_in_output(pe);
+  all_reduce(pe, both_directions(place(pe), whole(pe)));
+}
+
+void run_ring_1d_unidir(pe_context& pe) {
+  start_in_output(pe);
+  all_reduce(pe, {{place(pe), whole(pe)}});
+}
+
+void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  a.own.set(parameters{ring_positions(c).at(rank)});
+}
+
+// All-reduce by passing whole tiles round a ring: in each of N-1 rounds a PE forwards the tile it
+// received in the round before and adds it to its own result. What is forwarded is the received
+// tile, never the accumulator: that would count contributions twice from N = 4 on. Each rank adds
+// in another order, so rounded sums may differ between ranks.
+
+void run_ring_full_tile(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  const std::uint64_t bytes = a.count * numeric::size_of(a.type);
+  const std::array<std::uint64_t, 2> tile{a.scratch, a.scratch + abi::aligned(bytes)};
+
+  pe.copy(tile[0], a.input, bytes);
+  if (a.output != a.input) pe.copy(a.output, a.input, bytes);
+  for (std::uint32_t round = 0; round + 1 < a.ranks; ++round) {
+    pe.step("round", round);
+    const std::uint64_t forwarded = tile[round % 2];
+    const std::uint64_t received = tile[(round + 1) % 2];
+    pe.exchange(comm::east, forwarded, bytes, comm::west, received, bytes, pe_context::arrival::copy);
+    pe.reduce(a.output, received, bytes);
+  }
+  pe.finish_average(a.output, bytes);
+}
+
+}  // namespace ring_kernel
+
+kernel_table ring_kernels() {
+  using namespace ring_kernel;
+  return {{"ring_1d", "all_reduce", "ring reduce-scatter and all-gather, two counter-rotating halves",
+           "ring_1d", any_ranks, run_ring_1d, without_scratch, fill},
+          {"ring_1d_unidir", "all_reduce", "ring reduce-scatter and all-gather, one direction",
+           "ring_1d_unidir", any_ranks, run_ring_1d_unidir, without_scratch, fill},
+          {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received vector", "ring_1d",
+           any_ranks, run_ring_full_tile, two_tiles, nullptr}};
+}
+
+namespace {
+
+using tasks = std::vector<std::function<void()>>;
+
+void append(tasks& all, tasks more) {
+  for (auto& t : more) all.push_back(std::move(t));
+}
+
+/// A share of the vector and the order in which it takes the axes.
+struct lane {
+  ring_place first, second;
+  elements range;
+};
+
+elements part_at(const ring_place& line, const elements& range) {
+  return part(range, line.position, line.size);
+}
+
+/// Sums `range` along an open line: part p ends complete at position p. Partial sums of the parts ahead flow
+/// forth, of those behind back, the farthest first, so that every PE passes on what it got the round
+/// before. Of its own part a PE adds first what comes from behind: the same order at any timing.
+tasks reduce_scatter_on_line(pe_context& pe, const open_line& line, const elements& range, bool& own_begun) {
+  const auto forth = [&pe, line, range, &own_begun] {
+    for (std::uint32_t p = line.size; p-- > line.position;) {
+      pe.step("reduce_scatter", line.size - 1 - p);
+      if (line.position > 0) reduce_all(pe, {line.back}, part(range, p, line.size));
+      if (p > line.position) send_all(pe, {line.forth}, part(range, p, line.size));
+    }
+    own_begun = true;
+  };
+  const auto back = [&pe, line, range, &own_begun] {
+    for (std::uint32_t p = 0; p <= line.position; ++p) {
+      if (p == line.position) pe.wait_until([&own_begun] { return own_begun; });
+      if (line.position + 1 < line.size) reduce_all(pe, {line.forth}, part(range, p, line.size));
+      if (p < line.position) send_all(pe, {line.back}, part(range, p, line.size));
+    }
+  };
+  return {forth, back};
+}
+
+/// Spreads the complete parts of all positions, nearest first.
+tasks all_gather_on_line(pe_context& pe, const open_line& line, const elements& range) {
+  const auto forth = [&pe, line, range] {
+    for (std::uint32_t p = line.position + 1; p-- > 0;) {
+      pe.step("all_gather", line.position - p);
+      if (p < line.position) receive_all(pe, line.back, part(range, p, line.size));
+      if (line.position + 1 < line.size) send_all(pe, {line.forth}, part(range, p, line.size));
+    }
+  };
+  const auto back = [&pe, line, range] {
+    for (std::uint32_t p = line.position; p < line.size; ++p) {
+      if (p > line.position) receive_all(pe, line.forth, part(range, p, line.size));
+      if (line.position > 0) send_all(pe, {line.back}, part(range, p, line.size));
+    }
+  };
+  return {forth, back};
+}
+
+}  // namespace
+
+void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place& column) {
+  const elements all = whole(pe);
+  std::vector<lane> lanes{{row, column, part(all, 0, 4)},
+                          {row.reversed(), column.reversed(), part(all, 1, 4)},
+                          {column, row, part(all, 2, 4)},
+                          {column.reversed(), row.reversed(), part(all, 3, 4)}};
+  if (row.size == 1 || column.size == 1) {  // one axis: both of its directions
+    lanes = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
+  }
+  ring_shares firsts, seconds;
+  for (const lane& l : lanes) {
+    firsts.push_back({l.first, l.range});
+    seconds.push_back({l.second, firsts.back().own()});
+  }
+  // Two lanes share the queue pairs of an axis, one in its first phase, one in its second: all lanes of a PE
+  // end a phase before any begins the next, so messages meet the same lane at both ends.
+  reduce_scatter(pe, firsts);
+  all_reduce(pe, seconds);
+  all_gather(pe, firsts);
+}
+
+void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column) {
+  const elements all = whole(pe);
+  std::vector<lane> lanes{{row, column, part(all, 0, 2)}, {column, row, part(all, 1, 2)}};
+  if (row.size == 1 || column.size == 1) lanes = {{row, column, all}};
+
+  const auto run_phase = [&](const std::function<tasks(const lane&, bool&)>& of_lane) {
+    std::array<bool, 2> own_begun{};
+    tasks phase;
+    for (std::size_t i = 0; i < lanes.size(); ++i) append(phase, of_lane(lanes[i], own_begun.at(i)));
+    pe.run_tasks(phase);
+  };
+  run_phase([&](const lane& l, bool& begun) { return reduce_scatter_on_line(pe, l.first, l.range, begun); });
+  run_phase([&](const lane& l, bool& begun) {
+    return reduce_scatter_on_line(pe, l.second, part_at(l.first, l.range), begun);
+  });
+  for (const lane& l : lanes) finish_average(pe, part_at(l.second, part_at(l.first, l.range)));
+  run_phase(
+      [&](const lane& l, bool&) { return all_gather_on_line(pe, l.second, part_at(l.first, l.range)); });
+  run_phase([&](const lane& l, bool&) { return all_gather_on_line(pe, l.first, l.range); });
+}
+
+// All-reduce on rows, then columns (and columns, then rows): mesh_2d on open lines, torus_2d on rings.
+
+namespace mesh_2d_kernel {
+
+struct parameters {
+  std::uint32_t x{}, columns{}, y{}, rows{};
+};
+
+ring_place row_of(const parameters& p) { return {p.x, p.columns, comm::east, comm::west}; }
+ring_place column_of(const parameters& p) { return {p.y, p.rows, comm::north, comm::south}; }
+
+void run_mesh_2d(pe_context& pe) {
+  start_in_output(pe);
+  const auto own = pe.args().own.get<parameters>();
+  all_reduce_on_mesh(pe, row_of(own), column_of(own));
+}
+
+void run_torus_2d(pe_context& pe) {
+  start_in_output(pe);
+  const auto own = pe.args().own.get<parameters>();
+  all_reduce_on_torus(pe, row_of(own), column_of(own));
+}
+
+void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const comm::rank_grid& grid = grid_of(c);
+  a.own.set(parameters{grid.x(rank), grid.columns(), grid.y(rank), grid.rows()});
+}
+
+/// Cubes are the rows and columns of a SIP: they are the default here.
+const std::vector<comm::rank_set> cube_first{comm::rank_set::cube, comm::rank_set::pe, comm::rank_set::sip};
+
+}  // namespace mesh_2d_kernel
+
+kernel_table grid_kernels() {
+  using namespace mesh_2d_kernel;
+  return {{"mesh_2d", "all_reduce", "rows, then columns, of an open grid of ranks", "mesh_2d", cube_first,
+           run_mesh_2d, without_scratch, fill},
+          {"torus_2d", "all_reduce", "rows, then columns, of a closed grid of ranks", "torus_2d", cube_first,
+           run_torus_2d, without_scratch, fill}};
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that ring algorithms are made of, on the output vector of the kernel's arguments.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/comm/install_plan.hpp"
+#include "sw/collectives/base/blocks.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+
+/// Where a PE stands on a ring: `forth` leads to position + 1, `back` to position - 1.
+struct ring_place {
+  std::uint32_t position{};
+  std::uint32_t size{1};
+  comm::direction forth{comm::east};
+  comm::direction back{comm::west};
+
+  /// This ring with its directions exchanged.
+  [[nodiscard]] ring_place reversed() const { return {size - 1 - position, size, back, forth}; }
+  /// Index of the part that is complete here after reduce_scatter.
+  [[nodiscard]] std::uint32_t own() const { return (position + 1) % size; }
+};
+
+/// Elements of the vector and the ring that they go round, in one direction.
+struct ring_share {
+  ring_place ring;
+  elements range;
+
+  [[nodiscard]] elements own() const { return part(range, ring.own(), ring.size); }
+};
+/// The shares of one call run in one stream: each direction sends and receives one slot in turn. As tasks of
+/// their own they would use up their credits in bursts, and the slots of one direction would wait in the DMA
+/// engine behind those of a direction whose link is slow. No two use the same end of a queue pair.
+using ring_shares = std::vector<ring_share>;
+/// Half of a range in each direction of a ring, so that both directions of every link carry data.
+[[nodiscard]] ring_shares both_directions(const ring_place& ring, const elements& range);
+
+/// Reduces each range over its ring, cut in `size` parts; this PE ends with part own() complete.
+void reduce_scatter(pe_context& pe, const ring_shares& shares);
+/// Spreads the complete part own() of every PE to all.
+void all_gather(pe_context& pe, const ring_shares& shares);
+/// Both, the second behind the first slot by slot; divides averages in between. Every part is reduced along
+/// one path and then copied, so all PEs of the ring end with the same bits.
+void all_reduce(pe_context& pe, const ring_shares& shares);
+
+// Rows and columns of ranks: all-reduce by the bucket algorithm along one axis, then the other. Half of the
+// vector takes rows first, half columns first, and on closed axes each half goes both ways round, so that all
+// four directions carry data at once.
+
+/// A PE on an open line of PEs: `forth` leads to position + 1, `back` to position - 1.
+using open_line = ring_place;
+
+/// On closed axes. Ends with the same bits everywhere; averages are divided.
+void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place& column);
+/// On open axes.
+void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column);
+
+}  // namespace diecast::sw

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/rings/ring_passes.hpp"
+
+#include <algorithm>
+
+namespace diecast::sw {
+namespace {
+
+/// An item and when its turn is, counted over all passes.
+struct scheduled {
+  std::uint64_t turn{};
+  std::size_t pass{};
+  const pass_item* item{};
+};
+
+std::vector<scheduled> in_turn(const std::vector<ring_pass>& passes, std::uint32_t apart) {
+  std::vector<scheduled> order;
+  for (std::size_t i = 0; i < passes.size(); ++i)
+    for (const pass_item& item : passes[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
+  std::stable_sort(order.begin(), order.end(),
+                   [](const scheduled& a, const scheduled& b) { return a.turn < b.turn; });
+  return order;
+}
+
+void add(pe_context::lane& lane, const pass_item& item, pe_context::arrival how) {
+  const pe_context::stage stage{item.range.at, item.range.bytes, how};
+  if (item.received && item.sent) {
+    lane.pass(stage);
+  } else if (item.received) {
+    lane.received.push_back(stage);
+  } else {
+    lane.sent.push_back({stage.offset, stage.bytes, {}});
+  }
+  // The first place is that of its arrival.
+  if (item.sent) std::copy(item.after.begin(), item.after.end(), lane.sent.back().after.begin() + 1);
+}
+
+}  // namespace
+
+std::uint32_t two_way_ring::reach(std::int64_t distance, std::size_t w) const {
+  const bool farthest = members % 2 == 0 && (splits() || turn_of(distance) == w);
+  return (members - 1) / 2 + (farthest ? 1 : 0);
+}
+
+std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64_t distance) const {
+  const std::uint64_t slots = (block.bytes + slot - 1) / slot;
+  const std::uint64_t first = std::min(block.bytes, (slots + turn_of(distance)) / 2 * slot);
+  return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
+}
+
+ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
+                      const pe_context::awaited& own) {
+  ring_pass items;
+  if (ring.reach(0, w) > 0)
+    items.push_back({.turn = 0, .range = block(0), .received = false, .sent = true, .after = {own}});
+  for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
+    const std::int64_t distance = -ways[w] * hops;
+    const std::uint32_t reach = ring.reach(distance, w);
+    if (ring.splits() && hops + 1 >= reach) {
+      const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const bool on = hops < reach && i == w;
+        if (hops < reach || i == w)
+          items.push_back({.turn = hops, .range = halves[i], .received = true, .sent = on});
+      }
+    } else if (hops <= reach) {
+      items.push_back({.turn = hops, .range = block(distance), .received = true, .sent = hops < reach});
+    }
+  }
+  return items;
+}
+
+ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
+                   const std::function<awaited_stages(std::int64_t)>& own_part) {
+  ring_pass items;
+  for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
+    const std::int64_t distance = ways[w] * hops;
+    const std::uint32_t reach = ring.reach(distance, w);
+    const std::uint32_t turn = ring.most_hops() - hops;
+    if (hops > reach) continue;
+    if (ring.splits() && hops + 1 >= reach) {
+      const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const bool on = hops < reach && i == w;
+        if (hops < reach || i == w)
+          items.push_back({.turn = turn, .range = halves[i], .received = on, .sent = true});
+      }
+    } else {
+      items.push_back({.turn = turn,
+                       .range = block(distance),
+                       .received = hops < reach,
+                       .sent = true,
+                       .after = own_part(distance)});
+    }
+  }
+  if (ring.reach(0, w) > 0)
+    items.push_back({.turn = ring.most_hops(), .range = block(0), .received = true, .sent = false});
+  return items;
+}
+
+std::vector<pass_place> schedule_passes(pe_context::lane& lane, const std::vector<ring_pass>& passes,
+                                        pe_context::arrival how, std::uint32_t apart) {
+  std::vector<pass_place> places(passes.size());
+  std::vector<bool> begun(passes.size());
+  std::uint64_t bytes = 0;
+  for (const scheduled& s : in_turn(passes, apart)) {
+    pass_place& place = places[s.pass];
+    if (!begun[s.pass]) place.before = bytes;
+    begun[s.pass] = true;
+    add(lane, *s.item, how);
+    if (!s.item->received) continue;
+    bytes += s.item->range.bytes;
+    place.through = bytes;
+    place.last = static_cast<std::int32_t>(lane.received.size()) - 1;
+  }
+  return places;
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/trees/trees.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "models/timing/link.hpp"
+
+namespace diecast::comm {
+namespace {
+
+/// Parent of an inner or leaf rank of the in-order tree over ranks 1 to n-1: up one power of two,
+/// to the side that exists.
+std::uint32_t in_order_parent(std::uint32_t rank, std::uint32_t ranks) {
+  const std::uint32_t bit = rank & (~rank + 1);
+  const std::uint32_t up = (rank ^ bit) | bit << 1;
+  return up < ranks ? up : rank ^ bit;
+}
+
+}  // namespace
+
+tree_node binary_tree(std::uint32_t rank, std::uint32_t ranks) {
+  tree_node n;
+  if (rank > 0) n.parent = (rank - 1) / 2;
+  for (const std::uint64_t child : {std::uint64_t{2} * rank + 1, std::uint64_t{2} * rank + 2})
+    if (child < ranks) n.children.push_back(static_cast<std::uint32_t>(child));
+  return n;
+}
+
+tree_node in_order_tree(std::uint32_t rank, std::uint32_t ranks) {
+  tree_node n;
+  if (rank == 0) {
+    if (ranks > 1) n.children.push_back(std::bit_floor(ranks - 1));
+    return n;
+  }
+  n.parent = in_order_parent(rank, ranks);
+  const std::uint32_t half = (rank & (~rank + 1)) / 2;
+  if (half == 0) return n;
+  n.children.push_back(rank - half);
+  for (std::uint32_t step = half; step > 0; step /= 2) {
+    if (rank + step >= ranks) continue;
+    n.children.push_back(rank + step);
+    break;
+  }
+  return n;
+}
+
+tree_node complementary_tree(std::uint32_t rank, std::uint32_t ranks) {
+  const bool mirror = ranks % 2 == 0;
+  const auto to = [&](std::uint32_t r) { return mirror ? ranks - 1 - r : (r + 1) % ranks; };
+  const std::uint32_t place = mirror ? ranks - 1 - rank : (rank + ranks - 1) % ranks;
+  const tree_node node = in_order_tree(place, ranks);
+  tree_node n;
+  if (node.parent) n.parent = to(*node.parent);
+  for (const std::uint32_t c : node.children) n.children.push_back(to(c));
+  return n;
+}
+
+tree_node binomial_tree(std::uint32_t rank, std::uint32_t ranks) {
+  tree_node n;
+  if (rank > 0) n.parent = rank & (rank - 1);
+  for (std::uint64_t bit = 1; bit < ranks && (rank & bit) == 0; bit <<= 1)
+    if (rank + bit < ranks) n.children.push_back(static_cast<std::uint32_t>(rank + bit));
+  return n;
+}
+
+std::uint32_t binomial_edge(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>(std::countr_zero(a ^ b));
+}
+
+std::uint32_t depth_of_binary(std::uint32_t ranks) {
+  return ranks > 0 ? static_cast<std::uint32_t>(std::bit_width(ranks)) - 1 : 0;
+}
+
+std::uint32_t depth_of_binomial(std::uint32_t ranks) {
+  std::uint32_t depth = 0;  // the deepest rank has the most bits set
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    depth = std::max(depth, static_cast<std::uint32_t>(std::popcount(r)));
+  return depth;
+}
+
+std::uint32_t depth_of(const std::vector<tree_node>& nodes) {
+  std::uint32_t depth = 0;
+  for (const tree_node& node : nodes) {
+    std::uint32_t edges = 0;
+    for (auto up = node.parent; up; up = nodes[*up].parent) ++edges;
+    depth = std::max(depth, edges);
+  }
+  return depth;
+}
+
+namespace {
+
+/// Cycles that a byte takes on the slowest kind of link that packets between members cross; overrides of
+/// single links do not count.
+double cycles_per_byte(const config::machine_config& c, const group& members) {
+  const auto several = [&](auto place) {
+    return std::any_of(members.members.begin(), members.members.end(),
+                       [&](const pe_coord& m) { return place(m) != place(members.members.front()); });
+  };
+  double gbytes_s = static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz;
+  if (several([](const pe_coord& m) { return std::pair{m.sip, m.cube}; }))
+    gbytes_s = std::min(gbytes_s, timing::ucie_timing_of(c, c.ucie).gbytes_s);
+  if (several([](const pe_coord& m) { return m.sip; })) {
+    gbytes_s = std::min(gbytes_s, timing::sip_link_timing_of(c, c.sip_link).gbytes_s);
+    if (c.comm.path == config::transfer_path::staged) gbytes_s = std::min(gbytes_s, c.host.staging_gbytes_s);
+  }
+  return c.noc.clock_ghz / gbytes_s;
+}
+
+}  // namespace
+
+/// What a call costs beside ccl.kernel_call_cycles: the registers it reads and writes, roughly.
+constexpr std::uint64_t call_register_cycles = 20;
+
+std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& members, std::uint64_t bytes,
+                                 std::uint64_t elements, std::uint32_t depth) {
+  const std::uint64_t most = std::max<std::uint64_t>(1, elements);
+  if (c.ccl.chunks) return std::min(*c.ccl.chunks, most);
+  if (depth < 2 || bytes == 0) return 1;
+  // Time of k chunks over d hops: (d + k - 1) (a + b S / k), least at k = sqrt((d - 1) b S / a). A message
+  // costs the runtime's calls at both ends. In cycles.
+  const double per_message = 4.0 * static_cast<double>(c.ccl.kernel_call_cycles + call_register_cycles);
+  const double per_byte = cycles_per_byte(c, members);
+  const double best = std::sqrt((depth - 1) * per_byte * static_cast<double>(bytes) / per_message);
+  const std::uint64_t slots = (bytes + c.ipcq.slot_bytes - 1) / c.ipcq.slot_bytes;
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(best), 1,
+                                   std::min(most, std::max<std::uint64_t>(1, 4 * slots)));
+}
+
+namespace {
+
+/// Where the v-th rank from the root stands in the second tree, and back. The root stays.
+std::uint32_t second_place(std::uint32_t v, std::uint32_t n) {
+  if (v == 0) return 0;
+  if (n % 2 != 0) return n - v;
+  return v == 1 ? n - 1 : v - 1;
+}
+std::uint32_t from_second_place(std::uint32_t place, std::uint32_t n) {
+  if (place == 0) return 0;
+  if (n % 2 != 0) return n - place;
+  return place == n - 1 ? 1 : place + 1;
+}
+
+}  // namespace
+
+tree_node root_tree(std::uint32_t rank, std::uint32_t ranks, std::uint32_t root, std::uint32_t which) {
+  const std::uint32_t v = (rank + ranks - root) % ranks;
+  const auto rank_at = [=](std::uint32_t place) {
+    return ((which == 0 ? place : from_second_place(place, ranks)) + root) % ranks;
+  };
+  tree_node n = in_order_tree(which == 0 ? v : second_place(v, ranks), ranks);
+  if (n.parent) n.parent = rank_at(*n.parent);
+  for (std::uint32_t& child : n.children) child = rank_at(child);
+  return n;
+}
+
+}  // namespace diecast::comm
