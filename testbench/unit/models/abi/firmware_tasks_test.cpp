@@ -166,9 +166,8 @@ TEST_CASE("wait_for: waits of two tasks of a PE make no cycle") {
     CHECK(root.kind != root_kind::cycle);
     if (root.kind == root_kind::fault) CHECK(root.waits[0].task == 2);
   }
-  for (const wait_edge& e : r.edges) {
+  for (const wait_edge& e : r.edges)
     if (e.waiter == pe_of_task(0)) CHECK(e.step == (e.task == 1 ? "waits 0" : "sends 0"));
-  }
 }
 
 TEST_CASE("wait_for: at most ten lines go to stderr, the last of which names the file with all") {

@@ -34,9 +34,8 @@ class traffic {
     const auto target = std::find_if(plan_.queue_pairs.begin(), plan_.queue_pairs.end(), [&](const auto& q) {
       return q.rx && q.rx_base == source->peer_rx_base;
     });
-    for (int slot = 0; slot < 3; ++slot) {
+    for (int slot = 0; slot < 3; ++slot)
       publish(message_phase::visible, target->owner, target->dir, seen_[{from, dir}]++);
-    }
   }
   void transfer(pe_coord from, direction dir) {
     send(from, dir);

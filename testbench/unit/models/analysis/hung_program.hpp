@@ -60,9 +60,8 @@ class hung_program {
         moved = true;
       }
     }
-    for (std::uint32_t p = 0; p < pes_; ++p) {
+    for (std::uint32_t p = 0; p < pes_; ++p)
       if (at_[p] < code_[p].size()) return true;
-    }
     return false;
   }
 
@@ -71,11 +70,10 @@ class hung_program {
   /// What can be read from outside: registers, core states and packets in flight.
   [[nodiscard]] analysis::stopped_machine dump() const {
     analysis::stopped_machine m;
-    for (std::uint32_t p = 0; p < pes_; ++p) {
+    for (std::uint32_t p = 0; p < pes_; ++p)
       m.pes.push_back({pe(p),
                        at_[p] == code_[p].size() ? events::core_state::done : events::core_state::asleep,
                        (*machine_).engine(p).queue_pairs()});
-    }
     m.flights = held_;
     return m;
   }
@@ -264,9 +262,8 @@ inline std::string misjudged(const culprit& c, const analysis::wait_for_report& 
     case defect::deaf_pe:
       // Its sender waits for it; it waits for nobody, or for one who waits for it in turn.
       if (root.kind == root_kind::fault) return "a fault";
-      for (const analysis::wait_edge& e : root.waits) {
+      for (const analysis::wait_edge& e : root.waits)
         if (e.on == c.pe && e.waiter == c.waiter && e.dir == c.dir) return {};
-      }
       return "not the wait for the deaf PE";
   }
   return "unknown";

@@ -195,9 +195,8 @@ TEST_CASE("wait_for: the state of a root is said") {
   arm(m, 0, west, arm_receive);
   for (const auto& [state, text] : {std::pair{events::core_state::done, "pe2 has finished its kernel"},
                                     {events::core_state::idle, "pe2 was never started"},
-                                    {events::core_state::running, "pe2 is running or polling"}}) {
+                                    {events::core_state::running, "pe2 is running or polling"}})
     CHECK_THAT(report_of(m, state).text, Contains(text));
-  }
 }
 
 TEST_CASE("wait_for: a wait for one's own DMA is its own root") {

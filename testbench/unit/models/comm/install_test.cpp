@@ -23,9 +23,8 @@ pe_coord pe(std::uint32_t p) { return {sip_id{0}, cube_id{0}, pe_id{p}}; }
 plan_options options(std::uint32_t n_slots = 2) { return test::ring_options(n_slots, 256); }
 
 const queue_pair_install& find(const install_plan& plan, pe_coord owner, direction d) {
-  for (const auto& q : plan.queue_pairs) {
+  for (const auto& q : plan.queue_pairs)
     if (q.owner == owner && q.dir == d) return q;
-  }
   throw std::logic_error("no such queue pair in the plan");
 }
 
@@ -207,9 +206,8 @@ TEST_CASE("install: rings that do not fit give the sum, the capacity and what wo
 TEST_CASE("install: an all-to-all of 64 ranks wants 126 rings a rank, one way each") {
   std::vector<edge> edges;
   for (std::uint32_t a = 0; a < 64; ++a) {
-    for (std::uint32_t b = 0; b < 64; ++b) {
+    for (std::uint32_t b = 0; b < 64; ++b)
       if (a != b) edges.push_back({pe(a), static_cast<direction>(11 + b), pe(b), true});
-    }
   }
   plan_options o = options(1);
   o.queue_pairs = 80;

@@ -17,9 +17,8 @@ const machine_shape small_pod{2, 3, 2, 4};
 
 const mapper_entry& mapper(const std::string& name) {
   static const std::vector<mapper_entry> all = builtin_mappers();
-  for (const mapper_entry& m : all) {
+  for (const mapper_entry& m : all)
     if (m.name == name) return m;
-  }
   throw std::invalid_argument(name);
 }
 
@@ -28,9 +27,8 @@ group members(const std::string& name, const std::vector<pe_coord>& listed = {})
 }
 
 std::optional<problem> check(const std::string& name, const group& g, tensor_layout l) {
-  for (const validator_entry& v : builtin_validators()) {
+  for (const validator_entry& v : builtin_validators())
     if (v.name == name) return v.check({small_pod, g, l, "ccl.algorithms.a"});
-  }
   throw std::invalid_argument(name);
 }
 
@@ -139,9 +137,8 @@ TEST_CASE("validators look at the PEs, not at how many there are") {
   const machine_shape two_cubes{2, 2, 1, 4};
   const auto rejects = [&](const std::string& name, const std::vector<pe_coord>& listed, tensor_layout l) {
     const group g = mapper("custom").map({two_cubes, listed, "ccl.algorithms.a"});
-    for (const validator_entry& v : builtin_validators()) {
+    for (const validator_entry& v : builtin_validators())
       if (v.name == name) return v.check({two_cubes, g, l, "ccl.algorithms.a"}).has_value();
-    }
     throw std::invalid_argument(name);
   };
   const tensor_layout by_cube = layout_of(rank_set::cube), by_sip = layout_of(rank_set::sip);

@@ -63,10 +63,9 @@ TEST_CASE("sync layout: 16,384 ranks have regions apart from each other, within 
     homes.push_back(home);
   }
   std::sort(homes.begin(), homes.end());
-  for (std::size_t i = 1; i < homes.size(); ++i) {
+  for (std::size_t i = 1; i < homes.size(); ++i)
     if (homes[i] - homes[i - 1] < sync_region_bytes)
       FAIL(abi::describe(homes[i]) << " overlaps the one before");
-  }
   CHECK(sync_port_bytes(c) == 2 * sync_region_bytes);  // eight PEs at four ports
   CHECK_NOTHROW(check_sync_memory(c));
   CHECK_THROWS_AS(barrier_members(c.shape(), rank_set::pe, {1, 1, max_ranks, {}}), user_error);

@@ -37,9 +37,8 @@ TEST_CASE("config tables: every row is complete and its default is acceptable") 
 TEST_CASE("config tables: no member of machine_config lacks a row") {
   // Rows tile the struct: between two members, and behind the last, only padding has room.
   std::map<std::size_t, std::size_t> members;
-  for (const block_table& table : tables()) {
+  for (const block_table& table : tables())
     for (const field& f : table.fields) CHECK(members.emplace(f.offset, f.size).second);
-  }
   // Faults and overrides have keys of their own (faults.hpp, overrides.hpp).
   const machine_config sample;
   const auto* const faults = reinterpret_cast<const std::byte*>(&sample.faults);
@@ -90,9 +89,8 @@ TEST_CASE("config tables: a value set by path is the value read by path, and not
       CHECK(to_text(get_value(config, f.path())) == to_text(value));
       CHECK(parse_value(f, to_text(value)).has_value());
       for (const block_table& other_table : tables()) {
-        for (const field& other : other_table.fields) {
+        for (const field& other : other_table.fields)
           if (&other != &f) CHECK(to_text(other.get(config)) == to_text(default_value(other)));
-        }
       }
     }
   }

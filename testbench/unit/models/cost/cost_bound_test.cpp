@@ -28,9 +28,8 @@ struct machine {
   [[nodiscard]] double slope(collective what, rank_set set, std::uint64_t bytes, const char* kind) const {
     double ns[2] = {};
     for (int i = 0; i < 2; ++i) {
-      for (const bound_term& term : of(what, set, bytes << i).terms) {
+      for (const bound_term& term : of(what, set, bytes << i).terms)
         if (term.kind == kind) ns[i] = term.ns;
-      }
     }
     return ns[1] - ns[0];
   }
@@ -55,10 +54,9 @@ TEST_CASE("bounds of k x k grids are those of the literature") {
           Approx(header * (p - 1) * n / p / (2 * b)));
     CHECK(m.slope(collective::broadcast, rank_set::cube, mib, "cube") == Approx(header * n / (2 * b)));
     // k^3 m / (4 B) over the middle, m = n / p per pair.
-    if (k % 2 == 0) {
+    if (k % 2 == 0)
       CHECK(m.slope(collective::all_to_all, rank_set::cube, mib, "bisection") ==
             Approx(header * kd * kd * kd * n / p / (4 * b)));
-    }
   }
 }
 
@@ -191,10 +189,9 @@ TEST_CASE("with routers that copy and sum a rank sends its vector once") {
   config::machine_config off = c;
   off.noc.multicast = off.noc.reduce = false;
   for (const collective what : {collective::all_reduce, collective::broadcast, collective::reduce_scatter}) {
-    for (const char* kind : {"cube", "bisection", "links"}) {
+    for (const char* kind : {"cube", "bisection", "links"})
       CHECK(machine(c).slope(what, rank_set::pe, mib, kind) ==
             Approx(machine(off).slope(what, rank_set::pe, mib, kind)));
-    }
   }
 }
 
@@ -203,9 +200,8 @@ TEST_CASE("with routers that copy and sum no tree of messages is needed, and nob
   c.pod.sips = 1;
   c.pe.vector_lanes = 1;
   const auto latency = [](const config::machine_config& m, collective what) {
-    for (const bound_term& term : machine(m).of(what, rank_set::pe, 64).terms) {
+    for (const bound_term& term : machine(m).of(what, rank_set::pe, 64).terms)
       if (term.kind == "latency") return term;
-    }
     return bound_term{};
   };
   for (const collective what : {collective::broadcast, collective::reduce, collective::all_reduce}) {
@@ -303,9 +299,8 @@ TEST_CASE("the best tree of messages") {
   const sim_time hop = nanoseconds(100);
   CHECK(best_tree(1, hop, hop) == sim_time{});
   // One message at a time: every round doubles those who know.
-  for (std::uint64_t p = 2; p <= 70; ++p) {
+  for (std::uint64_t p = 2; p <= 70; ++p)
     CHECK(best_tree(p, hop, hop) == hop * static_cast<std::uint64_t>(std::ceil(std::log2(p))));
-  }
   // LogP with L = 6, o = 2, g = 4 (Karp et al.): eight processors after 24; a hop is L + 2 o less the
   // receiver's o that the next send waits for anyway, so 10 here, a message every 4.
   CHECK(best_tree(8, nanoseconds(10), nanoseconds(4)) == nanoseconds(24));
@@ -376,9 +371,8 @@ TEST_CASE("a missing link leaves less to cross") {
     const fabric::topology t(config);
     const comm::group g = comm::map_ranks(config.shape(), rank_set::cube);
     for (const cut& found : cuts_of(t, config, g, 0)) {
-      if (found.kind == cut_kind::cube && found.name == cube_path(config.shape(), {}, cube_id{cube})) {
+      if (found.kind == cut_kind::cube && found.name == cube_path(config.shape(), {}, cube_id{cube}))
         return found.out_gbytes_s;
-      }
     }
     return 0.0;
   };

@@ -10,9 +10,8 @@ using namespace diecast;
 namespace {
 
 double part(const std::vector<cost::energy_part>& parts, std::string_view name) {
-  for (const cost::energy_part& p : parts) {
+  for (const cost::energy_part& p : parts)
     if (p.name == name) return p.pj;
-  }
   FAIL("no part " << name);
   return 0;
 }

@@ -49,9 +49,8 @@ TEST_CASE("a cycle is found, in order, and only where there is one") {
     const auto cycle = find_cycle(edges, n);
     RC_ASSERT(!cycle.empty());
     const std::set<dependency> known(edges.begin(), edges.end());
-    for (std::size_t i = 0; i < cycle.size(); ++i) {
+    for (std::size_t i = 0; i < cycle.size(); ++i)
       RC_ASSERT(known.count({cycle[i], cycle[(i + 1) % cycle.size()]}) == 1);
-    }
   });
   CHECK(holds);
 }
@@ -64,10 +63,9 @@ TEST_CASE("the dependencies are those of all routes, no more and no less") {
     for (const auto& from : all) {
       for (const auto& to : all) {
         const auto hops = t.trace(from, to);
-        for (std::size_t i = 1; i + 2 < hops.size(); ++i) {
+        for (std::size_t i = 1; i + 2 < hops.size(); ++i)
           expected.insert({dependency_node(t, hops[i].link, hops[i].at, hops[i].set),
                            dependency_node(t, hops[i + 1].link, hops[i + 1].at, hops[i + 1].set)});
-        }
       }
     }
     const auto found = route_dependencies(t);
@@ -100,9 +98,8 @@ TEST_CASE("a VC set per leg leaves no cycle in pods of 1 to 6 SIPs") {
        {pod_topology::ring, pod_topology::mesh_2d, pod_topology::torus_2d, pod_topology::fully_connected}) {
     for (const dimensions routers : router_meshes) {
       for (std::uint32_t sips = 2; sips <= 6; ++sips) {
-        for (const dimensions cubes : {dimensions{1, 1}, {2, 1}, {1, 3}, {2, 2}, {3, 3}, {4, 4}}) {
+        for (const dimensions cubes : {dimensions{1, 1}, {2, 1}, {1, 3}, {2, 2}, {3, 3}, {4, 4}})
           check_acyclic(machine(sips, cubes, routers, pod));
-        }
       }
     }
   }
@@ -121,9 +118,8 @@ TEST_CASE("counting datelines leaves no cycle in pods too long to count every SI
                       {25, pod_topology::mesh_2d},
                       {36, pod_topology::torus_2d}}) {
     for (const dimensions routers : router_meshes) {
-      for (const dimensions cubes : {dimensions{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 3}, {4, 4}}) {
+      for (const dimensions cubes : {dimensions{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 3}, {4, 4}})
         check_acyclic(machine(p.sips, cubes, routers, p.topology));
-      }
     }
   }
 }

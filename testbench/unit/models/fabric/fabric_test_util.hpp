@@ -40,9 +40,8 @@ inline std::vector<abi::node_address> blocks(const topology& t) {
   for (std::uint16_t sip = 0; sip < t.shape().sips; ++sip) {
     for (std::uint16_t cube = 0; cube < t.shape().cubes_per_sip(); ++cube) {
       const auto& terminals = t.layout(sip_id{sip}, cube_id{cube}).terminals;
-      for (std::uint16_t i = 0; i < terminals.size(); ++i) {
+      for (std::uint16_t i = 0; i < terminals.size(); ++i)
         if (is_block(terminals[i])) all.push_back({sip, cube, i});
-      }
     }
   }
   return all;
@@ -55,10 +54,9 @@ inline const terminal& terminal_at(const topology& t, const abi::node_address& a
 /// `n` places of a grid, perhaps the same.
 inline std::string any_places(std::uint64_t n, std::uint64_t columns, std::uint64_t rows) {
   std::string text;
-  for (std::uint64_t i = 0; i < n; ++i) {
+  for (std::uint64_t i = 0; i < n; ++i)
     text += fmt::format("{}{}_{}", i == 0 ? "" : ",", *rc::gen::inRange<std::uint64_t>(0, columns),
                         *rc::gen::inRange<std::uint64_t>(0, rows));
-  }
   return text;
 }
 
@@ -66,9 +64,8 @@ inline std::string any_places(std::uint64_t n, std::uint64_t columns, std::uint6
 inline std::string any_lanes(std::uint64_t n) {
   const std::uint64_t least = *rc::gen::inRange<std::uint64_t>(0, n);
   std::string text = std::to_string(least);
-  for (std::uint64_t i = n; --i > least;) {
+  for (std::uint64_t i = n; --i > least;)
     if (*rc::gen::arbitrary<bool>()) text += fmt::format(",{}", i);
-  }
   return text;
 }
 
@@ -78,18 +75,15 @@ inline std::string any_ports(const config::machine_config& c) {
   const std::uint64_t columns = c.sip.columns;
   const std::uint64_t rows = c.sip.rows;
   if (c.pod.sips == 1) return "auto";
-  if (c.pod.topology == config::pod_topology::fully_connected ||
-      c.pod.topology == config::pod_topology::list) {
+  if (c.pod.topology == config::pod_topology::fully_connected || c.pod.topology == config::pod_topology::list)
     return fmt::format("p0={}_{}", along(columns), *rc::gen::element<std::uint64_t>(0, rows - 1));
-  }
   const bool ring = c.pod.topology == config::pod_topology::ring;
   const auto pod = ring ? config::pod_grid{static_cast<std::uint32_t>(c.pod.sips), 1} : pod_grid_of(c.pod);
   std::string text;
   if (pod.columns > 1) text = fmt::format("e={}_{},w=0_{}", columns - 1, along(rows), along(rows));
-  if (pod.rows > 1) {
+  if (pod.rows > 1)
     text +=
         fmt::format("{}n={}_{},s={}_0", text.empty() ? "" : ",", along(columns), rows - 1, along(columns));
-  }
   return text;
 }
 
@@ -123,10 +117,9 @@ inline config::machine_config any_machine() {
   c.hbm.ports = static_cast<std::uint64_t>(count(0, 5));
   if (c.pod.topology == pod_topology::list) {
     // A random tree, shallow enough for the VCs, and perhaps a shortcut.
-    for (std::uint32_t sip = 1; sip < c.pod.sips; ++sip) {
+    for (std::uint32_t sip = 1; sip < c.pod.sips; ++sip)
       c.pod.links.push_back(
           {static_cast<std::uint32_t>(count(0, sip > 2 ? 2 : static_cast<int>(sip) - 1)), sip});
-    }
     if (c.pod.sips > 4 && *rc::gen::arbitrary<bool>()) c.pod.links.push_back({3, 4});
   }
   if (*rc::gen::arbitrary<bool>()) place_anywhere(c);

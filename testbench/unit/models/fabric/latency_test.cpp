@@ -167,9 +167,8 @@ TEST_CASE("the interface of a simple memory keeps as many packets under way as t
     c.hbm.model = config::hbm_model::simple;
     c.hbm.simple_latency_ns = 20'000;
     c.hbm.queue = queue;
-    for (const balance_row& row : balance(topology(c), c)) {
+    for (const balance_row& row : balance(topology(c), c))
       if (row.what == "interface of the cube's HBM") return row.gbytes_s;
-    }
     return 0.0;
   };
   CHECK(rate(64) == Approx(64 * 1024 / 20'000.0));

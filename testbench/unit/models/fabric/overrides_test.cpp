@@ -126,9 +126,8 @@ TEST_CASE("longest step: every time that a machine may spend in silence makes it
            {"sram.gbytes_s", [](auto& c) { c.sram.gbytes_s = 0.001; }, slow(w.sram.gbytes_s)},
            {"hbm.controller_ns", [](auto& c) { c.hbm.controller_ns += 5000; }, 5},
            {"noc.reduce_cycles", [](auto& c) { c.noc.reduce_cycles += 1000; },
-            static_cast<double>(w.cube.pes + sides) * 1000 / w.noc.clock_ghz / 1000}}) {
+            static_cast<double>(w.cube.pes + sides) * 1000 / w.noc.clock_ghz / 1000}})
     longer(whole, r);
-  }
   longer(simple, {"hbm.simple_latency_ns", [](auto& c) { c.hbm.simple_latency_ns += 5000; }, 5});
   longer(simple, {"hbm.simple_gbytes_s", [](auto& c) { c.hbm.simple_gbytes_s = 0.001; },
                   slow(w.hbm.simple_gbytes_s)});
@@ -238,9 +237,8 @@ TEST_CASE("detours: routes that are whole stay, others take the shortest remaini
     for (std::uint16_t to = 0; to < 9; ++to) {
       const path before = cubes_passed(whole, from, to);
       bool broken = false;
-      for (std::size_t i = 0; i + 1 < before.size(); ++i) {
+      for (std::size_t i = 0; i + 1 < before.size(); ++i)
         broken |= std::min(before[i], before[i + 1]) == 4 && std::max(before[i], before[i + 1]) == 5;
-      }
       if (!broken) CHECK(cubes_passed(t, from, to).size() == before.size());
     }
   }
@@ -260,9 +258,8 @@ TEST_CASE("detours: with any one link of a SIP of 4 x 4 cubes missing no cycle a
       CHECK(find_dependency_cycle(t).empty());
       for (std::uint16_t from = 0; from < 16; ++from) {
         for (std::uint16_t to = 0; to < 16; ++to) {
-          for (const route_hop& hop : t.trace({0, from, 0}, {0, to, 0})) {
+          for (const route_hop& hop : t.trace({0, from, 0}, {0, to, 0}))
             CHECK(t.links()[hop.link].gbytes_s > 0.0);
-          }
         }
       }
     }

@@ -15,9 +15,8 @@ using config::pod_topology;
 using test::machine;
 
 router_index router_of(const topology& t, std::uint32_t cube, const std::string& name) {
-  for (const terminal& x : t.layout(sip_id{0}, cube_id{cube}).terminals) {
+  for (const terminal& x : t.layout(sip_id{0}, cube_id{cube}).terminals)
     if (x.name == name) return x.router;
-  }
   FAIL("no terminal " << name << " in cube " << cube);
   return {};
 }

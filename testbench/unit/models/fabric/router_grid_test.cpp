@@ -304,9 +304,8 @@ TEST_CASE("the balance table counts the links over the middle of a cube") {
   const auto bisection = [](noc_topology kind, std::uint32_t columns, std::uint32_t rows) {
     config::machine_config c = test::machine(1, {1, 1}, {columns, rows});
     c.noc.topology = kind;
-    for (const balance_row& r : balance(topology(c), c)) {
+    for (const balance_row& r : balance(topology(c), c))
       if (r.what == "cube bisection") return r.gbytes_s / 64.0;
-    }
     return 0.0;
   };
   CHECK(bisection(noc_topology::mesh, 4, 4) == 4);
@@ -324,10 +323,9 @@ TEST_CASE("the dependencies of a torus are those of all routes") {
   for (std::uint32_t from = 0; from < 20; ++from) {
     for (std::uint32_t to = 0; to < 20; ++to) {
       const auto hops = t.trace(node(from), node(to));
-      for (std::size_t i = 1; i + 2 < hops.size(); ++i) {
+      for (std::size_t i = 1; i + 2 < hops.size(); ++i)
         expected.insert({dependency_node(t, hops[i].link, hops[i].at, hops[i].set),
                          dependency_node(t, hops[i + 1].link, hops[i + 1].at, hops[i + 1].set)});
-      }
     }
   }
   const auto found = route_dependencies(t);

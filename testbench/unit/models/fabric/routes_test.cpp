@@ -103,10 +103,9 @@ TEST_CASE("every pair is reachable by a minimal XY route on legs that go up") {
   const bool holds = rc::check("routes", [] {
     const topology t(test::any_machine());
     const auto all = test::blocks(t);
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 200; ++i)
       check_route(t, all[*rc::gen::inRange<std::size_t>(0, all.size())],
                   all[*rc::gen::inRange<std::size_t>(0, all.size())]);
-    }
   });
   CHECK(holds);
 }
@@ -157,9 +156,8 @@ TEST_CASE("legs: 0 at the source, odd where a packet passes, even where it ends 
   const topology t(machine(3, {3, 1}, {2, 2}));
   const auto legs = [&](abi::node_address from, abi::node_address to) {
     std::vector<int> found;
-    for (const route_hop& h : t.trace(from, to)) {
+    for (const route_hop& h : t.trace(from, to))
       if (t.links()[h.link].kind == link_kind::inject) found.push_back(h.at);
-    }
     return found;
   };
   using list = std::vector<int>;

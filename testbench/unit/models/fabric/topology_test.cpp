@@ -21,9 +21,8 @@ using test::machine;
 
 std::vector<router_index> routers_of(const cube_layout& l, terminal_kind kind) {
   std::vector<router_index> found;
-  for (const terminal& t : l.terminals) {
+  for (const terminal& t : l.terminals)
     if (t.kind == kind) found.push_back(t.router);
-  }
   return found;
 }
 
@@ -137,9 +136,8 @@ TEST_CASE("SIP links pair up: index ^ 1 is the reverse direction on the same por
 TEST_CASE("fully connected ports are spread over the edge cubes") {
   const topology t(machine(7, {3, 3}, {2, 2}, pod_topology::fully_connected));
   std::map<std::uint16_t, int> ports;
-  for (const sip_link& l : t.sip_links()) {
+  for (const sip_link& l : t.sip_links())
     if (l.from.sip == 0) ++ports[l.from.cube];
-  }
   CHECK(ports.size() == 6);
   CHECK(ports.count(4) == 0);  // the middle cube has no outer edge
 }
@@ -197,9 +195,8 @@ TEST_CASE("link numbers and names are unique and agree with the list") {
         hit(t.ucie_link(sip, cube, static_cast<side>(s)), link_kind::ucie, sip.value, cube.value);
       }
     }
-    for (const sip_link& l : t.sip_links()) {
+    for (const sip_link& l : t.sip_links())
       hit(t.sip_link_id(l.index), link_kind::sip, l.from.sip, l.from.cube);
-    }
     for (const int n : hits) RC_ASSERT(n == 1);
   });
   CHECK(holds);

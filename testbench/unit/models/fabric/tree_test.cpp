@@ -14,9 +14,8 @@ using place = std::tuple<sip_id, cube_id, router_index>;
 
 std::vector<abi::node_address> pes(const topology& t) {
   std::vector<abi::node_address> all;
-  for (const auto& b : test::blocks(t)) {
+  for (const auto& b : test::blocks(t))
     if (test::terminal_at(t, b).kind == terminal_kind::pe) all.push_back(b);
-  }
   return all;
 }
 
@@ -69,9 +68,8 @@ TEST_CASE("trees reach every member once, by routers of the tree alone, on any m
     const auto all = pes(t);
     const auto root = *rc::gen::elementOf(all);
     std::set<abi::node_address> members;
-    for (const auto& m : all) {
+    for (const auto& m : all)
       if (*rc::gen::inRange(0, 3) != 0) members.insert(m);
-    }
     const collective_tree tree = make_tree(t, root, std::vector(members.begin(), members.end()));
     const walker w(t, tree);
     RC_ASSERT(w.right);

@@ -59,9 +59,7 @@ inline bytes reduce_in_pairs(numeric::reduction op, numeric::dtype t, std::vecto
 inline bytes reduce_in_order(numeric::reduction op, numeric::dtype t, const std::vector<bytes>& parts) {
   bytes sum = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) numeric::apply(op, t, sum, sum, parts[i]);
-  if (op == numeric::reduction::avg) {
-    numeric::divide(t, sum, static_cast<std::uint32_t>(parts.size()));
-  }
+  if (op == numeric::reduction::avg) numeric::divide(t, sum, static_cast<std::uint32_t>(parts.size()));
   return sum;
 }
 

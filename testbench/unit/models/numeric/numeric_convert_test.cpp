@@ -22,9 +22,8 @@ double by_definition(std::uint16_t bits, int exponent_bits, int fraction_bits) {
   const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
   const int fraction = bits & ((1 << fraction_bits) - 1);
   const double sign = bits >> 15 ? -1.0 : 1.0;
-  if (exponent == (1 << exponent_bits) - 1) {
+  if (exponent == (1 << exponent_bits) - 1)
     return fraction != 0 ? std::nan("") : sign * std::numeric_limits<double>::infinity();
-  }
   if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
   return sign * std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
 }
@@ -61,10 +60,8 @@ TEST_CASE("numeric: names of element types and reductions") {
   CHECK_FALSE(parse_reduction("mean"));
   for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::i32})
     CHECK(parse_dtype(to_string(t)) == t);
-  for (const reduction r :
-       {reduction::sum, reduction::max, reduction::min, reduction::prod, reduction::avg}) {
+  for (const reduction r : {reduction::sum, reduction::max, reduction::min, reduction::prod, reduction::avg})
     CHECK(parse_reduction(to_string(r)) == r);
-  }
 }
 
 TEST_CASE("numeric: all 65536 values of f16 and bf16 widen to their value and narrow back") {
@@ -153,11 +150,10 @@ TEST_CASE("numeric: doubles round to i32, and beyond it is an error") {
   std::array<std::int32_t, 5> ints{};
   from_double(dtype::i32, values, std::as_writable_bytes(std::span{ints}));
   CHECK(ints == std::array<std::int32_t, 5>{2, 4, -2, 2147483647, INT32_MIN});
-  for (const double bad : {2147483647.5, -2147483649.0, std::nan("")}) {
+  for (const double bad : {2147483647.5, -2147483649.0, std::nan("")})
     CHECK_THROWS_AS(
         from_double(dtype::i32, std::span{&bad, 1}, std::as_writable_bytes(std::span{ints}).first(4)),
         std::out_of_range);
-  }
 }
 
 TEST_CASE("numeric: every type survives the way to double and back") {

@@ -187,10 +187,9 @@ TEST_CASE("numeric: any length and alignment, in place or not") {
         apply(reduction::sum, t, so, sa, sb);
         CHECK(out.back() == std::byte{0x5a});
         bytes one_by_one(size);
-        for (std::size_t i = 0; i < size; i += size_of(t)) {
+        for (std::size_t i = 0; i < size; i += size_of(t))
           apply(reduction::sum, t, std::span{one_by_one}.subspan(i, size_of(t)), sa.subspan(i, size_of(t)),
                 sb.subspan(i, size_of(t)));
-        }
         CHECK(std::equal(so.begin(), so.end(), one_by_one.begin()));
         bytes in_place_b = b;
         apply(reduction::sum, t, std::span{in_place_b}.subspan(shift), sa,

@@ -50,9 +50,8 @@ class engines {
   void start_at(std::uint32_t sequence) {
     for (const auto& q : plan_.queue_pairs) {
       for (const auto field :
-           {abi::qp_my_head, abi::qp_my_tail, abi::qp_peer_head_cache, abi::qp_peer_tail_cache}) {
+           {abi::qp_my_head, abi::qp_my_tail, abi::qp_peer_head_cache, abi::qp_peer_tail_cache})
         at(q.owner).debug_write(abi::qp_register(q.dir, field), sequence);
-      }
     }
   }
 
@@ -68,16 +67,14 @@ class engines {
       in_flight_sources_.push_back({engine, effects.send->qp});
       if (!lost) data_[{engine, mailboxes_.at(effects.send->mailbox)}].push_back(effects.send->fields);
     }
-    if (effects.credit && !lose(engine, effects.credit->fields, true)) {
+    if (effects.credit && !lose(engine, effects.credit->fields, true))
       credits_[{engine, mailboxes_.at(effects.credit->mailbox)}].push_back(effects.credit->fields);
-    }
   }
 
   [[nodiscard]] std::size_t steps() const {
     std::size_t n = in_flight_sources_.size();
-    for (const auto* side : {&data_, &credits_}) {
+    for (const auto* side : {&data_, &credits_})
       for (const auto& [ends, fifo] : *side) n += fifo.empty() ? 0 : 1;
-    }
     return n;
   }
 

@@ -62,17 +62,15 @@ class random_run {
 
   std::vector<std::size_t> actions() {
     std::vector<std::size_t> v;
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
+    for (std::size_t i = 0; i < ends_.size(); ++i)
       if (can_send(ends_[i]) || can_receive(ends_[i])) v.push_back(i);
-    }
     return v;
   }
 
   /// The end whose ring this end writes.
   end& peer_of(const end& e) {
-    for (end& other : ends_) {
+    for (end& other : ends_)
       if (qp(other).rx && qp(other).rx_base == qp(e).peer_rx_base) return other;
-    }
     throw std::logic_error("nobody has that ring");
   }
 
@@ -187,13 +185,12 @@ TEST_CASE("ipcq: matching does not care how addresses are encoded") {
 }
 
 TEST_CASE("ipcq: every n_slots from 1 to 16 runs through its wrap") {
-  for (std::uint32_t n = 1; n <= 16; ++n) {
+  for (std::uint32_t n = 1; n <= 16; ++n)
     CHECK(rc::check("wrap with n_slots " + std::to_string(n), [n] {
       const auto seed = *rc::gen::arbitrary<std::uint32_t>();
       const ring_case c{2, n, 4 * n, *rc::gen::inRange(0u, 3 * n), seed, true};
       run_case(c, plan_of(c), [](ipcq_fields&) {});
     }));
-  }
 }
 
 namespace {

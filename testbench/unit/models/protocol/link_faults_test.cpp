@@ -145,12 +145,10 @@ TEST_CASE("a probability strikes about that often and nothing before its time") 
   protocol::link_faults faults(placed({f}), "here", one_ns);
   std::vector<std::byte> data(64);
   unsigned early = 0, late = 0;
-  for (unsigned i = 0; i < 1000; ++i) {
+  for (unsigned i = 0; i < 1000; ++i)
     if (faults.pass(data_packet(), data, 2, one_ns * i, one_ns * i).lost) ++early;
-  }
-  for (unsigned i = 0; i < 4000; ++i) {
+  for (unsigned i = 0; i < 4000; ++i)
     if (faults.pass(data_packet(), data, 2, one_ns * (1000 + i), one_ns * (1001 + i)).lost) ++late;
-  }
   CHECK(early == 0);
   CHECK(late > 850);
   CHECK(late < 1150);
@@ -215,9 +213,8 @@ TEST_CASE("another draw strikes other packets, in the same bits") {
   const auto given = struck(0), other = struck(1);
   CHECK(given == struck(0));
   CHECK(other != given);
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  for (std::size_t i = 0; i < given.size(); ++i)
     if (bits_changed(given[i]) == 1 && bits_changed(other[i]) == 1) CHECK(given[i] == other[i]);
-  }
   f.probability = 1;
   CHECK(struck(0) == struck(1));  // what always acts is the same in every draw
 }

@@ -94,9 +94,8 @@ class explorer {
     if (w.rx.available() + w.data.size() != true_fill(w))
       broken("available is not what arrived and was not released");
     if (w.tx.free_slots() > w.tx.n_slots - true_fill(w)) broken("more free slots than there are");
-    if (w.data.empty() && w.credits.empty() && w.tx.free_slots() != w.tx.n_slots - w.rx.available()) {
+    if (w.data.empty() && w.credits.empty() && w.tx.free_slots() != w.tx.n_slots - w.rx.available())
       broken("a slot is lost");
-    }
     const bool stuck = w.tx.free_slots() == 0 && w.data.empty() && w.rx.available() == 0 && w.credits.empty();
     if (stuck) broken("nobody can move");
   }

@@ -125,30 +125,27 @@ class explorer {
     };
     const bool has_more = w.sender.replaying() || (w.sent_new < w.flits && !w.sender.full());
     if (has_more) branch([&](world& n) { send(n, modulus_, true); });
-    if (has_more && w.left.corruptions > 0) {
+    if (has_more && w.left.corruptions > 0)
       branch([&](world& n) {
         --n.left.corruptions;
         send(n, modulus_, false);
       });
-    }
     if (!w.wire.empty()) branch([](world& n) { arrive(n); });
     if (!w.answers.empty()) {
       branch([](world& n) { answer(n); });
-      if (w.left.lost_answers > 0) {
+      if (w.left.lost_answers > 0)
         branch([](world& n) {
           --n.left.lost_answers;
           n.answers.pop_front();
         });
-      }
     }
     // A timer that fires too soon, up to its budget; and one that fires because nothing else can.
     const bool quiet = w.wire.empty() && w.answers.empty() && !has_more;
-    if (w.sender.outstanding() > 0 && (quiet || w.left.timeouts > 0)) {
+    if (w.sender.outstanding() > 0 && (quiet || w.left.timeouts > 0))
       branch([quiet](world& n) {
         if (!quiet) --n.left.timeouts;
         n.sender.timeout();
       });
-    }
     if (!stuck) return;
     ++ends;
     CHECK(w.finished());

@@ -24,10 +24,9 @@ line_parameters parameters(config::flit_format f, double raw_gbytes_s, sim_time 
   line_parameters p;
   p.timing.flit_bytes = 64;
   p.timing.gbytes_s = raw_gbytes_s;
-  if (frame.wire_bytes != 0) {
+  if (frame.wire_bytes != 0)
     p.timing.gbytes_s =
         raw_gbytes_s * static_cast<double>(frame.payload_bytes) / static_cast<double>(frame.wire_bytes);
-  }
   p.timing.latency = latency;
   p.timing.frame_payload_bytes = frame.payload_bytes;
   p.timing.frame_wire_bytes = frame.wire_bytes;

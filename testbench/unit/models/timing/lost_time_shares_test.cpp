@@ -173,9 +173,8 @@ counts count_shares(config::hbm_block h, As as, const visitor& look = {}) {
 visitor told_by(const told_of& page) {
   return [&page](const share_traffic& t, config::hbm_refresh refresh, const removal& r) {
     std::vector<lost_cause> except;
-    for (const told& row : page.shares) {
+    for (const told& row : page.shares)
       if (names(row, t.name, refresh)) except.push_back(row.cause);
-    }
     if (!except.empty()) {
       const auto same = [&](const overlap& row) { return names(row, t.name, refresh); };
       CHECK(has_no_account(r) == std::any_of(page.no_account.begin(), page.no_account.end(), same));

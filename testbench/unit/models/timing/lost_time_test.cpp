@@ -112,9 +112,8 @@ TEST_CASE("lost time: bank conflicts give back what is charged to them") {
 
 TEST_CASE("lost time: saturated traffic is not limited by its initiator, sparse traffic is") {
   for (const pattern& of : {pattern(sequential), half_writes(sequential), pattern(uniform),
-                            half_writes(uniform), pattern(bank_conflict), pattern(same_bank_hit)}) {
+                            half_writes(uniform), pattern(bank_conflict), pattern(same_bank_hit)})
     CHECK(serve(test::hbm3(), of).share(lost_cause::initiator) < 0.01);
-  }
   const outcome sparse = serve(test::hbm3(), sequential, 5000, 200);
   CHECK(sparse.lost.busy_share() == Approx(0.01).epsilon(0.1));
   CHECK(sparse.share(lost_cause::initiator) > 0.8);

@@ -125,9 +125,8 @@ TEST_CASE("bernoulli arrivals: a later first cycle makes the same packets later"
 TEST_CASE("bernoulli arrivals: as many nodes as there are, whatever power of two they fill") {
   for (const std::uint32_t nodes : {1U, 2U, 3U, 64U, 65U}) {
     std::vector<bool> seen(nodes);
-    for (const packet_arrival& a : first_arrivals({9, 1.0, 2, nodes}, 40 * std::size_t{nodes})) {
+    for (const packet_arrival& a : first_arrivals({9, 1.0, 2, nodes}, 40 * std::size_t{nodes}))
       seen.at(a.source) = true;
-    }
     CHECK(std::count(seen.begin(), seen.end(), true) == nodes);
   }
 }
@@ -135,9 +134,8 @@ TEST_CASE("bernoulli arrivals: as many nodes as there are, whatever power of two
 TEST_CASE("bernoulli arrivals: packets of a node depend on the seed and the node alone") {
   const auto of_node_2 = [](const bernoulli_arrivals::setup& s) {
     std::vector<packet_arrival> list;
-    for (const auto& a : first_arrivals(s, 400)) {
+    for (const auto& a : first_arrivals(s, 400))
       if (a.source == 2 && list.size() < 20) list.push_back(a);
-    }
     return list;
   };
   const auto alone = of_node_2({5, 0.5, 2, 3});
