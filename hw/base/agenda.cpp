@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +33,11 @@ agenda::agenda(sc_core::sc_module_name module_name) : sc_module(module_name) {
   SC_METHOD(call_due);
   sensitive << wake_;
   dont_initialize();
+}
+
+void agenda::add(alarm& a) {
+  if (!due_.empty()) throw std::logic_error(std::string(name()) + ": an alarm was made after the start");
+  alarms_.push_back(&a);
 }
 
 /// Whatever order they were built in.

@@ -34,7 +34,8 @@ class agenda : public sc_core::sc_module {
   SC_HAS_PROCESS(agenda);
 
   void start_of_simulation() override;
-  void add(alarm& a) { alarms_.push_back(&a); }
+  /// Throws std::logic_error once the simulation has begun.
+  void add(alarm& a);
   void set(alarm& a, sim_time at);
   void clear(alarm& a);
   void call_due();

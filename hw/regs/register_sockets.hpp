@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <stdexcept>
+#include <string>
 #include <systemc>
 #include <tlm>
 #include <tlm_utils/simple_initiator_socket.h>
@@ -62,10 +63,8 @@ class register_target : private tlm::tlm_fw_transport_if<> {
     move(t, &register_file::debug_read_register, &register_file::debug_write_register);
     return t.get_data_length();
   }
-  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& t, tlm::tlm_phase&,
-                                     sc_core::sc_time& delay) override {
-    b_transport(t, delay);
-    return tlm::TLM_COMPLETED;
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) override {
+    throw std::logic_error(std::string(socket.name()) + ": registers take b_transport only");
   }
   bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override {
     dmi.allow_none();

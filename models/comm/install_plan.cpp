@@ -2,7 +2,6 @@
 #include "models/comm/install_plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
+
 plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes) {
   constexpr std::uint64_t kib = 1024;
   plan_options o;

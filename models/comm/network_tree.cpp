@@ -7,6 +7,7 @@
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::comm {
+
 bool uses_tree(const std::vector<edge>& edges) {
   return std::any_of(edges.begin(), edges.end(),
                      [](const edge& e) { return e.through != carrier::queue_pairs; });

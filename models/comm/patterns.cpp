@@ -10,6 +10,7 @@
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
+
 std::vector<std::string> numbered_names(const char* prefix, std::uint32_t first, std::uint32_t count) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", prefix, first + i));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults as data, and names of queue pairs in texts.
 //
-// Texts of engines and firmware that name queue pairs. What a run calls a queue pair only its pattern or
-// program knows (prepared_run::direction_name), so the text has a mark in place of each name until it is
-// printed.
+// What a run calls a queue pair only its pattern or program knows. A text of engines and firmware that names
+// queue pairs therefore has a mark in place of each name until it is printed.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/types/direction.hpp"
@@ -26,9 +26,8 @@ namespace diecast::comm {
 }  // namespace diecast::comm
 
 namespace diecast {
-// What a block, firmware or a check has found to be wrong, as data. Its sentence is made in
-// fault_record.cpp.
 
+/// What a block, firmware or a check has found to be wrong. Its sentence is made in fault_record.cpp.
 enum class fault_kind : std::uint8_t {
   other,                   ///< a broken rule without a kind of its own
   checksum_mismatch,       ///< the bytes of a packet do not have the checksum that it carries

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,19 +21,21 @@ struct timed_event {
   std::uint32_t index{};
 };
 
-/// Events of the next quarter of a microsecond stand in a wheel of slots, later ones in a heap; those of the
-/// first slot that has any are sorted.
+/// Events of the next quarter of a microsecond stand in a wheel of slots, later ones in a heap. A slot is
+/// sorted when its first event is asked for: what the event before it has put comes before that.
 class event_queue {
  public:
   /// What lies in the past is due now.
   void put(sim_time at, std::uint32_t kind, std::uint32_t index) {
     const timed_event e{std::max(at, now_), sequence_++, kind, index};
     const std::uint64_t slot = e.at.fs >> slot_bits;
-    if (empty()) {
+    ++waiting_;
+    if (waiting_ == 1) {
       present_.assign(1, e);
       first_ = 0;
       present_slot_ = slot;
     } else if (slot <= present_slot_) {
+      forget_taken();
       present_.insert(std::upper_bound(present_.begin() + first_, present_.end(), e, before{}), e);
     } else if (slot - present_slot_ < slots) {
       wheel_[slot % slots].push_back(e);
@@ -42,22 +45,23 @@ class event_queue {
       std::push_heap(heap_.begin(), heap_.end(), behind{});
     }
   }
-  [[nodiscard]] bool empty() const { return first_ == std::ssize(present_); }
-  [[nodiscard]] sim_time next() const {
-    return empty() ? sim_time::never() : present_[static_cast<std::size_t>(first_)].at;
+  [[nodiscard]] bool empty() const { return waiting_ == 0; }
+  [[nodiscard]] sim_time next() {
+    if (empty()) return sim_time::never();
+    if (first_ == std::ssize(present_)) open_next_slot();
+    return present_[static_cast<std::size_t>(first_)].at;
   }
   [[nodiscard]] sim_time now() const { return now_; }
   /// Whether time may go on to `t` without an event: none is due before, and no poll is requested before.
-  [[nodiscard]] bool free_until(sim_time t) const { return next() > t && t <= look_; }
+  [[nodiscard]] bool free_until(sim_time t) { return next() > t && t <= look_; }
   void look_at(sim_time t) { look_ = t; }
   /// Time goes on without an event. Precondition: free_until(t).
   void proceed_to(sim_time t) { now_ = std::max(now_, t); }
   /// Precondition: not empty.
   timed_event take() {
-    const timed_event e = present_[static_cast<std::size_t>(first_++)];
-    now_ = e.at;
-    if (empty()) open_next_slot();
-    return e;
+    now_ = next();
+    --waiting_;
+    return present_[static_cast<std::size_t>(first_++)];
   }
 
  private:
@@ -84,12 +88,18 @@ class event_queue {
     }
     return UINT64_MAX;
   }
+  /// Frees what has been taken once it is most of the present slot.
+  void forget_taken() {
+    if (2 * first_ < std::ssize(present_)) return;
+    present_.erase(present_.begin(), present_.begin() + first_);
+    first_ = 0;
+  }
+  /// Precondition: not empty.
   void open_next_slot() {
     present_.clear();
     first_ = 0;
     const std::uint64_t in_heap = heap_.empty() ? UINT64_MAX : heap_.front().at.fs >> slot_bits;
     const std::uint64_t in_wheel = next_in_wheel();
-    if (std::min(in_heap, in_wheel) == UINT64_MAX) return;
     present_slot_ = std::min(in_heap, in_wheel);
     if (in_wheel == present_slot_) {
       present_.swap(wheel_[in_wheel % slots]);
@@ -104,6 +114,7 @@ class event_queue {
 
   std::vector<timed_event> present_;  ///< in order; those before first_ are taken
   std::ptrdiff_t first_{};
+  std::uint64_t waiting_{};  ///< events that are not taken
   std::uint64_t present_slot_{};
   std::array<std::vector<timed_event>, slots> wheel_;
   std::array<std::uint64_t, words> occupied_{};  ///< a bit per slot

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 namespace diecast::comm {
+
 constexpr std::array<const char*, first_custom> names{"N",        "S",          "E",          "W",
                                                       "global_N", "global_S",   "global_E",   "global_W",
                                                       "parent",   "child_left", "child_right"};

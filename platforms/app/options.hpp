@@ -11,8 +11,8 @@
 #include "models/comm/sync_layout.hpp"
 #include "models/numeric/types.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/run/registries.hpp"
 #include "platforms/run/processes.hpp"
+#include "platforms/run/registries.hpp"
 
 namespace diecast::app {
 

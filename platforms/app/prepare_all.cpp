@@ -10,11 +10,11 @@
 #include "models/abi/registers.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/diagnose/findings.hpp"
 #include "platforms/config_io/config_json.hpp"
+#include "platforms/config_io/workload_json.hpp"
+#include "platforms/diagnose/findings.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/result/result_table.hpp"
-#include "platforms/config_io/workload_json.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 

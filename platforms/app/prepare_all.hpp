@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What --doc, --list and --check-config print, and the runs of a command line made ready or repeated.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,9 @@
 #include <vector>
 
 #include "platforms/app/options.hpp"
-#include "platforms/run/registries.hpp"
-#include "platforms/run/prepare.hpp"
 #include "platforms/result/run_point.hpp"
+#include "platforms/run/prepare.hpp"
+#include "platforms/run/registries.hpp"
 
 namespace diecast::app {
 

@@ -8,12 +8,12 @@
 #include "models/fabric/topology.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
-#include "platforms/run/registries.hpp"
 #include "platforms/bench/bench.hpp"
 #include "platforms/hbm/study.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/noc/machine.hpp"
 #include "platforms/run/kernel.hpp"
+#include "platforms/run/registries.hpp"
 
 namespace diecast::bench {
 

@@ -104,8 +104,6 @@ std::string config_sha256(const config::machine_config& config) {
   return checksum::sha256_hex(dump_config(config));
 }
 
-namespace fs = std::filesystem;
-
 namespace {
 
 fs::path binary_dir() {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "models/types/error.hpp"
-#include "platforms/files/json_tree.hpp"
 #include "platforms/config_io/msccl_xml.hpp"
+#include "platforms/files/json_tree.hpp"
 
 namespace diecast::platforms {
 namespace {

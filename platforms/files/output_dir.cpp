@@ -99,8 +99,6 @@ void write_whole_file(const fs::path& target, const std::string& text, const std
 
 namespace {
 
-namespace fs = std::filesystem;
-
 /// How a file begins; of JSON, blanks do not count.
 struct beginning {
   std::string_view name;
@@ -198,8 +196,6 @@ bool is_own(const fs::path& file) {
   if (text.starts_with('{')) text.erase(std::remove_if(text.begin(), text.end(), blank), text.end());
   return begins(text, own->name == "config.json" ? "{\"sim\":{\"fidelity\":" : own->text, half);
 }
-
-namespace fs = std::filesystem;
 
 constexpr const char* config_name = "config.json";
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of --out: claimed before the simulation, written file by file with a rename, the status last.
+// Outputs: the directory of --out, claimed before the simulation and written file by file, the status last;
+// files written whole; own files, known by content; standard streams.
 #pragma once
 
 #include <cstdio>

@@ -10,8 +10,8 @@
 #include "models/types/error.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/config_io/config_json.hpp"
-#include "platforms/result/result_table.hpp"
 #include "platforms/observe/dram_taps.hpp"
+#include "platforms/result/result_table.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::hbm {

@@ -6,8 +6,8 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/hbm/study.hpp"
 #include "platforms/files/input.hpp"
+#include "platforms/hbm/study.hpp"
 
 namespace diecast::hbm {
 namespace {

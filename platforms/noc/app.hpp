@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "platforms/app/command_line.hpp"
-#include "platforms/result/result_json.hpp"
 #include "platforms/noc/study.hpp"
+#include "platforms/result/result_json.hpp"
 
 namespace diecast::noc {
 

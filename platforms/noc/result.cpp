@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "platforms/noc/app.hpp"
 #include "platforms/result/result_envelope.hpp"
 #include "platforms/result/result_table.hpp"
-#include "platforms/noc/app.hpp"
 
 namespace diecast::noc {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deadlock.json: who waited for whom when nothing moved any more.
+// deadlock.json, who waited for whom when nothing moved any more; flight.json; critical_path.json.
 #pragma once
 
 #include <cstdint>

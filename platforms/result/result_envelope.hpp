@@ -25,7 +25,7 @@ template <class T>
   return value ? result_node(*value) : result_node(nullptr);
 }
 
-/// A type that lists its fields (platforms/run/field_list).
+/// A type that lists its fields (platforms/result/run_point).
 template <class T>
 concept row_type = requires {
   T::fields_names;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "platforms/run/prepare.hpp"
 #include "platforms/result/run_point.hpp"
+#include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the counters of a machine that has stopped.
+// What a machine that has stopped says: counters, energy, health of links, faults, memory (--inspect).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 #include "models/analysis/wait_for.hpp"
 #include "models/cost/energy.hpp"
 #include "platforms/netlist/pod.hpp"
+#include "platforms/result/run_point.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
-#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
 

@@ -15,10 +15,10 @@
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/events/events.hpp"
+#include "platforms/result/run_point.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
 #include "platforms/run/progress.hpp"
-#include "platforms/result/run_point.hpp"
 #include "platforms/run/start_agreement.hpp"
 #include "sw/runtime/pe_context.hpp"
 

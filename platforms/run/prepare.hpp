@@ -139,9 +139,7 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
 /// for it.
 bool spoil_install(const config::machine_config& config, comm::install_plan& plan);
 
-// --algorithm auto: which algorithm a point runs, and why.
-
-// What the user wants instead of the choice by estimates.
+// --algorithm auto: which algorithm a point runs, and what the user wants instead.
 
 /// ccl.algorithm_rules, then the rows of the table ccl.tuner. Throws user_error with everything that is
 /// wrong: malformed rules, a table that cannot be read, algorithms that do not exist.
@@ -158,8 +156,6 @@ inline constexpr const char* automatic_algorithm = "auto";
                                                           const app::registries& tables, run_point point);
 
 // Shard-wise collectives (models/comm/mappers.hpp) run as streams: one for every shard, all at once.
-
-struct prepared_run;
 
 /// The layout that makes a run of point.algorithm over SIPs shard-wise: one given in ccl.algorithms.NAME or,
 /// of kernels with levels within a SIP, a shard for every PE, if it has more than one per SIP and no

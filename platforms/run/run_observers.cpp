@@ -10,11 +10,11 @@
 #include "hw/base/time.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/timing/link.hpp"
-#include "platforms/result/deadlock_json.hpp"
 #include "platforms/files/output_dir.hpp"
+#include "platforms/result/deadlock_json.hpp"
+#include "platforms/result/step_rows.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
-#include "platforms/result/step_rows.hpp"
 
 namespace diecast::platforms {
 

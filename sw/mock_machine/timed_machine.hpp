@@ -46,7 +46,7 @@ class timed_machine : immovable {
   [[nodiscard]] const timed_dma& dma() const { return dma_; }
   [[nodiscard]] sim_time now() const { return events_.now(); }
   /// When something happens next; never() when nothing will.
-  [[nodiscard]] sim_time next() const { return events_.next(); }
+  [[nodiscard]] sim_time next() { return events_.next(); }
   /// The next event. Throws what firmware, hosts and engines throw. Precondition: there is one.
   void step();
   /// The last time at which anything but a poll for events happened, or a PE computed.

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads every #include of the tree and fails on a wrong door.
 
-Rooms open one way: models <- {sw, hw} <- platforms <- testbench. sw and hw never include each
-other; models and sw know no SystemC; models knows
-neither JSON nor files; platforms reads no sentence that is made for people. Folders of a room include each
-other one way, too, and hold at most 40 files. The table of docs/architecture.md names places that are there. Each include of a file of the tree is taken for that file, however it is written.
-Before all that it tests itself: each rule can fail.
+Rooms open one way: models <- {sw, hw} <- platforms <- testbench. sw and hw never include each other; models and sw know no
+SystemC; models knows neither JSON nor files; platforms reads no sentence that is made for people. Folders of a room include
+each other one way, too, and hold at most 40 .cpp and .hpp files; a folder of testbench/unit has the name of the folder that it
+tests. The table of docs/architecture.md names places that are there. Each include of a file of the tree is taken for that file,
+however it is written. Before all that it tests itself: each rule can fail.
 """
 import collections
 import functools
@@ -136,20 +136,30 @@ def crowded(names):
     return [f"{place}: {n} files; at most {MOST_FILES}" for place, n in sorted(count.items()) if n > MOST_FILES]
 
 
-PLACE = re.compile(r"^\|[^|]*`([a-z_]+)`[^|]*\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
-
-
 def lost_places(page, root):
-    """Rows of the page's table whose name, or a test, is not where they say."""
-    rows = PLACE.findall(page[page.index("## Where things are"):].split("\n## ")[0] if "## Where things are" in page else "")
+    """Rows of the page's table whose name is not in the code that they name, or whose place of tests has none."""
+    section = page.partition("## Where things are\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")][2:]
     if len(rows) < 5:
         yield f"docs/architecture.md: {len(rows)} rows under 'Where things are'; expected 5 or more"
-    for name, code, test in rows:
-        for cell, wanted in ((code, name), (test, "TEST_CASE")):
+    for what, *cells in rows:
+        name = re.search("`([^`]+)`", what)
+        for cell, wanted in zip(cells, (name and name[1], "TEST_CASE"), strict=True):
             place = root / cell.strip(" `")
             files = [place] if place.is_file() else sorted(place.glob("*.[ch]pp"))
-            if not any(wanted in f.read_text() for f in files):
+            if not wanted or not any(re.search(rf"\b{wanted}\b", f.read_text()) for f in files):
                 yield f"docs/architecture.md: {wanted} is not in {cell.strip(' `')}"
+
+
+def stray_tests(folders, commands, is_source):
+    """Folders of testbench/unit that no program compiles (commands: testbench/CMakeLists.txt), or that are named as no folder of
+    the product."""
+    compiled = [word for words in re.findall(r"FOLDERS ([^)]*)", commands) for word in words.split()]
+    for folder in folders:
+        if not is_source(folder):
+            yield f"testbench/unit/{folder}: there is no folder {folder}"
+        if not any(f"{folder}/".startswith(f"{name}/") for name in compiled):
+            yield f"testbench/unit/{folder}: no diecast_test() in testbench/CMakeLists.txt compiles it"
 
 
 def refused(path, text, there=True):
@@ -190,7 +200,7 @@ def self_test():
     unknown = '#include "pe_contexts.hpp"'
     if not refused("sw/runtime/x.cpp", unknown, there=False) or refused("sw/runtime/x.cpp", unknown):
         sys.exit("self-test: includes of files that are not there are not found")
-    if refused("testbench/unit/pe/x.cpp", '#include "support/test.hpp"') or refused("models/abi/x.hpp", '#include <vector>'):
+    if refused("testbench/unit/hw/pe/x.cpp", '#include "support/test.hpp"') or refused("models/abi/x.hpp", '#include <vector>'):
         sys.exit("self-test: a right door was refused")
     if not cycle({"a": ["b"], "b": ["a"]}) or cycle({"a": ["b"], "b": []}):
         sys.exit("self-test: cycles are not found")
@@ -199,10 +209,14 @@ def self_test():
         sys.exit("self-test: a circle of folders is not found")
     if not crowded([f"hw/pe/{i}.hpp" for i in range(41)]) or crowded([f"hw/pe/{i}.hpp" for i in range(40)]):
         sys.exit("self-test: folders with too many files are not found")
-    if len(list(lost_places("## Where things are\n\n" + "| `swing` | `sw/none` | `sw/none` |\n" * 5, pathlib.Path("/")))) != 10:
-        sys.exit("self-test: places that are not there are not found")
-
-
+    here = pathlib.Path(__file__).resolve().parents[2]
+    for name, count in (("credit", 0), ("no_such_name", 5)):
+        row = f"| `{name}` | `hw/noc/switch_credits.cpp` | `testbench/unit/hw/noc/credits_test.cpp` |\n"
+        if len(list(lost_places("## Where things are\n\n| what | code | test |\n|---|---|---|\n" + row * 5, here))) != count:
+            sys.exit("self-test: places of code are not checked")
+    if list(stray_tests(["hw/pe"], "diecast_test(pe FOLDERS hw/pe LIBRARIES x)", lambda _: True)) or \
+            len(list(stray_tests(["hw/pe"], "diecast_test(pe FOLDERS hw/p)", lambda _: False))) != 2:
+        sys.exit("self-test: tests that nothing compiles are not found")
     diagnosis = pathlib.PurePath("platforms/diagnose/findings.cpp")
     for mutant in ('  if (o.errors.find("checksum mismatch") != npos)', '  return reason.starts_with("auto: ");',
                    '#include <regex>', r'  std::regex a(R"(token for .*)");'):
@@ -239,6 +253,9 @@ def main():
     if hit := cycle(folders_of(graph)):
         found.append("circle of folders: " + " -> ".join(hit))
     found += crowded(name for name in graph if not name.startswith("testbench/"))
+    unit = root / "testbench/unit"
+    found += stray_tests(sorted({p.parent.relative_to(unit).as_posix() for p in unit.rglob("*.cpp")}),
+                         (root / "testbench/CMakeLists.txt").read_text(), lambda folder: (root / folder).is_dir())
     found += lost_places((root / "docs/architecture.md").read_text(), root)
     if found:
         sys.exit("\n".join(found))

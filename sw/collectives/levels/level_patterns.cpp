@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/levels/level_patterns.hpp"
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <map>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pattern of intercube: a tree of cubes in every SIP, and the roots between SIPs.
+// The pattern of intercube: lines of cubes in every SIP, and the roots between SIPs.
 #pragma once
 
 #include <vector>

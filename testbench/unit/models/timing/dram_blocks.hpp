@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The four generations of HBM as the presets have them, and random variations, for tests that have no
 // files. That the preset files say the same is tested in
-// unit/config/shipped_test.cpp.
+// unit/platforms/config_io/shipped_test.cpp.
 #pragma once
 
 #include <string>

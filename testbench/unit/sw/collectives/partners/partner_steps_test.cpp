@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/partners/partner_steps.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <numeric>
 #include <set>
 
 #include "support/test.hpp"

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
-#include <set>
 
 #include "support/test.hpp"
 #include "sw/collectives/partners/partner_steps.hpp"
