@@ -79,7 +79,9 @@ def alone_text(run):
 def other_work(old, new):
     """Ops that one of two runs of workloads has and the other has not: [(A or B, stream, id, op, bytes, ranks)]. Theirs are the
     times of different jobs."""
-    sides = [collections.Counter(tuple(op.get(k) for k in ("stream", "id", "op", "bytes", "ranks")) for op in row.get("ops", []))
+    if "ops" not in old or "ops" not in new:
+        return []
+    sides = [collections.Counter(tuple(op.get(k) for k in ("stream", "id", "op", "bytes", "ranks")) for op in row["ops"])
              for row in (old, new)]
     return [(name, *op) for name, mine, other in zip("AB", sides, reversed(sides)) for op in (mine - other)]
 

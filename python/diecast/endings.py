@@ -70,13 +70,13 @@ def end_with(main, after_signal="interrupted"):
     if main.__module__ != "__main__":
         return
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
-    handle(on_signal)
     if sys.stdout is None:
         print(f"{name}: standard output: is closed", file=sys.stderr)
         sys.exit(NOT_WRITTEN)
-    sys.stdout = Printed(sys.stdout.buffer, encoding=sys.stdout.encoding, errors="surrogateescape",
-                         line_buffering=sys.stdout.line_buffering)
     try:
+        handle(on_signal)
+        sys.stdout = Printed(sys.stdout.buffer, encoding=sys.stdout.encoding, errors="surrogateescape",
+                             line_buffering=sys.stdout.line_buffering)
         code = code_of(main, name)
         handle(lambda number, frame: processes.stop(number))  # nothing is left that an exception could end
     except processes.Stopped as stopped:

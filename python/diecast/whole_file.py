@@ -101,10 +101,15 @@ def _check(path, flag=""):
 def claim(path, *heads):
     """Refuses a file in a folder of results that is not empty and begins like none of this kind: it is a user's, whatever its
     name."""
-    if os.path.isfile(path):
+    if not os.path.isfile(path):
+        return
+    try:
         with open(path, "rb") as file:
-            if not (file.read(max(map(len, heads))) or heads[0]).startswith(heads):
-                raise Clash(f"{path}: holds something else than what is written there; expected another folder")
+            begin = file.read(max(map(len, heads))) or heads[0]
+    except OSError as error:
+        raise Clash(f"{path}: {error.strerror}; expected a file that can be read, or another folder") from None
+    if not begin.startswith(heads):
+        raise Clash(f"{path}: holds something else than what is written there; expected another folder")
 
 
 def _check_folder(path, data, head):
