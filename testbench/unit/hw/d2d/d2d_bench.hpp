@@ -32,9 +32,8 @@ inline double east_gbytes_s(fabric_bench& bench, std::uint64_t from_cycle, std::
   const clock_domain clock = timing::noc_clock(bench.config);
   const std::uint64_t packets = to_cycle / 17 * 2;
   for (std::uint64_t n = 0; n < packets; ++n) {
-    for (std::uint32_t p = 0; p < bench.config.cube.pes; ++p) {
+    for (std::uint32_t p = 0; p < bench.config.cube.pes; ++p)
       bench.at(pe(p)).plan({}, pe(p, 1), abi::traffic_class::comm, 17, n);
-    }
   }
   run_until(clock.cycles(from_cycle));
   const std::uint64_t before = eastward(bench).line_statistics().flits;

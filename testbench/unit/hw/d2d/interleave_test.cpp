@@ -14,9 +14,8 @@ sim_time worst_delay(const config::machine_config& c, abi::node_address from, ab
   fabric_bench bench(c);
   const clock_domain clock = timing::noc_clock(c);
   for (std::uint64_t n = 0; n < 300; ++n) bench.at(from).plan({}, to, traffic_class::comm, 17, n);
-  for (std::uint64_t n = 0; n < 60; ++n) {
+  for (std::uint64_t n = 0; n < 60; ++n)
     bench.at(credit_from).plan(clock.cycles(1000 + 41 * n), credit_to, traffic_class::sideband, 1, n);
-  }
   run_to_starvation();
   const sim_time idle =
       fabric::idle_latency(bench.topology, c, credit_from, credit_to, traffic_class::sideband, 1);
@@ -59,9 +58,8 @@ TEST_CASE("d2d interleave: the shares of two classes that saturate a link are eq
   config::machine_config c = two_cubes();
   fabric_bench bench(c);
   for (std::uint64_t n = 0; n < 700; ++n) {
-    for (std::uint32_t p = 0; p < 8; ++p) {
+    for (std::uint32_t p = 0; p < 8; ++p)
       bench.at(pe(p)).plan({}, pe(p, 1), p % 2 == 0 ? traffic_class::comm : traffic_class::request, 17, n);
-    }
   }
   const clock_domain clock = timing::noc_clock(c);
   run_until(clock.cycles(1000));
@@ -69,9 +67,8 @@ TEST_CASE("d2d interleave: the shares of two classes that saturate a link are eq
   run_until(clock.cycles(5000));
   std::map<traffic_class, std::uint64_t> flits;
   const auto deliveries = bench.deliveries();
-  for (const delivery& d : deliveries) {
+  for (const delivery& d : deliveries)
     if (d.at > clock.cycles(1000)) flits[d.traffic_class] += d.flits;
-  }
   REQUIRE(deliveries.size() > before);
   const double window_ns = clock.cycles(4000).ns();
   const auto comm = static_cast<double>(flits[traffic_class::comm] * c.noc.flit_bytes) / window_ns;

@@ -45,9 +45,8 @@ TEST_CASE("d2d traffic: bit errors do not depend on the order of construction, n
   fabric_bench bytes(c, {}, "bytes");
   c.sim.seed = 2;
   fabric_bench other_seed(c, {}, "other_seed");
-  for (fabric_bench* bench : {&forward, &reverse, &shuffled, &bytes, &other_seed}) {
+  for (fabric_bench* bench : {&forward, &reverse, &shuffled, &bytes, &other_seed})
     plan_uniform(*bench, bench->endpoints(), {0.8, 1500, 8, every_class, {1, 5, 17}});
-  }
   run_to_starvation();
   REQUIRE(forward.deliveries().size() > 1000);
   REQUIRE(all_lines(forward).crc_errors > 5);
@@ -103,9 +102,8 @@ TEST_CASE("d2d traffic: around missing links nothing is lost, and idle latency s
       bench.at(nodes[a]).plan(hw::now(), nodes[b], abi::traffic_class::comm, 17, tag++);
       run_to_starvation();
       const sim_time took = bench.at(nodes[b]).received.back().at - bench.at(nodes[a]).sent.back();
-      if (took != fabric::idle_latency(bench.topology, c, nodes[a], nodes[b], abi::traffic_class::comm, 17)) {
+      if (took != fabric::idle_latency(bench.topology, c, nodes[a], nodes[b], abi::traffic_class::comm, 17))
         ++wrong;
-      }
     }
   }
   CHECK(wrong == 0);

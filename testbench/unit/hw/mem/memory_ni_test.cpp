@@ -78,9 +78,8 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
   /// The bytes read by transaction `tag`, put together by offset.
   [[nodiscard]] std::vector<std::byte> bytes_of(std::uint64_t tag) const {
     std::map<std::uint32_t, std::vector<std::byte>> pieces;
-    for (const answer& a : answers) {
+    for (const answer& a : answers)
       if (a.header.transaction == tag) pieces[a.header.offset] = a.data;
-    }
     std::vector<std::byte> all;
     for (const auto& [offset, data] : pieces) {
       CHECK(offset == all.size());

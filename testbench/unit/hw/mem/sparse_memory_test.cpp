@@ -87,9 +87,8 @@ TEST_CASE("sparse memory: untouched memories cost next to nothing") {
   constexpr unsigned instances = 8192;
   const auto before = mallinfo2().uordblks + mallinfo2().hblkhd;
   std::vector<std::unique_ptr<sparse_memory>> all;
-  for (unsigned i = 0; i < instances; ++i) {
+  for (unsigned i = 0; i < instances; ++i)
     all.push_back(std::make_unique<sparse_memory>("pod.sip0.cube_0_0.pe0.tcm", 1464 * 1024, false));
-  }
   auto huge = std::make_unique<sparse_memory>("hbm", std::uint64_t{64} << 30, false);
   const auto after = mallinfo2().uordblks + mallinfo2().hblkhd;
   CHECK((after - before) / instances < 1024);

@@ -24,11 +24,10 @@ std::size_t check_all_pairs(fabric_bench& bench, abi::traffic_class c, std::uint
       REQUIRE(d.tag == pairs);
       const sim_time took = d.at - bench.at(from).sent.back();
       const sim_time expected = fabric::idle_latency(bench.topology, bench.config, from, to, c, flits);
-      if (took != expected && wrong++ < 5) {
+      if (took != expected && wrong++ < 5)
         UNSCOPED_INFO(fmt::format("sip{} cube{} terminal{} to sip{} cube{} terminal{}: {} fs, expected {} fs",
                                   from.sip, from.cube, from.terminal, to.sip, to.cube, to.terminal, took.fs,
                                   expected.fs));
-      }
     }
   }
   CHECK(wrong == 0);

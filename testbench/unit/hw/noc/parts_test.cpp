@@ -74,9 +74,8 @@ TEST_CASE("a queue set is many queues, visited round robin") {
     }
     const auto last = *rc::gen::inRange<std::uint32_t>(0, count);
     std::vector<std::uint32_t> expected;
-    for (std::uint32_t k = 1; k <= count; ++k) {
+    for (std::uint32_t k = 1; k <= count; ++k)
       if (!model[(last + k) % count].empty()) expected.push_back((last + k) % count);
-    }
     std::vector<std::uint32_t> visited;
     const auto none = queues.round_robin(0, count, last, [&](std::uint32_t q) {
       visited.push_back(q);

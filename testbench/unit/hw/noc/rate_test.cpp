@@ -25,9 +25,8 @@ double arrival_rate(fabric_bench& bench, abi::node_address to, std::uint64_t fro
                     std::uint64_t to_cycle) {
   const clock_domain clock = timing::noc_clock(bench.config);
   std::uint64_t flits = 0;
-  for (const delivery& d : bench.at(to).received) {
+  for (const delivery& d : bench.at(to).received)
     if (d.at > clock.cycles(from_cycle) && d.at <= clock.cycles(to_cycle)) flits += d.flits;
-  }
   return static_cast<double>(flits) / static_cast<double>(to_cycle - from_cycle);
 }
 
@@ -97,9 +96,8 @@ double share_of_comm(const config::machine_config& c) {
   run_to_starvation();
   const clock_domain clock = timing::noc_clock(c);
   std::map<traffic_class, std::uint64_t> flits;
-  for (const delivery& d : bench.at(to).received) {
+  for (const delivery& d : bench.at(to).received)
     if (d.at > clock.cycles(1000) && d.at <= clock.cycles(9000)) flits[d.traffic_class] += d.flits;
-  }
   CHECK(arrival_rate(bench, to, 1000, 9000) == Approx(1.0).margin(0.02));
   const auto comm = static_cast<double>(flits[traffic_class::comm]);
   return comm / (comm + static_cast<double>(flits[traffic_class::request]));
@@ -134,9 +132,8 @@ TEST_CASE("round robin shares an output equally between inputs") {
   // The PE of the center is reached from the four neighbors of its router, one per side.
   const auto& terminals = bench.topology.layout({}, {}).terminals;
   const auto at_router = [&](std::uint32_t router) {
-    for (std::uint16_t t = 0; t < terminals.size(); ++t) {
+    for (std::uint16_t t = 0; t < terminals.size(); ++t)
       if (terminals[t].kind == fabric::terminal_kind::pe && terminals[t].router == router) return pe(t);
-    }
     throw std::logic_error("no PE at this router");
   };
   const abi::node_address to = at_router(4);
@@ -149,9 +146,8 @@ TEST_CASE("round robin shares an output equally between inputs") {
   REQUIRE(by_source.size() == 4);
   const std::uint64_t total = bench.at(to).received.size();
   CHECK(static_cast<double>(total * 5) / 4000.0 == Approx(1.0).margin(0.02));
-  for (const auto& [source, packets] : by_source) {
+  for (const auto& [source, packets] : by_source)
     CHECK(static_cast<double>(packets) == Approx(static_cast<double>(total) / 4.0).margin(2.0));
-  }
 }
 
 /// Two VCs of one class on one input port want two outputs: neither may starve the other.
@@ -179,9 +175,8 @@ TEST_CASE("classes interleave: a credit beside a stream of long packets waits fo
       fabric::idle_latency(bench.topology, bench.config, pe(0), pe(3), traffic_class::sideband, 1);
   const clock_domain clock = timing::noc_clock(bench.config);
   std::uint64_t links = 2;  // injection and ejection
-  for (const fabric::route_hop& hop : bench.topology.trace(pe(0), pe(3))) {
+  for (const fabric::route_hop& hop : bench.topology.trace(pe(0), pe(3)))
     links += bench.topology.links()[hop.link].kind == fabric::link_kind::mesh ? 1 : 0;
-  }
   std::uint64_t credits = 0;
   sim_time worst;
   for (const delivery& d : bench.at(pe(3)).received) {
@@ -212,9 +207,8 @@ TEST_CASE("classes interleave: a link carries no more than one flit per cycle") 
 /// All PEs of a cube send to those of its neighbor: the die-to-die link is what limits them.
 double ucie_gbytes_s(const config::machine_config& c) {
   fabric_bench bench(c);
-  for (std::uint32_t n = 0; n < c.cube.pes; ++n) {
+  for (std::uint32_t n = 0; n < c.cube.pes; ++n)
     plan_stream(bench, pe(n, 0), pe(n, 1), traffic_class::comm, 17, 600);
-  }
   const clock_domain clock = timing::noc_clock(c);
   run_until(clock.cycles(1000));
   const auto before = bench.adapter(0, 0, fabric::side::east).sender().line_statistics();

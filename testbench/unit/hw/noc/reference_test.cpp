@@ -33,9 +33,8 @@ void check_single_packets(std::uint32_t flits) {
   const network_description n = calibrated(4, 4, 8);
   std::vector<planned_packet> packets;
   for (std::uint32_t from = 0; from < n.nodes(); ++from) {
-    for (std::uint32_t to = 0; to < n.nodes(); ++to) {
+    for (std::uint32_t to = 0; to < n.nodes(); ++to)
       packets.push_back({packets.size() * spacing, from, to, flits, 0});
-    }
   }
   const std::uint64_t end = packets.size() * spacing;
   const played slow = play_reference(n, packets, {0, end, end});

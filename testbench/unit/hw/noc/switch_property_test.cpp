@@ -114,9 +114,8 @@ watched_run run_watched(const random_network& r, const std::function<bool(std::u
   }
   watched_run run;
   run.arrived.resize(packets.size(), played::never);
-  for (const auto& d : net.deliveries()) {
+  for (const auto& d : net.deliveries())
     if (d.tail) run.arrived[d.packet] = d.arrived;
-  }
   run.end = net.now();
   run.flits_seen = net.flits_seen();
   const auto counted = net.core().statistics();

@@ -196,10 +196,9 @@ TEST_CASE("a whole packet waits for as many credits as it has flits, one by one"
   const played fast = play_switches(n, packets, {0, 1000, 1000});
   const played slow = play_reference(n, packets, {0, 1000, 1000});
   CHECK(fast.arrived == slow.arrived);
-  for (std::size_t k = 2; k < packets.size(); ++k) {
+  for (std::size_t k = 2; k < packets.size(); ++k)
     CHECK(fast.arrived[k] - fast.arrived[k - 1] ==
           flits - 1 + n.front + std::max(n.back, n.ni_in) + n.credit);
-  }
 }
 
 TEST_CASE("packets of two classes that share a link each get half of it") {
@@ -253,14 +252,12 @@ TEST_CASE("however many classes share it, no port passes more than a flit per cy
   const crowded_line line(5, 200);
   switch_network net(line.network);
   for (std::uint32_t queued = 0; net.now() < crowded_line::cycles; net.step()) {
-    for (; queued < line.packets.size() && line.packets[queued].created == net.now(); ++queued) {
+    for (; queued < line.packets.size() && line.packets[queued].created == net.now(); ++queued)
       net.queue(line.packets[queued], queued);
-    }
   }
   std::uint64_t busiest = 0;
-  for (std::uint32_t output = 0; output < net.outputs(); ++output) {
+  for (std::uint32_t output = 0; output < net.outputs(); ++output)
     busiest = std::max(busiest, net.core().usage_of(output).flits);
-  }
   // A packet counts when it is granted: those under way at the end are in.
   CHECK(busiest <= crowded_line::cycles + line.network.classes * crowded_line::flits);
   CHECK(busiest >= crowded_line::cycles * 7 / 10);
@@ -347,9 +344,8 @@ TEST_CASE("a stream of long packets keeps its rate beside one of short packets")
   }
   const auto rate = [&](const played& p) {
     double flits = 0;
-    for (std::size_t k = 0; k < packets.size(); ++k) {
+    for (std::size_t k = 0; k < packets.size(); ++k)
       flits += packets[k].traffic_class == 1 && p.arrived[k] < cycles ? packets[k].flits : 0;
-    }
     return flits / cycles;
   };
   const double slow = rate(play_reference(row_of_two_classes(), packets, {0, cycles, cycles}));
@@ -393,9 +389,8 @@ TEST_CASE("whole packets wait for the credits of a packet that others slow down 
     }
     const auto arrived = [&](const played& p) {
       double n_arrived = 0;
-      for (std::size_t k = 0; k < packets.size(); ++k) {
+      for (std::size_t k = 0; k < packets.size(); ++k)
         n_arrived += packets[k].traffic_class == 1 && p.arrived[k] < cycles ? 1 : 0;
-      }
       return n_arrived;
     };
     const double slow = arrived(play_reference(n, packets, {0, cycles, cycles}));

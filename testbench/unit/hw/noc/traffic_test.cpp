@@ -80,18 +80,16 @@ TEST_CASE("flits over links are the sum over packets of flits times links") {
   run_to_starvation();
   std::map<fabric::link_kind, std::uint64_t> expected;
   for (const delivery& d : bench.deliveries()) {
-    for (const fabric::route_hop& hop : bench.topology.trace(d.source, d.destination)) {
+    for (const fabric::route_hop& hop : bench.topology.trace(d.source, d.destination))
       expected[bench.topology.links()[hop.link].kind] += d.flits;
-    }
   }
   std::map<fabric::link_kind, std::uint64_t> carried;
   const machine_shape& shape = bench.topology.shape();
-  for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
+  for (std::uint32_t n = 0; n < shape.cubes(); ++n)
     bench.noc(n / shape.cubes_per_sip(), n % shape.cubes_per_sip())
         .visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
           carried[bench.topology.links()[link].kind] += u.flits;
         });
-  }
   expected.erase(fabric::link_kind::ucie);
   expected.erase(fabric::link_kind::sip);
   CHECK(expected == carried);
@@ -113,11 +111,10 @@ TEST_CASE("events of occupied links agree with the counters") {
   plan_uniform(bench, bench.endpoints(), {0.5, 500, 12, every_class, {1, 5, 17}});
   run_to_starvation();
   std::map<std::uint32_t, std::uint64_t> counted;
-  for (std::uint32_t n = 0; n < 4; ++n) {
+  for (std::uint32_t n = 0; n < 4; ++n)
     bench.noc(n / 2, n % 2).visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
       if (u.flits != 0) counted[link] = u.flits;
     });
-  }
   std::uint64_t between_cubes = 0;
   std::erase_if(listener.flits, [&](const auto& entry) {
     const fabric::link_kind kind = bench.topology.links()[entry.first].kind;
@@ -134,9 +131,8 @@ TEST_CASE("results do not depend on the order of construction and binding") {
   fabric_bench forward(c, {}, "forward");
   fabric_bench reverse(c, {.reverse = true}, "reverse");
   fabric_bench shuffled(c, {.shuffle_seed = 7}, "shuffled");
-  for (fabric_bench* bench : {&forward, &reverse, &shuffled}) {
+  for (fabric_bench* bench : {&forward, &reverse, &shuffled})
     plan_uniform(*bench, bench->endpoints(), {0.8, 1000, 8, every_class, {1, 5, 17}});
-  }
   run_to_starvation();
   REQUIRE(forward.deliveries().size() > 1000);
   CHECK(forward.deliveries() == reverse.deliveries());
@@ -150,9 +146,8 @@ TEST_CASE("messages between SIPs as bytes change nothing under load") {
   fabric_bench plain(c, {}, "plain");
   c.sim.links_as_bytes = true;
   fabric_bench bytes(c, {}, "bytes");
-  for (fabric_bench* bench : {&plain, &bytes}) {
+  for (fabric_bench* bench : {&plain, &bytes})
     plan_uniform(*bench, bench->endpoints(), {0.5, 1000, 9, every_class, {1, 5, 17}});
-  }
   run_to_starvation();
   REQUIRE(plain.deliveries().size() > 1000);
   CHECK(plain.deliveries() == bytes.deliveries());

@@ -196,9 +196,8 @@ class crowd {
     c.noc.reduce_bytes_per_cycle = random_() % 2 == 0 ? 16 : 512;
     c.cube.pes = 2 + random_() % 5;
     std::vector<pe_coord> members;
-    for (const pe_coord& pe : all_pes(c)) {
+    for (const pe_coord& pe : all_pes(c))
       if (members.size() < 2 || random_() % 4 != 0) members.push_back(pe);
-    }
     const std::size_t root = random_() % members.size();
     b = new tree_bench(c, members, root, fmt::format("crowd{}{}", seed, order.reverse ? "r" : ""), order);
     const auto when = [this] { return b->cycles(random_() % 400); };

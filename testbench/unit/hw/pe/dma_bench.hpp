@@ -63,9 +63,8 @@ class dma_bench {
   /// Different bytes in every TCM.
   void fill() {
     for (std::size_t p = 0; p < pe.size(); ++p) {
-      for (std::size_t i = 0; i < pe[p].tcm->memory.size(); ++i) {
+      for (std::size_t i = 0; i < pe[p].tcm->memory.size(); ++i)
         pe[p].tcm->memory[i] = static_cast<std::byte>((i * 7 + (i >> 8) * 13 + p * 101) & 0xff);
-      }
     }
   }
   [[nodiscard]] std::vector<std::byte> bytes(std::uint32_t p, std::uint64_t offset, std::size_t count) const {

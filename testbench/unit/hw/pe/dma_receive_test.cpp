@@ -44,9 +44,8 @@ TEST_CASE("dma: messages of one flow are published in the order they were sent")
   std::vector<std::uint16_t> order;
   for (const auto& [ns, fields] : b.pe[1].listener->messages) order.push_back(fields.source_direction);
   CHECK(order == std::vector<std::uint16_t>{3, 0, 1, 2});  // PE 2 is another flow and does not wait
-  for (const auto& write : b.pe[1].tcm->log) {
+  for (const auto& write : b.pe[1].tcm->log)
     if (write.offset == 0x10000) CHECK(b.pe[1].listener->messages.back().first == write.finish_ns);
-  }
   CHECK(b.pe[1].tcm->log.size() == 3);
   CHECK(b.quiet());
 }

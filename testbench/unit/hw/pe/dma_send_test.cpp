@@ -107,9 +107,8 @@ TEST_CASE("dma: no more than two packets are read ahead of a NoC that does not t
   config::machine_config c = one_cube(3);
   dma_bench b(c);
   b.pe[1].tcm->cycles = [](const hw::tcm_request&) { return 3000; };  // holds the buffers of the path
-  for (std::uint32_t i = 0; i < 4; ++i) {
+  for (std::uint32_t i = 0; i < 4; ++i)
     b.send(100, dma_bench::message(0, 1, 0, send_slot(1, 0x10000 + i * 8192), 8192, 0, i));
-  }
   run_until(nanoseconds(2900));
   const std::size_t reads = b.pe[0].tcm->of(hw::tcm_port::dma_read).size();
   CHECK(reads == b.pe[0].out->seen.size() + 2);

@@ -64,9 +64,8 @@ class one_way {
       set(abi::qp_peer_rx_base, pe_address(abi::region::tcm, 1 - p, ring_at));
       set(abi::qp_peer_ipcq, pe_address(abi::region::ipcq_mailbox, 1 - p, 0));
       for (const auto field :
-           {abi::qp_my_head, abi::qp_my_tail, abi::qp_peer_head_cache, abi::qp_peer_tail_cache}) {
+           {abi::qp_my_head, abi::qp_my_tail, abi::qp_peer_head_cache, abi::qp_peer_tail_cache})
         set(field, r.first);
-      }
     }
   }
 
@@ -171,9 +170,8 @@ TEST_CASE("rate: one queue pair sustains the least of link, ring and firmware") 
   constexpr std::uint32_t warmup = 32, messages = 96;
   std::vector<ring_run> plan;
   for (const std::uint32_t n_slots : {1u, 2u, 3u, 4u, 6u, 8u, 16u}) {
-    for (const std::uint32_t slot_bytes : {64u, 256u, 1024u, 2048u, 8192u}) {
+    for (const std::uint32_t slot_bytes : {64u, 256u, 1024u, 2048u, 8192u})
       for (const std::uint64_t work : {0u, 150u, 600u}) plan.push_back({n_slots, slot_bytes, messages, work});
-    }
   }
   const one_way b(plan);
   unsigned by_link = 0, by_ring = 0, by_firmware = 0;

@@ -86,9 +86,8 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
   void debug_write(std::uint64_t, std::span<const std::byte>) override {}
   [[nodiscard]] std::vector<served> of(hw::tcm_port port) const {
     std::vector<served> some;
-    for (const served& s : log) {
+    for (const served& s : log)
       if (s.port == port) some.push_back(s);
-    }
     return some;
   }
 
@@ -149,9 +148,8 @@ class departures : public events::observer {
     for (std::uint32_t l = 0; l < t.links().size(); ++l) {
       const fabric::link& link = t.links()[l];
       if (link.kind == fabric::link_kind::inject && link.sip == at.sip && link.cube == at.cube &&
-          link.from == at.terminal) {
+          link.from == at.terminal)
         link_ = l;
-      }
     }
   }
   struct departure {

@@ -2,6 +2,10 @@
 // Times of transfers over servers, against closed forms.
 #include "models/timing/transfer_engine.hpp"
 
+#include <random>
+#include <set>
+#include <tuple>
+
 #include "models/fabric/fabric_servers.hpp"
 #include "models/timing/link.hpp"
 #include "support/machines.hpp"
@@ -187,6 +191,26 @@ TEST_CASE("transfers: a packet between any two PEs takes what the idle fabric ta
       }
     }
   }
+}
+
+TEST_CASE("events come in order of time, then of their numbers, whatever lies far ahead") {
+  event_queue q;
+  std::set<std::tuple<std::uint64_t, std::uint64_t>> expected;
+  std::uint64_t number = 0;
+  const auto put = [&](sim_time at) {
+    q.put(at, 0, static_cast<std::uint32_t>(number));
+    expected.emplace(std::max(at, q.now()).fs, number++);
+  };
+  std::mt19937_64 draw(1);
+  for (const std::uint64_t us : {1u, 1'000u, 1'000'000u}) put(sim_time{us * 1'000'000'000});
+  for (int i = 0; i < 20'000 && !q.empty(); ++i) {
+    const timed_event e = q.take();
+    REQUIRE(std::tuple{e.at.fs, std::uint64_t{e.index}} == *expected.begin());
+    expected.erase(expected.begin());
+    if (number < 9'000) put(q.now() + sim_time{draw() % 400'000'000});
+    if (draw() % 4 == 0 && number < 9'000) put(q.now() + sim_time{draw() % 400});
+  }
+  CHECK(expected.empty());
 }
 
 }  // namespace
