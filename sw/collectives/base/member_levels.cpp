@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -97,7 +96,6 @@ rank_grid::rank_grid(const pattern_context& c) {
   columns_ = static_cast<std::uint32_t>(xs.size());
   rows_ = static_cast<std::uint32_t>(ys.size());
 
-  constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
   rank_.assign(xs.size() * ys.size(), nobody);
   for (std::uint32_t rank = 0; rank < points.size(); ++rank) {
     position_.push_back(index_of(ys, points[rank].y) * columns_ + index_of(xs, points[rank].x));
