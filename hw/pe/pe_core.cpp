@@ -69,7 +69,7 @@ void pe_core::wait_until(sim_time t) {
   if (t > hw::now()) sc_core::wait(to_sc(t - hw::now()));
 }
 
-/// Until all accesses to the TCM have finished, but `ahead`.
+/// Waits until `ahead` before the last open access to the TCM has finished, but not before `not_before`.
 void pe_core::wait_for_accesses(sim_time ahead, sim_time not_before) {
   accesses_ahead_ = ahead;
   accesses_not_before_ = not_before;

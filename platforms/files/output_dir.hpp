@@ -32,7 +32,7 @@ void tell(std::FILE* to, const std::string& text);
 /// "WHAT: cannot be written (reason)". The reason is errno's, which the caller has set to 0 before it tried.
 [[nodiscard]] output_error not_written(const std::string& what);
 
-/// Of a file that was opened and could not be written to its end.
+/// The error about a file that was opened and could not be written to its end.
 [[nodiscard]] output_error not_finished(const std::string& what);
 
 /// Throws output_error for anything that cannot be written.

@@ -54,7 +54,7 @@ void each_field(Row& r, Visit visit) {
   each_of(Row::fields_names, r.fields(), visit);
 }
 
-/// Of what a run's process tells its parent beside its fields.
+/// Visits what a run's process tells its parent beside the fields of a row.
 template <class Row, class Visit>
 void each_carried(Row& r, Visit visit) {
   each_of(Row::carried_names, r.carried(), visit);
