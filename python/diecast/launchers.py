@@ -116,7 +116,7 @@ def launch(options, waiting, points):
     tasks = options.out / "tasks"
     make_folder(tasks)
     if not (tasks / OWN).exists():
-        need(all(re.fullmatch(r"\d+\.txt|commands", name) for name in os.listdir(tasks)), tasks, "holds files that no task has written; expected another --out")
+        need(not os.listdir(tasks), tasks, "holds files that no task of this version has written; expected another --out, or the folder moved away")
         write_whole(tasks / OWN, "")
     if options.launcher == "slurm":
         await_earlier(options.out / "slurm_job")

@@ -384,7 +384,7 @@ class Clashes(ScriptCase):
         def launch(out):
             launchers.launch(types.SimpleNamespace(out=self.folder / out, launcher="slurm", tasks=None), lambda: [0], 1)
 
-        for out, name, said in (("a", "tasks/0.txt", "files that no task has written"), ("b", "slurm_job", "something else than the number")):
+        for out, name, said in (("a", "tasks/0.txt", "files that no task of this version has written"), ("b", "slurm_job", "something else than the number")):
             (self.folder / out / name).parent.mkdir(parents=True)
             mine = self.file(f"{out}/{name}", "my own")
             with self.assertRaisesRegex(inputs.BadInput, said):
