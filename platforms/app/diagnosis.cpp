@@ -12,8 +12,8 @@
 #include "platforms/app/options.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/config_io/config_json.hpp"
-#include "platforms/diagnose/doctor.hpp"
-#include "platforms/diagnose/laboratory.hpp"
+#include "platforms/diagnose/examination.hpp"
+#include "platforms/diagnose/experiment_runner.hpp"
 #include "platforms/files/input.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/run/child.hpp"
@@ -86,7 +86,7 @@ std::map<std::string, std::string> read_once(int argc, char** argv) {
   return texts;
 }
 
-diagnose::diagnosis diagnosis_of(const diagnose::patient& who) {
+diagnose::diagnosis diagnosis_of(const diagnose::target& who) {
   try {
     return diagnose::examine(who);
   } catch (const diagnose::no_room& e) {
@@ -98,7 +98,7 @@ diagnose::diagnosis diagnosis_of(const diagnose::patient& who) {
 
 }  // namespace
 
-/// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
+/// The experiments are runs of this program; the diagnosis is given its path and the flags, nothing else.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv) {
   check_one_run(o);
   options with_folder = o;
@@ -110,13 +110,13 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   auto [arguments, faults] = without_faults(argc, argv);
   const bool withheld = !faults.empty();
   faults.emplace_back("--hide-faults");
-  diagnose::patient who{std::filesystem::read_symlink("/proc/self/exe").string(),
-                        std::move(arguments),
-                        o.collective,
-                        o.algorithms.empty() ? "" : o.algorithms.front(),
-                        o.bytes.front(),
-                        std::move(faults),
-                        withheld};
+  diagnose::target who{std::filesystem::read_symlink("/proc/self/exe").string(),
+                       std::move(arguments),
+                       o.collective,
+                       o.algorithms.empty() ? "" : o.algorithms.front(),
+                       o.bytes.front(),
+                       std::move(faults),
+                       withheld};
   who.kept_in = with_folder.out;
   who.interrupted = [] { return platforms::interrupt_signal() != 0; };
   who.config_sha256 = platforms::config_sha256(config);

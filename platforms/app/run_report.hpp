@@ -65,7 +65,7 @@ class run_report {
     out_ = open_outputs(options, platforms::dump_config(config), std::move(written));
   }
 
-  /// Before the first run: keys given in vain, and the table's first line.
+  /// Before the first run: keys given without effect, and the table's first line.
   void start(const std::string& table_header) const {
     if (table()) print(platforms::unread_text(context_.unread) + table_header);
   }

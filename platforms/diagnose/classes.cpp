@@ -32,7 +32,7 @@ constexpr std::array classes{
     finding_class{"lost_credit", "credits are lost on their way back"},
     finding_class{"dead_pe", "a core has stopped"},
     finding_class{"stale_cache_line",
-                  "firmware looks at an old copy in its data cache: it does not invalidate the line"},
+                  "firmware reads an old copy in its data cache: it does not invalidate the line"},
     finding_class{"signal_without_flush",
                   "a signal stays in its writer's data cache: the line is not written back"},
     finding_class{"lost_signal", "a signal was in memory, and a line written back put the old value over it"},

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "platforms/diagnose/experiment_series.hpp"
 #include "platforms/diagnose/report.hpp"
-#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
 
@@ -84,14 +84,15 @@ bool is_known(const rate& r, bool differs) {
 
 }  // namespace
 
-observation trials::draw(const std::string& name, const changes& more, std::uint32_t number, double limit_s) {
+observation experiment_series::draw(const std::string& name, const changes& more, std::uint32_t number,
+                                    double limit_s) {
   changes all = joined(more);
   all.insert(all.end(), {"--set", fmt::format("{}{}", draw_key, number)});
-  return lab_.run(prefix_ + name, all, limit_s);
+  return runner_.run(prefix_ + name, all, limit_s);
 }
 
 /// `o` may be another draw than the first: what is looked into is that one.
-void trials::keep_draw_of(const observation& o) {
+void experiment_series::keep_draw_of(const observation& o) {
   if (!o.changes.empty() && o.changes.back().starts_with(draw_key)) {
     at_.flags.insert(at_.flags.end(), {"--set", o.changes.back()});
     at_.draw = number_of_draw(o);
@@ -100,12 +101,12 @@ void trials::keep_draw_of(const observation& o) {
 }
 
 /// The next draw that an experiment on this has not had.
-std::uint32_t trials::next_draw(const subject& of) {
+std::uint32_t experiment_series::next_draw(const subject& of) {
   last_.next_draw += last_.next_draw + 1 == of.draw ? 2 : 1;
   return last_.next_draw;
 }
 
-void trials::measure() {
+void experiment_series::measure() {
   constexpr double share = 0.25;
   if (at_.failed.draws > 0) return;
   subject& s = at_;
@@ -134,8 +135,8 @@ void trials::measure() {
 
 /// Where draws differ, a single one that is right says nothing: the first that fails is what the experiment
 /// shows, or else one that is right, when the rates are told apart.
-const observation* trials::until_told_apart(const observation* first, const std::string& name,
-                                            double limit_s) {
+const observation* experiment_series::until_told_apart(const observation* first, const std::string& name,
+                                                       double limit_s) {
   constexpr double share = 0.04;
   const subject& of = subject_of(last_.more);
   if (!of.varies || of.failed.failures == 0) return first;
@@ -150,7 +151,7 @@ const observation* trials::until_told_apart(const observation* first, const std:
   return first;
 }
 
-rate trials::more_draws(const observation* o, const sign& counts) {
+rate experiment_series::more_draws(const observation* o, const sign& counts) {
   constexpr double share = 0.1;
   measure();
   if (o == nullptr) return {};
@@ -171,30 +172,30 @@ rate trials::more_draws(const observation* o, const sign& counts) {
   return seen;
 }
 
-std::string trials::ask_removed(const char* id, const observation* o, const sign& counts) {
+std::string experiment_series::ask_removed(const char* id, const observation* o, const sign& counts) {
   const rate after = more_draws(o, counts);
   return record(id, after.failures > 0 ? "no" : differ(rate_before(), after) ? "yes" : unknown, after);
 }
 
-void trials::ask_seen(const char* id, const observation* o, const sign& seen) {
+void experiment_series::ask_seen(const char* id, const observation* o, const sign& seen) {
   const rate after = more_draws(o, seen);
   const bool told = rate_before().failures == 0 || differ(rate_before(), after);
   record(id, after.failures > 0 ? "yes" : told ? "no" : unknown, after);
 }
 
-void trials::ask_changed(const char* id, const observation* o) {
+void experiment_series::ask_changed(const char* id, const observation* o) {
   if (was_asked(id)) return;
   const rate after = more_draws(o, {}), before = rate_before();
   const bool alike = (after.failures > 0) == (before.failures > 0) && after.draws > 0;
   record(id, differ(before, after) ? "yes" : alike ? "no" : unknown, after);
 }
 
-bool trials::was_asked(const std::string& id) const {
+bool experiment_series::was_asked(const std::string& id) const {
   return std::any_of(file_.questions.begin(), file_.questions.end(),
                      [&id](const rated_question& q) { return q.id == id; });
 }
 
-std::string trials::record(const char* id, const char* word, const rate& after) {
+std::string experiment_series::record(const char* id, const char* word, const rate& after) {
   // What the machine refuses does not apply to it.
   const bool refused = after.draws == 0 && file_.observations.back().exit_code == 2;
   if (!was_asked(id) && !refused) file_.questions.push_back({id, word, rate_before(), after});

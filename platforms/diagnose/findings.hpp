@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "platforms/diagnose/laboratory.hpp"
+#include "platforms/diagnose/experiment_runner.hpp"
 #include "platforms/diagnose/places.hpp"
 
 namespace diecast::diagnose {
@@ -14,13 +14,13 @@ namespace diecast::diagnose {
 /// Takes the list of the tag-matching unit away: firmware matches every message.
 inline constexpr const char* software_matching = "tag_match.entries=0";
 
-/// Class, until settle(), of what is lost when messages follow each other, and only then.
+/// Class, until resolve(), of what is lost when messages follow each other, and only then.
 inline constexpr const char* overrun = "overrun";
 
-/// Class, until settle(), of packets that a link has brought out of order: one of them was late, or is lost.
+/// Class, until resolve(), of packets that a link has brought out of order: one of them was late, or is lost.
 inline constexpr const char* disordered = "disordered";
 
-/// Classes, until settle(), of what a message that came twice does elsewhere: its sender is answered twice,
+/// Classes, until resolve(), of what a message that came twice does elsewhere: its sender is answered twice,
 /// and a program has messages left that nobody asked for.
 inline constexpr const char* answered_twice = "answered_twice";
 inline constexpr const char* left_over = "left_over";
@@ -52,7 +52,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more);
 void sort_by_gravity(std::vector<finding>& findings);
 
 /// Drops what another finding explains, and sorts by gravity.
-void settle(std::vector<finding>& findings);
+void resolve(std::vector<finding>& findings);
 
 [[nodiscard]] bool names(const std::vector<finding>& findings, const std::string& kind);
 

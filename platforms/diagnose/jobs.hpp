@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "platforms/diagnose/experiment_runner.hpp"
 #include "platforms/diagnose/findings.hpp"
-#include "platforms/diagnose/laboratory.hpp"
 
 namespace diecast::diagnose {
 
@@ -18,7 +18,7 @@ inline constexpr std::uint64_t many_bytes = 65536;
 /// Cycles of firmware between two messages of a PE in which the first one, of a slot, is flushed on any
 /// machine of the presets; nothing moves meanwhile, and the watchdog waits a hundred times as long.
 inline constexpr const char* slow_firmware = "ccl.kernel_call_cycles=20000";
-inline constexpr const char* patient_watchdog = "sim.watchdog_us=2000";
+inline constexpr const char* target_watchdog = "sim.watchdog_us=2000";
 
 /// A collective or barrier on some of the machine's ranks. Empty texts and 0 bytes are left to the simulator.
 struct collective_job {

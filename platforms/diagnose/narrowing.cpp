@@ -12,9 +12,9 @@ using nlohmann::json;
 namespace {
 
 /// Whether what is found first lies between PEs, not at one.
-bool at_a_link(const std::vector<finding>& settled) {
-  return !settled.empty() && !settled.front().where.empty() &&
-         parts_of_path(settled.front().where).pe.empty();
+bool at_a_link(const std::vector<finding>& resolved) {
+  return !resolved.empty() && !resolved.front().where.empty() &&
+         parts_of_path(resolved.front().where).pe.empty();
 }
 
 /// The first few, and how many more there are.

@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "platforms/diagnose/experiment_series.hpp"
 #include "platforms/diagnose/jobs.hpp"
-#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
 
 class narrowing {
  public:
   /// `t` outlives it.
-  explicit narrowing(trials& t) : t_(t) {}
+  explicit narrowing(experiment_series& t) : t_(t) {}
 
   /// Answers what can be asked of this job, in the order of what costs least.
   void run();
@@ -50,7 +50,7 @@ class narrowing {
     bool fewer_ranks{};  ///< that is all that is changed
     rate after{};
   };
-  trials& t_;
+  experiment_series& t_;
   std::vector<tried_route> routes_;
   std::set<rank_list> tried_;
   double job_s_{std::numeric_limits<double>::infinity()};  ///< wall time of the last job that showed it: with
@@ -62,21 +62,22 @@ class narrowing {
 
 /// Where a run goes wrong and takes long, looks into a few neighboring ranks that go wrong in the same way,
 /// if some do: many more experiments fit into the same time then. Does nothing otherwise.
-void look_into_a_cheap_part(trials& t);
+void look_into_a_cheap_part(experiment_series& t);
 
 /// A fault that ends a run hides all others. Looks into what is left of the machine without the place that
 /// was found first; `examine` finds what is wrong there. Only classes that are new are added, and only of
 /// parts where the first one is gone: else its place was not the whole of it.
 /// Says so where the monitors do not tell on which PE each rank is.
-void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine);
+void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 /// Another algorithm that has wrong results where the one of the job is right and nothing else was found:
 /// that one is looked into, by `examine`. Does nothing otherwise.
-void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& examine);
+void look_into_another_algorithm(experiment_series& t,
+                                 const std::function<void(experiment_series&)>& examine);
 
 /// Tries the collective with 64 KiB if the given one is smaller and right: only messages of several packets
 /// meet some faults. A failing run is examined by `examine`.
-void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine);
+void look_into_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 /// What is left without `place`: all ranks but one, those outside its cube, those outside its SIP. Of a link
 /// of a cube: the ranks outside the cube, those outside each cube next to it, and those in the cube; of a

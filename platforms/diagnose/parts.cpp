@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/diagnose/experiment_series.hpp"
 #include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/narrowing.hpp"
-#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
 
@@ -19,7 +19,7 @@ namespace {
 
 /// A job on other ranks; an algorithm that wants a certain number of them, and is refused, gives way to the
 /// default.
-const observation* try_ranks(trials& t, collective_job& job, signs what, const cost& c) {
+const observation* try_ranks(experiment_series& t, collective_job& job, signs what, const cost& c) {
   const std::string name = fmt::format("ranks {}", to_text(job.ranks));
   const observation* o = t.attempt(name, t.flags_of(job), what, c);
   if (o != nullptr || job.algorithm.empty() || !t.was_refused(name)) return o;
@@ -55,8 +55,8 @@ std::vector<std::string> neighbors_of(const std::string& cube) {
 }
 
 /// Tries a job beside the one given; where it goes wrong it is examined.
-void look_into_job(trials& t, const collective_job& job, const std::string& name, const cost& c,
-                   const std::function<void(trials&)>& examine) {
+void look_into_job(experiment_series& t, const collective_job& job, const std::string& name, const cost& c,
+                   const std::function<void(experiment_series&)>& examine) {
   const observation* o = t.attempt(name, t.flags_of(job), signs::count, c);
   if (o == nullptr || right(*o)) return;
   t.look_into(job, *o);
@@ -70,7 +70,7 @@ void look_into_job(trials& t, const collective_job& job, const std::string& name
 
 }  // namespace
 
-void look_into_a_cheap_part(trials& t) {
+void look_into_a_cheap_part(experiment_series& t) {
   constexpr double long_s = 2.0, share = 0.25;
   constexpr std::size_t most_ranks = 16;
   if (right(t.base()) || t.base().wall_s < long_s || t.is_barrier()) return;
@@ -119,7 +119,8 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
   return lists;
 }
 
-void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& examine) {
+void look_into_another_algorithm(experiment_series& t,
+                                 const std::function<void(experiment_series&)>& examine) {
   std::optional<collective_job> job = t.job();
   if (!right(t.base()) || !t.healthy_so_far() || !job) return;
   const auto all = t.looked_at();
@@ -131,7 +132,7 @@ void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& 
   look_into_job(t, *job, "the collective with " + job->algorithm, {}, examine);
 }
 
-void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine) {
+void look_into_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   std::optional<collective_job> job = t.job();
   if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= many_bytes) return;
   const double times = static_cast<double>(many_bytes) / static_cast<double>(job->bytes);
@@ -139,7 +140,7 @@ void look_into_more_bytes(trials& t, const std::function<void(trials&)>& examine
   look_into_job(t, *job, fmt::format("the collective with {} bytes", many_bytes), {times, 10}, examine);
 }
 
-void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) {
+void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   const std::optional<collective_job> all = t.job();
   const std::vector<finding> known = t.findings();
   if (!all || known.empty() || known.front().where.empty()) return;
@@ -189,8 +190,8 @@ bool harmless(const std::vector<finding>& known) {
   return std::all_of(known.begin(), known.end(), [](const finding& f) { return f.hidden; });
 }
 
-void look_into_one(trials& t, const own_job& job, std::uint32_t pes,
-                   const std::function<void(trials&)>& examine) {
+void look_into_one(experiment_series& t, const own_job& job, std::uint32_t pes,
+                   const std::function<void(experiment_series&)>& examine) {
   const bool was_healthy = t.healthy_so_far();
   const changes flags{"--workload", t.leave(job.workload(pes))};
   const observation* o = t.attempt(job.name, flags, signs::ignored, of_one);
@@ -210,7 +211,7 @@ void look_into_one(trials& t, const own_job& job, std::uint32_t pes,
 
 }  // namespace
 
-void look_into_own_jobs(trials& t, const std::function<void(trials&)>& examine) {
+void look_into_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   if (!right(t.base()) || !harmless(t.findings())) return;
   const std::uint32_t pes = t.count_of_pes();
   if (pes < 2) return;

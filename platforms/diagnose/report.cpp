@@ -23,15 +23,15 @@ std::vector<std::string> only_in(const finding& f, const case_file& file) {
     if (std::any_of(f.evidence.begin(), f.evidence.end(), is_of)) names.push_back(o.name);
   }
   if (!names.empty() && names.front() == file.observations.front().name) names.clear();
-  // Those on a job of the doctor's own go without saying.
+  // Those on a job of the diagnosis's own go without saying.
   const std::string on_the_first = names.empty() ? "" : "in " + names.front() + ": ";
   std::erase_if(names,
                 [&](const std::string& n) { return n.starts_with(on_the_first) && !on_the_first.empty(); });
   return names;
 }
 
-ordered_json experiment_json(const observation& o, const laboratory& lab) {
-  ordered_json j{{"name", o.name},           {"command", lab.command(o.changes)},
+ordered_json experiment_json(const observation& o, const experiment_runner& runner) {
+  ordered_json j{{"name", o.name},           {"command", runner.command(o.changes)},
                  {"exit_code", o.exit_code}, {"timed_out", o.timed_out},
                  {"time_ns", o.time_ns()},   {"fingerprint", o.fingerprint()},
                  {"wall_s", o.wall_s}};
@@ -73,7 +73,8 @@ const char* determinism_of(const case_file& file) {
 
 }  // namespace
 
-std::string to_json(const case_file& file, const laboratory& lab, const std::string& config_sha256) {
+std::string to_json(const case_file& file, const experiment_runner& runner,
+                    const std::string& config_sha256) {
   ordered_json findings = ordered_json::array();
   for (const finding& f : file.findings) {
     ordered_json shown = ordered_json::array();
@@ -90,7 +91,7 @@ std::string to_json(const case_file& file, const laboratory& lab, const std::str
   ordered_json answers = ordered_json::object();
   for (const auto& [question, answer] : file.answers) answers[question] = answer;
   ordered_json experiments = ordered_json::array();
-  for (const observation& o : file.observations) experiments.push_back(experiment_json(o, lab));
+  for (const observation& o : file.observations) experiments.push_back(experiment_json(o, runner));
   const ordered_json j{{"schema", "diecast.diagnosis/1"},
                        {"config_sha256", config_sha256},
                        {"verdict", verdict_of(file)},
@@ -103,12 +104,12 @@ std::string to_json(const case_file& file, const laboratory& lab, const std::str
                        {"answers", answers},
                        {"experiments", experiments},
                        {"not_tried", file.skipped},
-                       {"budget_s", lab.budget()},
-                       {"wall_s", lab.seconds_used()}};
+                       {"budget_s", runner.budget()},
+                       {"wall_s", runner.seconds_used()}};
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const case_file& file, const laboratory& lab, bool withheld) {
+std::string to_text(const case_file& file, const experiment_runner& runner, bool withheld) {
   std::string text = fmt::format("Diagnosis: {} ({})\n", verdict_of(file), meaning_of(verdict_of(file)));
   constexpr std::size_t most_findings = 6;
   constexpr std::size_t most_letters = 240;
@@ -132,7 +133,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   if (file.findings.size() > most_findings)
     text += fmt::format("\n{} more in diagnosis.json\n", file.findings.size() - most_findings);
   if (!file.skipped.empty())
-    text += fmt::format("\nNot tried, out of time (limit {:.0f} s): {}\n", lab.budget(),
+    text += fmt::format("\nNot tried, out of time (limit {:.0f} s): {}\n", runner.budget(),
                         fmt::join(file.skipped, ", "));
   if (file.failed.draws > 0)
     text += fmt::format("\n{}: fails in {}; rates before and after a change:\n", determinism_of(file),
@@ -156,9 +157,9 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   }
   if (file.observations.size() > most_experiments)
     text += fmt::format("  {} more in diagnosis.json\n", file.observations.size() - most_experiments);
-  text += fmt::format("  {:.1f} s of {:.0f} s\n", lab.seconds_used(), lab.budget());
+  text += fmt::format("  {:.1f} s of {:.0f} s\n", runner.seconds_used(), runner.budget());
   if (!file.observations.empty())
-    text += "\nTo repeat: " + lab.command(file.observations.front().changes) + "\n";
+    text += "\nTo repeat: " + runner.command(file.observations.front().changes) + "\n";
   if (withheld && !file.observations.empty())
     text += "  these commands omit the faults of the command line, which must be given again\n";
   return text;

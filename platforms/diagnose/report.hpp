@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/diagnose/experiment_runner.hpp"
 #include "platforms/diagnose/findings.hpp"
-#include "platforms/diagnose/laboratory.hpp"
 
 namespace diecast::diagnose {
 
@@ -59,9 +59,9 @@ struct case_file {
   int exit_code{};
 };
 
-[[nodiscard]] std::string to_json(const case_file& file, const laboratory& lab,
+[[nodiscard]] std::string to_json(const case_file& file, const experiment_runner& runner,
                                   const std::string& config_sha256);
-/// `withheld`: patient::withheld.
-[[nodiscard]] std::string to_text(const case_file& file, const laboratory& lab, bool withheld);
+/// `withheld`: target::withheld.
+[[nodiscard]] std::string to_text(const case_file& file, const experiment_runner& runner, bool withheld);
 
 }  // namespace diecast::diagnose

@@ -13,7 +13,7 @@
 namespace diecast::platforms {
 
 /// Keys that somebody gave and no run reads, because the machine has no such part. One file may serve all
-/// binaries, so this is no error; but a key set in vain is better seen.
+/// binaries, so this is no error; but a key set without effect is better seen.
 struct unread_key {
   std::string path;
   /// Given on the command line; or a list that says how this very machine differs from others with its blocks
@@ -40,7 +40,7 @@ struct result_context {
   std::uint64_t seed{};
   std::vector<std::string> argv;
   machine_shape shape;
-  std::vector<unread_key> unread{};  ///< keys given in vain
+  std::vector<unread_key> unread{};  ///< keys given without effect
 };
 
 /// schema diecast.result/1

@@ -33,9 +33,9 @@ finding made(const char* kind, const char* where, diagnose::evidence shown = {})
   return f;
 }
 
-/// Classes and places of what is left when all is settled.
-std::vector<std::pair<std::string, std::string>> settled(std::vector<finding> found) {
-  diagnose::settle(found);
+/// Classes and places of what is left when all is resolved.
+std::vector<std::pair<std::string, std::string>> resolved(std::vector<finding> found) {
+  diagnose::resolve(found);
   std::vector<std::pair<std::string, std::string>> left;
   for (const finding& f : found) left.emplace_back(f.kind, f.where);
   return left;
@@ -159,20 +159,20 @@ TEST_CASE("findings: what a link does is not blamed on the PEs behind it") {
     return diagnose::evidence{"with checksums", "a checksum", {}, {"pod.sip0.cube_1_0.pe3.inject", last}};
   };
   const finding measured = made("bit_flip", link, {{}, "4 packets arrived with a wrong checksum"});
-  CHECK(settled({made("bit_flip", "pod.sip1.cube_0_0.pe0", over(link)), measured}) ==
+  CHECK(resolved({made("bit_flip", "pod.sip1.cube_0_0.pe0", over(link)), measured}) ==
         places{{"bit_flip", link}});
   // Another path, or within a cube: another fault.
-  CHECK(settled({made("bit_flip", "pod.sip0.cube_1_0.pe2", over("pod.sip0.cube_1_0.pe2.eject")), measured})
+  CHECK(resolved({made("bit_flip", "pod.sip0.cube_1_0.pe2", over("pod.sip0.cube_1_0.pe2.eject")), measured})
             .size() == 2);
   const finding counted = made("drop", link, {{}, "3 of 5 packets came"});
   const diagnose::evidence inside{{}, "a token", {"pod.sip0.cube_1_0.pe2", "pod.sip0.cube_1_0.pe1"}};
   const diagnose::evidence across{{}, "a token", {"pod.sip1.cube_0_0.pe0", "pod.sip0.cube_1_0.pe3"}};
-  CHECK(settled({made("drop", "pod.sip0.cube_1_0.pe2", inside), counted}).size() == 2);
-  CHECK(settled({made("drop", "pod.sip1.cube_0_0.pe0", across), counted}) == places{{"drop", link}});
+  CHECK(resolved({made("drop", "pod.sip0.cube_1_0.pe2", inside), counted}).size() == 2);
+  CHECK(resolved({made("drop", "pod.sip1.cube_0_0.pe0", across), counted}) == places{{"drop", link}});
   // A PE's own counters are as good as a link's.
   finding own = made("drop", "pod.sip1.cube_0_0.pe0", {{}, "3 of 5 packets came", {"pod.sip1.cube_0_0.pe0"}});
   own.counted = true;
-  CHECK(settled({own, counted}).size() == 2);
+  CHECK(resolved({own, counted}).size() == 2);
 }
 
 TEST_CASE("findings: a link that brings packets out of order does what somebody complains of") {
@@ -180,14 +180,14 @@ TEST_CASE("findings: a link that brings packets out of order does what somebody 
   const finding seen = made(diagnose::disordered, link);
   const diagnose::evidence across{{}, "a token", {"pod.sip0.cube_1_0.pe0", "pod.sip0.cube_0_0.pe3"}};
   for (const char* kind : {"reorder", "drop", "duplicate"}) {
-    CHECK(settled({made(kind, "pod.sip0.cube_1_0.pe0", across), seen}) == places{{kind, link}});
+    CHECK(resolved({made(kind, "pod.sip0.cube_1_0.pe0", across), seen}) == places{{kind, link}});
   }
-  CHECK(settled({made("drop", "pod.sip0.cube_1_0.pe0", across),
-                 made("reorder", "pod.sip0.cube_1_0.pe0", across), seen}) == places{{"reorder", link}});
+  CHECK(resolved({made("drop", "pod.sip0.cube_1_0.pe0", across),
+                  made("reorder", "pod.sip0.cube_1_0.pe0", across), seen}) == places{{"reorder", link}});
   // It has lost packets there and somebody else got one twice: two faults.
-  CHECK(settled({made("drop", link), made("duplicate", "pod.sip1.cube_1_0.pe2", {{}, "twice"}), seen}) ==
+  CHECK(resolved({made("drop", link), made("duplicate", "pod.sip1.cube_1_0.pe2", {{}, "twice"}), seen}) ==
         places{{"duplicate", "pod.sip1.cube_1_0.pe2"}, {"drop", link}});
-  CHECK(settled({seen}) == places{{"reorder", link}});
+  CHECK(resolved({seen}) == places{{"reorder", link}});
 }
 
 TEST_CASE("findings: what many experiments count leaves room for what says something else") {
@@ -206,7 +206,7 @@ TEST_CASE("findings: what many experiments count leaves room for what says somet
   for (const auto& found : {std::vector{missing, made("lost_credit", pe, skipped)},
                             std::vector{made("lost_credit", pe, skipped), missing}}) {
     std::vector<finding> left = found;
-    diagnose::settle(left);
+    diagnose::resolve(left);
     REQUIRE(left.size() == 1);
     const auto& evidence = left[0].evidence;
     CHECK(evidence.size() == 4);
@@ -225,25 +225,25 @@ TEST_CASE("findings: as hidden as in the run that showed it first, whatever else
     f.hidden = true;
     return f;
   };
-  const auto settles = [](std::vector<finding> found) {
-    diagnose::settle(found);
+  const auto resolves = [](std::vector<finding> found) {
+    diagnose::resolve(found);
     REQUIRE(found.size() == 1);
     return found[0].hidden;
   };
   const char* const pe = "pod.sip0.cube_1_0.pe2";
   const finding missing = made("missing_packets", pe), lost = made("drop", pe);
-  CHECK(settles({hidden(missing), lost}));
-  CHECK_FALSE(settles({missing, hidden(lost)}));
+  CHECK(resolves({hidden(missing), lost}));
+  CHECK_FALSE(resolves({missing, hidden(lost)}));
   std::vector<finding> merged{hidden(lost)};
   diagnose::merge(merged, {lost});
-  CHECK(settles(merged));
+  CHECK(resolves(merged));
   const finding link = made("bit_flip", "pod.sip0.e-sip1.w");
   const finding behind =
       made("bit_flip", "pod.sip1.cube_0_0.pe0", {{}, "a checksum", {}, {"pod.sip0.e-sip1.w"}});
-  CHECK(settles({hidden(link), behind}));
-  CHECK(settles({hidden(behind), link}));
-  CHECK_FALSE(settles({link, hidden(behind)}));
-  CHECK_FALSE(settles({behind, hidden(link)}));
+  CHECK(resolves({hidden(link), behind}));
+  CHECK(resolves({hidden(behind), link}));
+  CHECK_FALSE(resolves({link, hidden(behind)}));
+  CHECK_FALSE(resolves({behind, hidden(link)}));
 }
 
 TEST_CASE("findings: what a message that came twice does elsewhere is no finding of its own") {
@@ -254,9 +254,9 @@ TEST_CASE("findings: what a message that came twice does elsewhere is no finding
   const finding left = seen("messages_left", "pod.sip0.cube_1_0.pe2");
   finding twice = made("duplicate", "pod.sip0.cube_1_0.pe2", {{}, "172 of 169 packets came"});
   twice.counted = true;
-  CHECK(settled({left, answered, twice}) == places{{"duplicate", "pod.sip0.cube_1_0.pe2"}});
-  CHECK(settled({answered}) == places{{"duplicate", "pod.sip1.cube_0_0.pe2"}});
-  CHECK(settled({left}) == places{{"unexplained_fault", "pod.sip0.cube_1_0.pe2"}});
+  CHECK(resolved({left, answered, twice}) == places{{"duplicate", "pod.sip0.cube_1_0.pe2"}});
+  CHECK(resolved({answered}) == places{{"duplicate", "pod.sip1.cube_0_0.pe2"}});
+  CHECK(resolved({left}) == places{{"unexplained_fault", "pod.sip0.cube_1_0.pe2"}});
 }
 
 TEST_CASE("findings: ranks beside two") {

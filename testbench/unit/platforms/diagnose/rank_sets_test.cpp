@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks the doctor tries in place of all.
+// Which ranks the diagnosis tries in place of all.
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/doctor.hpp"
+#include "platforms/diagnose/examination.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <initializer_list>
 #include <optional>
 
+#include "platforms/diagnose/experiment_runner.hpp"
+#include "platforms/diagnose/experiment_series.hpp"
 #include "platforms/diagnose/jobs.hpp"
-#include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/narrowing.hpp"
-#include "platforms/diagnose/trials.hpp"
 
 namespace diecast::diagnose {
 namespace {
 
 /// With every draw repeated nothing may change.
-void compare(trials& t, const observation& a, const observation& b) {
+void compare(experiment_series& t, const observation& a, const observation& b) {
   if (a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint()) return;
   t.add(made("nondeterminism", "",
              {{},
@@ -23,7 +23,7 @@ void compare(trials& t, const observation& a, const observation& b) {
                           a.fingerprint(), b.fingerprint())}));
 }
 
-void cache_monitor(trials& t) {
+void cache_monitor(experiment_series& t) {
   if (!t.found("dispatch_corruption")) return;
   const changes disabled{"--set", "comm.mr_cache_monitor=disabled"};
   const observation* o = t.attempt("without the cache monitor", disabled);
@@ -35,7 +35,7 @@ void cache_monitor(trials& t) {
 }
 
 /// Firmware and a tag-matching unit contradict each other: is the unit's list to blame?
-void matching_unit(trials& t) {
+void matching_unit(experiment_series& t) {
   const bool contradicted = t.found("tag_list_race");
   // Messages have two ways to be matched; a collective has no other transport.
   const bool messages = t.is_workload() && !t.is_barrier() && !right(t.base());
@@ -47,7 +47,7 @@ void matching_unit(trials& t) {
   if (contradicted) t.let_stand(right(*o) ? in_software : changes{}, right(*o));
 }
 
-void checksums(trials& t) {
+void checksums(experiment_series& t) {
   const observation* o = t.attempt(checksums_experiment, {"--set", "comm.checksum=crc32c"});
   const auto sees = [](const observation& a) { return a.exit_code == 4 && names(signs_of(a), "bit_flip"); };
   if (o == nullptr) return t.ask_seen("checksum", o, sees);
@@ -58,7 +58,7 @@ void checksums(trials& t) {
 }
 
 /// Small messages of one packet each tell a lost packet from a late one and from one that came twice.
-void one_packet_messages(trials& t) {
+void one_packet_messages(experiment_series& t) {
   constexpr std::uint64_t most = 16384;
   changes more{"--set", "ipcq.slot_bytes=256"};
   if (t.sized() && t.bytes() > most) {
@@ -72,7 +72,7 @@ void one_packet_messages(trials& t) {
 
 /// Whether a loss shows only when messages follow each other before they are flushed: then each alone, with
 /// the next one held back by its credit, is right.
-void one_at_a_time(trials& t) {
+void one_at_a_time(experiment_series& t) {
   const auto any = [&t](std::initializer_list<const char*> kinds) {
     return std::any_of(kinds.begin(), kinds.end(), [&t](const char* kind) { return t.found(kind); });
   };
@@ -82,7 +82,7 @@ void one_at_a_time(trials& t) {
   const observation* o = t.attempt("one message at a time", alone, signs::ignored);
   if (o != nullptr && !right(*o)) {
     // Those of a PE's other queue pairs follow at once all the same, unless firmware is slow.
-    alone.insert(alone.end(), {"--set", slow_firmware, "--set", patient_watchdog});
+    alone.insert(alone.end(), {"--set", slow_firmware, "--set", target_watchdog});
     o = t.attempt("one message at a time by slow firmware", alone, signs::ignored);
   }
   if (o == nullptr) return;
@@ -95,7 +95,7 @@ void one_at_a_time(trials& t) {
              "flush a contribution before the next one is sent (ipcq.n_slots=1 does)"));
 }
 
-void ask_again(trials& t, const std::string& name, const changes& more, double times) {
+void ask_again(experiment_series& t, const std::string& name, const changes& more, double times) {
   // Of a run that goes wrong all is said by then.
   const signs what = right(t.base()) ? signs::count : signs::ignored;
   const observation* o = t.attempt(name, more, what, {times});
@@ -104,7 +104,7 @@ void ask_again(trials& t, const std::string& name, const changes& more, double t
 }
 
 /// A link that few small packets went over may be slow, or only shared by them: more bytes tell.
-void load_the_links(trials& t) {
+void load_the_links(experiment_series& t) {
   if (!right(t.base()) || !t.sized() || t.bytes() >= many_bytes || !has_link_in_doubt(t.base())) return;
   cost more{static_cast<double>(many_bytes) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
   more.at_most_s = 10;
@@ -113,7 +113,7 @@ void load_the_links(trials& t) {
 }
 
 /// The same again in one run: what depends on the count of launches, and on what was before.
-void history(trials& t) {
+void history(experiment_series& t) {
   constexpr std::uint64_t times = 4;
   if (!t.is_workload()) {
     if (t.given("--iters").empty()) ask_again(t, "four launches", {"--iters", std::to_string(times)}, times);
@@ -128,7 +128,7 @@ void history(trials& t) {
 }
 
 /// What is wrong with what is looked into.
-void ask_what_is_wrong(trials& t) {
+void ask_what_is_wrong(experiment_series& t) {
   cache_monitor(t);
   matching_unit(t);
   checksums(t);
@@ -137,18 +137,18 @@ void ask_what_is_wrong(trials& t) {
   load_the_links(t);
   // It costs several runs: of a run that goes wrong, more is learned at once from others.
   if (right(t.base())) history(t);
-  try_remedies(t);
+  try_mitigations(t);
 }
 
 /// The same, and what it depends on, of a job that is not the one given.
-void look_closer(trials& t) {
+void look_closer(experiment_series& t) {
   ask_what_is_wrong(t);
   t.ask_of_what_is_wrong();
   narrowing(t).run();
 }
 
-case_file examination(laboratory& lab, const patient& who) {
-  trials t(lab, who);
+case_file examination(experiment_runner& runner, const target& who) {
+  experiment_series t(runner, who);
   const observation& given = t.first_look();
   if (t.base().timed_out || given.exit_code == 2) return t.close();
   if (who.job_chosen)
@@ -174,14 +174,14 @@ case_file examination(laboratory& lab, const patient& who) {
 
 /// The job that a machine has whose config is refused for the default one: a barrier, where nothing else was
 /// asked for.
-std::optional<patient> with_its_job(const patient& who, const observation& given) {
+std::optional<target> with_its_job(const target& who, const observation& given) {
   const auto says = [&who](const char* flag) {
     return std::any_of(who.arguments.begin(), who.arguments.end(),
                        [flag](const std::string& word) { return word.starts_with(flag); });
   };
   if (given.exit_code != 2 || !has_problem(given, "barriers_only")) return {};
   if (says("--collective") || says("--workload") || says("--bytes") || says("--algorithm")) return {};
-  patient other = who;
+  target other = who;
   other.arguments.insert(other.arguments.end(), {"--collective", "barrier"});
   other.collective = "barrier";
   other.job_chosen = true;
@@ -190,17 +190,17 @@ std::optional<patient> with_its_job(const patient& who, const observation& given
 
 }  // namespace
 
-diagnosis examine(const patient& who, double budget_s) {
-  laboratory lab(who.binary,
-                 without(who.arguments,
-                         {"--out", "--format", "--progress", "--vcd", "--vcd-scope", "--vcd-window",
-                          "--timeline", "--timeline-scope", "--record", "--verify"},
-                         {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
-                 who.for_children_only, budget_s, who.interrupted, who.read_once, who.kept_in);
-  const case_file file = examination(lab, who);
+diagnosis examine(const target& who, double budget_s) {
+  experiment_runner runner(who.binary,
+                           without(who.arguments,
+                                   {"--out", "--format", "--progress", "--vcd", "--vcd-scope", "--vcd-window",
+                                    "--timeline", "--timeline-scope", "--record", "--verify"},
+                                   {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
+                           who.for_children_only, budget_s, who.interrupted, who.read_once, who.kept_in);
+  const case_file file = examination(runner, who);
   if (const auto other = with_its_job(who, file.observations.front()))
-    return examine(*other, lab.seconds_left());
-  return {to_json(file, lab, who.config_sha256), to_text(file, lab, who.withheld), lab.kept(),
+    return examine(*other, runner.seconds_left());
+  return {to_json(file, runner, who.config_sha256), to_text(file, runner, who.withheld), runner.kept(),
           file.exit_code};
 }
 

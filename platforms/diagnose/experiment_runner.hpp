@@ -72,17 +72,18 @@ class no_resources : public std::runtime_error {
 
 /// Its folder in TMPDIR goes with this process, however that ends, and so does an experiment under way.
 /// Throws no_room and no_resources.
-class laboratory {
+class experiment_runner {
  public:
   /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.
   /// `for_children_only` goes to every run and into no command line that is shown. `interrupted` and
-  /// `read_once` as of a patient.
-  laboratory(std::string binary, std::vector<std::string> arguments,
-             std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr,
-             const std::map<std::string, std::string>& read_once = {}, std::filesystem::path kept_in = {});
-  ~laboratory();
-  laboratory(const laboratory&) = delete;
-  laboratory& operator=(const laboratory&) = delete;
+  /// `read_once` as of a target.
+  experiment_runner(std::string binary, std::vector<std::string> arguments,
+                    std::vector<std::string> for_children_only, double budget_s,
+                    bool (*interrupted)() = nullptr, const std::map<std::string, std::string>& read_once = {},
+                    std::filesystem::path kept_in = {});
+  ~experiment_runner();
+  experiment_runner(const experiment_runner&) = delete;
+  experiment_runner& operator=(const experiment_runner&) = delete;
 
   /// Runs with `changed` added; a flag among them replaces the one given, --set adds to those given, and
   /// --workload, which is a whole job, takes the place of every flag of the job that was given. Stopped

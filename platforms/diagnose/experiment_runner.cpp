@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/laboratory.hpp"
+#include "platforms/diagnose/experiment_runner.hpp"
 
 #include <algorithm>
 #include <array>
@@ -183,9 +183,10 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
   return kept;
 }
 
-laboratory::laboratory(std::string binary, std::vector<std::string> arguments,
-                       std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)(),
-                       const std::map<std::string, std::string>& read_once, fs::path kept_in)
+experiment_runner::experiment_runner(std::string binary, std::vector<std::string> arguments,
+                                     std::vector<std::string> for_children_only, double budget_s,
+                                     bool (*interrupted)(),
+                                     const std::map<std::string, std::string>& read_once, fs::path kept_in)
     : binary_(std::move(binary)),
       arguments_(std::move(arguments)),
       for_children_only_(std::move(for_children_only)),
@@ -210,7 +211,7 @@ laboratory::laboratory(std::string binary, std::vector<std::string> arguments,
 }
 
 /// A process of its own: nothing that ends this one keeps it from its work.
-void laboratory::remove_folder_at_end() {
+void experiment_runner::remove_folder_at_end() {
   std::array<int, 2> ends{};
   const bool piped = pipe2(ends.data(), O_CLOEXEC) == 0;
   keeper_ = piped ? fork() : -1;
@@ -247,20 +248,20 @@ void laboratory::remove_folder_at_end() {
   _exit(0);
 }
 
-laboratory::~laboratory() {
+experiment_runner::~experiment_runner() {
   close(keeper_pipe_);
   int status = 0;
   while (waitpid(keeper_, &status, 0) < 0 && errno == EINTR) {
   }
 }
 
-void laboratory::write(const fs::path& file, const std::string& text) const {
+void experiment_runner::write(const fs::path& file, const std::string& text) const {
   errno = 0;
   if (!(std::ofstream(file, std::ios::binary) << text << std::flush))
     throw no_room(folder_, std::strerror(errno));
 }
 
-std::string laboratory::readable(const std::string& word) const {
+std::string experiment_runner::readable(const std::string& word) const {
   for (const auto& [path, copy] : copies_) {
     if (word == path) return copy;
     if (word.ends_with("=" + path)) return word.substr(0, word.size() - path.size()) + copy;
@@ -268,12 +269,12 @@ std::string laboratory::readable(const std::string& word) const {
   return word;
 }
 
-std::string laboratory::workload() const { return contents_of(readable(given("--workload"))); }
+std::string experiment_runner::workload() const { return contents_of(readable(given("--workload"))); }
 
-double laboratory::seconds_used() const { return seconds_since(start_); }
-double laboratory::seconds_left() const { return was_interrupted() ? 0 : budget_s_ - seconds_used(); }
+double experiment_runner::seconds_used() const { return seconds_since(start_); }
+double experiment_runner::seconds_left() const { return was_interrupted() ? 0 : budget_s_ - seconds_used(); }
 
-std::vector<std::string> laboratory::with(const changes& changed) const {
+std::vector<std::string> experiment_runner::with(const changes& changed) const {
   std::vector<std::string> replaced;
   for (const std::string& word : changed)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
@@ -287,7 +288,7 @@ std::vector<std::string> laboratory::with(const changes& changed) const {
   return words;
 }
 
-std::string laboratory::command(const changes& changed) const {
+std::string experiment_runner::command(const changes& changed) const {
   std::string text = fs::path(binary_).filename().string();
   const std::string folder = folder_.string() + "/";
   for (std::string word : with(changed)) {
@@ -298,7 +299,7 @@ std::string laboratory::command(const changes& changed) const {
   return text;
 }
 
-std::string laboratory::keep(const std::string& text) {
+std::string experiment_runner::keep(const std::string& text) {
   const std::string name = fmt::format("diagnosis_job_{}.json", kept_.size());
   const fs::path file = folder_ / name;
   write(file, text);
@@ -306,7 +307,7 @@ std::string laboratory::keep(const std::string& text) {
   return file.string();
 }
 
-std::string laboratory::given(const std::string& flag) const {
+std::string experiment_runner::given(const std::string& flag) const {
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     if (arguments_[i] == flag && i + 1 < arguments_.size()) return arguments_[i + 1];
     if (arguments_[i].starts_with(flag + "=")) return arguments_[i].substr(flag.size() + 1);
@@ -314,8 +315,9 @@ std::string laboratory::given(const std::string& flag) const {
   return {};
 }
 
-int laboratory::execute(const std::vector<std::string>& words, const fs::path& out, const fs::path& errors,
-                        double limit_s, bool& timed_out, const std::string& problems) const {
+int experiment_runner::execute(const std::vector<std::string>& words, const fs::path& out,
+                               const fs::path& errors, double limit_s, bool& timed_out,
+                               const std::string& problems) const {
   std::vector<std::string> readable_words;
   for (const std::string& w : words) readable_words.push_back(readable(w));
   std::vector<char*> argv{const_cast<char*>(binary_.c_str())};
@@ -346,7 +348,7 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
   }
 }
 
-observation laboratory::run(const std::string& name, const changes& changed, double limit_s) {
+observation experiment_runner::run(const std::string& name, const changes& changed, double limit_s) {
   observation o;
   o.name = name;
   o.changes = changed;
@@ -373,7 +375,7 @@ observation laboratory::run(const std::string& name, const changes& changed, dou
   return o;
 }
 
-std::string laboratory::ask(const std::vector<std::string>& arguments) {
+std::string experiment_runner::ask(const std::vector<std::string>& arguments) {
   bool timed_out = false;
   const fs::path out = folder_ / "answer";
   execute(arguments, out, folder_ / "stderr", seconds_left(), timed_out);

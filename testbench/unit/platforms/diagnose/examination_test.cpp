@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor on patients that are scripts: what it makes of runs that take too long or are refused.
-#include "platforms/diagnose/doctor.hpp"
+// The diagnosis on targets that are scripts: what it makes of runs that take too long or are refused.
+#include "platforms/diagnose/examination.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <set>
 #include <unistd.h>
 
-#include "doctor_patient.hpp"
+#include "examined_target.hpp"
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/diagnose/narrowing.hpp"
 #include "testbench/support/test.hpp"
@@ -21,7 +21,7 @@ using test::script;
 
 namespace {
 
-/// Of a patient that would take a minute or for ever. Near the budget on an idle computer; how near is no
+/// Of a target that would take a minute or for ever. Near the budget on an idle computer; how near is no
 /// matter of these tests.
 constexpr double far_below_s = 30;
 
@@ -33,7 +33,7 @@ double seconds(const std::function<void()>& body) {
 
 }  // namespace
 
-TEST_CASE("doctor: of a healthy machine two algorithms of other kinds are tried that the ranks can use") {
+TEST_CASE("diagnosis: of a healthy machine two algorithms of other kinds are tried that the ranks can use") {
   const std::string list =
       "collective     algorithm       ranks          description\n"
       "all_reduce     ring_1d         pe, cube, sip  round a ring\n"
@@ -61,7 +61,7 @@ TEST_CASE("doctor: of a healthy machine two algorithms of other kinds are tried 
         std::vector<std::string>{"ring_1d_unidir"});
 }
 
-TEST_CASE("doctor: a run that is only slow is called that") {
+TEST_CASE("diagnosis: a run that is only slow is called that") {
   const script slow("exec sleep 60\n");
   diagnose::diagnosis d;
   CHECK(seconds([&] { d = slow.examine(2); }) < far_below_s);
@@ -74,14 +74,14 @@ TEST_CASE("doctor: a run that is only slow is called that") {
   CHECK(d.text.find("stopped") != std::string::npos);
 }
 
-TEST_CASE("doctor: a run that does not end when told to is ended") {
+TEST_CASE("diagnosis: a run that does not end when told to is ended") {
   const script stubborn("trap '' TERM\nwhile :; do sleep 0.1; done\n");
   diagnose::diagnosis d;
   CHECK(seconds([&] { d = stubborn.examine(1); }) < far_below_s);
   CHECK(json::parse(d.json)["verdict"] == "timed_out");
 }
 
-TEST_CASE("doctor: experiments that time ran out for are listed, not answered") {
+TEST_CASE("diagnosis: experiments that time ran out for are listed, not answered") {
   // The first run is quick, all others hang.
   const script later("case $OUT in *run0) right; exit 0;; esac\nexec sleep 60\n");
   const json j = json::parse(later.examine(4).json);
@@ -91,7 +91,7 @@ TEST_CASE("doctor: experiments that time ran out for are listed, not answered") 
   CHECK(j["not_tried"][0] == "once more");
 }
 
-TEST_CASE("doctor: what a changed machine refuses is no finding") {
+TEST_CASE("diagnosis: what a changed machine refuses is no finding") {
   const script picky(
       "case \"$*\" in *checksum*|*slot_bytes*) echo 'no such thing' >&2; exit 2;; esac\nright\n");
   const json j = json::parse(picky.examine(100).json);
@@ -102,7 +102,7 @@ TEST_CASE("doctor: what a changed machine refuses is no finding") {
         "config_error");
 }
 
-TEST_CASE("doctor: the size matters when fewer bytes do not show it") {
+TEST_CASE("diagnosis: the size matters when fewer bytes do not show it") {
   // Wrong from 1024 bytes on; wrong whatever is split, read later or staged.
   const script sized(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\nright\n"
@@ -116,7 +116,7 @@ TEST_CASE("doctor: the size matters when fewer bytes do not show it") {
   CHECK(k["answers"]["depends on the size"] == "not as far as was tried");
 }
 
-TEST_CASE("doctor: a workload has no sizes to try") {
+TEST_CASE("diagnosis: a workload has no sizes to try") {
   const script always("case \"$*\" in *--bytes*) exit 70;; esac\nright\nexit 1\n");
   const json j = json::parse(always.examine(100, "w.json").json);
   CHECK_FALSE(j["answers"].contains("fewest bytes that show it"));
@@ -125,7 +125,7 @@ TEST_CASE("doctor: a workload has no sizes to try") {
   CHECK(j["verdict"] == "wrong_data");
 }
 
-TEST_CASE("doctor: two faults that hide each other's remedies are both named") {
+TEST_CASE("diagnosis: two faults that hide each other's mitigations are both named") {
   const script two(
       "case \"$*\" in *sendrecv=split*match_cycles*|*match_cycles*sendrecv=split*) right; exit 0;; esac\n"
       "right\nexit 1\n");
@@ -135,7 +135,7 @@ TEST_CASE("doctor: two faults that hide each other's remedies are both named") {
   CHECK(classes == std::set<std::string>{"sendrecv_alias", "token_before_data"});
 }
 
-TEST_CASE("doctor: where the run as given takes too long a smaller one is looked into") {
+TEST_CASE("diagnosis: where the run as given takes too long a smaller one is looked into") {
   // 4096 bytes are quick, and wrong; the rest takes for ever.
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
@@ -150,7 +150,7 @@ TEST_CASE("doctor: where the run as given takes too long a smaller one is looked
 }
 
 TEST_CASE(
-    "doctor: a run that leaves time for few experiments is looked into in a smaller one that shows the "
+    "diagnosis: a run that leaves time for few experiments is looked into in a smaller one that shows the "
     "same") {
   const std::string slow =
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
@@ -175,7 +175,7 @@ TEST_CASE(
   CHECK(json::parse(third.get().json)["verdict"] == "wrong_data");
 }
 
-TEST_CASE("doctor: a smaller run has no more bytes than the one given") {
+TEST_CASE("diagnosis: a smaller run has no more bytes than the one given") {
   const script slow("case $OUT in *run0) sleep 3;; esac\nright\n");
   const json j = json::parse(slow.examine(12, "", {}, 512).json);
   CHECK(j["experiments"][1]["name"] == "smaller: 512 bytes, a rank per cube");
@@ -196,7 +196,8 @@ std::string of_33_ranks(const std::string& on_some) {
 
 }  // namespace
 
-TEST_CASE("doctor: few ranks that are refused are asked for with the default algorithm, a single one never") {
+TEST_CASE(
+    "diagnosis: few ranks that are refused are asked for with the default algorithm, a single one never") {
   const json j = json::parse(script(of_33_ranks("echo 'not so few' >&2; exit 2")).examine(60).json);
   for (const char* some : {"ranks 0 to 15", "ranks 16 to 31", "ranks 31, 32"}) {
     CAPTURE(some);
@@ -205,14 +206,14 @@ TEST_CASE("doctor: few ranks that are refused are asked for with the default alg
   }
 }
 
-TEST_CASE("doctor: few ranks that take too long are not asked for once more") {
+TEST_CASE("diagnosis: few ranks that take too long are not asked for once more") {
   const json j = json::parse(script(of_33_ranks("exec sleep 60")).examine(12).json);
   const auto skipped = j["not_tried"].get<std::set<std::string>>();
   CHECK(skipped.contains("ranks 0 to 15"));
   CHECK_FALSE(skipped.contains("ranks 0 to 15, the default algorithm"));
 }
 
-TEST_CASE("doctor: what is not known of ranks' places is said") {
+TEST_CASE("diagnosis: what is not known of ranks' places is said") {
   const script lost(
       "fault bad_call pod.sip0.cube_0_0.pe0\n"
       "sed -i 's/\"time_ns\"/\"rank_set\":\"pe\",\"ranks\":2,\"time_ns\"/' $OUT/result.json\n"
@@ -224,7 +225,7 @@ TEST_CASE("doctor: what is not known of ranks' places is said") {
       "skipped: "));
 }
 
-TEST_CASE("doctor: a smaller run without a fault is no healthy machine") {
+TEST_CASE("diagnosis: a smaller run without a fault is no healthy machine") {
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 4096 ] && exec sleep 60\nright\n");
@@ -236,7 +237,7 @@ TEST_CASE("doctor: a smaller run without a fault is no healthy machine") {
   CHECK(d.exit_code == 143);
 }
 
-TEST_CASE("doctor: where a sixteenth of the bytes is too much a smaller part is looked into") {
+TEST_CASE("diagnosis: where a sixteenth of the bytes is too much a smaller part is looked into") {
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 256 ] && exec sleep 60\nright\n");
@@ -245,40 +246,40 @@ TEST_CASE("doctor: where a sixteenth of the bytes is too much a smaller part is 
   CHECK(j["answers"]["looked into instead, for want of time"] == "256 bytes");
 }
 
-TEST_CASE("doctor: an experiment that takes for ever leaves time for the others") {
+TEST_CASE("diagnosis: an experiment that takes for ever leaves time for the others") {
   // Only four launches hang; what is right when split is asked for all the same.
-  const script patient(
+  const script target(
       "case \"$*\" in *--iters*) exec sleep 200;; *sendrecv=split*) right; exit 0;; esac\nright\nexit 1\n");
-  const json j = json::parse(patient.examine(60).json);
+  const json j = json::parse(target.examine(60).json);
   CHECK(j["verdict"] == "sendrecv_alias");
   CHECK(j["not_tried"] == json{"four launches"});
   CHECK(j["answers"].contains("staging removes it"));
 }
 
-TEST_CASE("doctor: no experiment that was not made is in the evidence") {
+TEST_CASE("diagnosis: no experiment that was not made is in the evidence") {
   // Quick once, then for ever: nothing can be said of what makes it right.
-  const script patient("case $OUT in *run0) right; exit 1;; esac\nexec sleep 60\n");
-  const json j = json::parse(patient.examine(5).json);
+  const script target("case $OUT in *run0) right; exit 1;; esac\nexec sleep 60\n");
+  const json j = json::parse(target.examine(5).json);
   CHECK(j["verdict"] == "wrong_data");
   const std::string evidence = j["findings"][0]["evidence"].dump();
   CHECK(evidence.find("checksum") == std::string::npos);
   CHECK(evidence.find("not every mitigation was tried") != std::string::npos);
 }
 
-TEST_CASE("doctor: what needs a long delay to be seen is given one") {
-  const script patient("case \"$*\" in *ipcq.match_cycles=1000000*) right; exit 0;; esac\nright\nexit 1\n");
-  const json j = json::parse(patient.examine(100).json);
+TEST_CASE("diagnosis: what needs a long delay to be seen is given one") {
+  const script target("case \"$*\" in *ipcq.match_cycles=1000000*) right; exit 0;; esac\nright\nexit 1\n");
+  const json j = json::parse(target.examine(100).json);
   CHECK(j["verdict"] == "token_before_data");
   CHECK(j["findings"][0]["evidence"][0].get<std::string>().find("(2,000,000 cycles later)") !=
         std::string::npos);
   CHECK(j["answers"]["waiting between token and data removes it"] == "yes");
 }
 
-TEST_CASE("doctor: what shows in an experiment only is said to") {
-  const script patient(
+TEST_CASE("diagnosis: what shows in an experiment only is said to") {
+  const script target(
       "case \"$*\" in *--iters*) fault bad_call; exit 4;; "
       "esac\nright\n");
-  const diagnose::diagnosis d = patient.examine(100);
+  const diagnose::diagnosis d = target.examine(100);
   const json j = json::parse(d.json);
   CHECK(d.exit_code == 0);
   CHECK(j["verdict"] == "dispatch_corruption");
@@ -286,10 +287,10 @@ TEST_CASE("doctor: what shows in an experiment only is said to") {
   CHECK(d.text.find("not in the job as given, only in: four launches") != std::string::npos);
 }
 
-TEST_CASE("doctor: wrong results of an experiment only are said to be its own") {
-  const script patient(
+TEST_CASE("diagnosis: wrong results of an experiment only are said to be its own") {
+  const script target(
       "case \"$*\" in *iters*match_cycles*) right; exit 0;; *--iters*) right; exit 1;; esac\nright\n");
-  const json j = json::parse(patient.examine(100).json);
+  const json j = json::parse(target.examine(100).json);
   CHECK(j["verdict"] == "token_before_data");
   CHECK(j["findings"][0]["only_in"] == json{"four launches"});
   // Checksums looked at the job as given, which is right.
@@ -300,15 +301,15 @@ TEST_CASE("doctor: wrong results of an experiment only are said to be its own") 
   CHECK(k["findings"][0]["evidence"].dump().find("checksum") == std::string::npos);
 }
 
-TEST_CASE("doctor: a config that is refused for the default job gets one that it takes") {
-  const std::string patient = "case \"$*\" in *barrier*) right; exit 0;; esac\nrefuse barriers_only\n";
-  const diagnose::diagnosis d = script(patient).examine(100);
+TEST_CASE("diagnosis: a config that is refused for the default job gets one that it takes") {
+  const std::string target = "case \"$*\" in *barrier*) right; exit 0;; esac\nrefuse barriers_only\n";
+  const diagnose::diagnosis d = script(target).examine(100);
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "healthy");
   CHECK(d.exit_code == 0);
   CHECK(j["answers"]["job"] == "a barrier: none was given, and the config is refused for the default one");
   CHECK(j["experiments"][0]["command"].get<std::string>().find("--collective barrier") != std::string::npos);
-  CHECK(json::parse(script(patient).examine(100, "w.json").json)["verdict"] == "config_error");
+  CHECK(json::parse(script(target).examine(100, "w.json").json)["verdict"] == "config_error");
 }
 
 namespace {
@@ -331,7 +332,7 @@ const json* question(const json& diagnosis, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("doctor: a fault that acts by chance has a rate, and what removes it is told from rates") {
+TEST_CASE("diagnosis: a fault that acts by chance has a rate, and what removes it is told from rates") {
   for (const int wrong : {1, 3}) {
     CAPTURE(wrong);
     const json j = json::parse(script(by_draws(wrong)).examine(100).json);
@@ -352,7 +353,7 @@ TEST_CASE("doctor: a fault that acts by chance has a rate, and what removes it i
   }
 }
 
-TEST_CASE("doctor: staging is asked of tag-matched messages, too") {
+TEST_CASE("diagnosis: staging is asked of tag-matched messages, too") {
   const json j = json::parse(
       script("mkdir -p $OUT; echo '{\"runs\":[{\"fingerprint\":\"7\",\"stats\":{\"tag_posted\":4}}]}' > "
              "$OUT/result.json\nexit 1\n")
@@ -362,7 +363,7 @@ TEST_CASE("doctor: staging is asked of tag-matched messages, too") {
   CHECK(j["answers"]["staging removes it"] == "no");
 }
 
-TEST_CASE("doctor: rates that time does not tell apart are not distinguishable") {
+TEST_CASE("diagnosis: rates that time does not tell apart are not distinguishable") {
   // Staged runs take for ever but the first, which is right.
   const json j = json::parse(
       script("case \"$*\" in *comm.path=staged*sim.fault_draw=*) exec sleep 60;; esac\n" + by_draws(3))
@@ -372,7 +373,7 @@ TEST_CASE("doctor: rates that time does not tell apart are not distinguishable")
   CHECK((*question(j, "staging"))["answer"] == "not distinguishable");
 }
 
-TEST_CASE("doctor: what every draw shows is deterministic") {
+TEST_CASE("diagnosis: what every draw shows is deterministic") {
   const json bad = json::parse(script("right\nexit 1\n").examine(100).json);
   CHECK(bad["determinism"] == "deterministic");
   CHECK(bad["failure_rate"]["rate"] == 1.0);
@@ -385,7 +386,7 @@ TEST_CASE("doctor: what every draw shows is deterministic") {
   CHECK(good["questions"].size() == 10);
 }
 
-TEST_CASE("doctor: a run that differs with equal draws is nondeterminism") {
+TEST_CASE("diagnosis: a run that differs with equal draws is nondeterminism") {
   const std::string count = (std::filesystem::temp_directory_path() / "diecast-runs-XXXXXX").string();
   std::string name = count;
   REQUIRE(mkdtemp(name.data()) != nullptr);
@@ -398,7 +399,7 @@ TEST_CASE("doctor: a run that differs with equal draws is nondeterminism") {
   CHECK(j["determinism"] == "stochastic");
 }
 
-TEST_CASE("doctor: what is left without a place") {
+TEST_CASE("diagnosis: what is left without a place") {
   std::vector<std::string> pes;
   for (const char* cube : {"sip0.cube_0_0", "sip0.cube_1_0", "sip1.cube_0_0", "sip1.cube_1_0"}) {
     for (const char* pe : {"pe0", "pe1"}) pes.push_back(std::string("pod.") + cube + "." + pe);
@@ -414,9 +415,9 @@ TEST_CASE("doctor: what is left without a place") {
   CHECK(diagnose::without_place({pes[0], pes[1]}, "pod.sip0.e-sip1.w").empty());
 }
 
-TEST_CASE("doctor: what only its experiments get is in no command line") {
-  const script patient("case \"$*\" in *secret*) ;; *) exit 70;; esac\nright\n");
-  const json j = json::parse(patient.examine(100, "", {"--set", "secret"}).json);
+TEST_CASE("diagnosis: what only its experiments get is in no command line") {
+  const script target("case \"$*\" in *secret*) ;; *) exit 70;; esac\nright\n");
+  const json j = json::parse(target.examine(100, "", {"--set", "secret"}).json);
   CHECK(j["verdict"] == "healthy");
   for (const json& e : j["experiments"]) {
     CHECK(e["command"].get<std::string>().find("secret") == std::string::npos);
@@ -441,7 +442,7 @@ diagnose::observation circle(const std::string& of_first, const std::string& of_
 
 }  // namespace
 
-TEST_CASE("doctor: what one end has sent and the other one waits for is lost, no circle") {
+TEST_CASE("diagnosis: what one end has sent and the other one waits for is lost, no circle") {
   for (const auto& [first, second] :
        {std::pair{"receive", "send"}, {"receipt", "receive"}, {"send", "probe"}, {"probe", "receipt"}}) {
     CAPTURE(first, second);
@@ -455,7 +456,7 @@ TEST_CASE("doctor: what one end has sent and the other one waits for is lost, no
   }
 }
 
-TEST_CASE("doctor: a PE that has ended is not dead") {
+TEST_CASE("diagnosis: a PE that has ended is not dead") {
   diagnose::observation o;
   o.exit_code = 3;
   o.deadlock = {{"pes", json::array({{{"pe", "pod.sip0.cube_0_0.pe1"}, {"state", "done"}, {"step", "x 1"}}})},
@@ -467,7 +468,7 @@ TEST_CASE("doctor: a PE that has ended is not dead") {
 }
 
 TEST_CASE(
-    "doctor: what is lost only among messages in a row is a barrier let go too early, where it is lost") {
+    "diagnosis: what is lost only among messages in a row is a barrier let go too early, where it is lost") {
   const auto finding = [](const char* kind, const char* where) {
     diagnose::finding f;
     f.kind = kind;
@@ -479,12 +480,12 @@ TEST_CASE(
                                        finding("missing_packets", "pod.sip0.e-sip1.w"),
                                        finding(diagnose::overrun, "")};
   auto lost = found;
-  diagnose::settle(found);
+  diagnose::resolve(found);
   REQUIRE(found.size() == 1);
   CHECK(found[0].kind == "premature_barrier");
   CHECK(found[0].where == "pod.sip0.e-sip1.w");
   CHECK(found[0].evidence.size() == 3);
   lost.pop_back();
-  diagnose::settle(lost);
+  diagnose::resolve(lost);
   CHECK(lost.front().kind == "drop");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/diagnose/trials.hpp"
+#include "platforms/diagnose/experiment_series.hpp"
 
 #include <algorithm>
 #include <array>
@@ -72,19 +72,20 @@ bool lists_ranks(std::istringstream& words, const std::string& ranks) {
 
 }  // namespace
 
-const observation& trials::keep(observation o) {
+const observation& experiment_series::keep(observation o) {
   file_.observations.push_back(std::move(o));
   return file_.observations.back();
 }
 
 /// What an experiment takes is learned from the run that it changes, never from a longer one before it. One
 /// that takes much longer than that is stopped: it must not cost all the others their time.
-const observation* trials::attempt(const std::string& name, const changes& more, signs what, const cost& c) {
+const observation* experiment_series::attempt(const std::string& name, const changes& more, signs what,
+                                              const cost& c) {
   constexpr double spare_s = 2.0, least_s = 10.0;
   const double expected = expected_s(more, c);
-  if (lab_.seconds_left() < expected + spare_s) return skip(name), nullptr;
+  if (runner_.seconds_left() < expected + spare_s) return skip(name), nullptr;
   const observation& o =
-      keep(lab_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
+      keep(runner_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
   // What another machine would refuse says nothing about this one.
   if (what == signs::count && o.exit_code != 2) merge(open_, signs_of(o));
   if (o.timed_out) return skip(name), nullptr;
@@ -96,17 +97,17 @@ const observation* trials::attempt(const std::string& name, const changes& more,
   return told;
 }
 
-/// A job of its own is reckoned from what is looked into, and its cost says how much more it asks for; what
+/// A job of its own is computed from what is looked into, and its cost says how much more it asks for; what
 /// changes the job itself changes the whole.
-const trials::subject& trials::subject_of(const changes& more) const {
+const experiment_series::subject& experiment_series::subject_of(const changes& more) const {
   return has(more, {"--algorithm", "--bytes", "--ranks", "--iters"}) ? whole_ : at_;
 }
 
-double trials::expected_s(const changes& more, const cost& c) const {
+double experiment_series::expected_s(const changes& more, const cost& c) const {
   return std::min(c.runs * file_.observations.at(subject_of(more).base).wall_s, c.at_most_s);
 }
 
-changes trials::joined(const changes& more) const {
+changes experiment_series::joined(const changes& more) const {
   changes replaced;
   for (const std::string& word : more)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
@@ -116,13 +117,14 @@ changes trials::joined(const changes& more) const {
   return all;
 }
 
-const observation& trials::first_look() {
+const observation& experiment_series::first_look() {
   constexpr double share = 1.0 / 3;  // share of the time for what can be repeated then
   constexpr double few = 5;          // experiments: with so few there is little to say
-  const observation& given = keep(lab_.run("as given", {}, lab_.budget() * share));
+  const observation& given = keep(runner_.run("as given", {}, runner_.budget() * share));
   merge(open_, signs_of(given));
   unfinished_ = given.timed_out;
-  const observation& first = given.timed_out || given.wall_s * few > lab_.budget() ? smaller(given) : given;
+  const observation& first =
+      given.timed_out || given.wall_s * few > runner_.budget() ? smaller(given) : given;
   // At another size or on other ranks auto might choose another algorithm.
   if (!is_workload() && first.text("algorithm_chosen_by") == "estimate") {
     whole_.flags.insert(whole_.flags.end(), {"--algorithm", first.text("algorithm")});
@@ -132,11 +134,11 @@ const observation& trials::first_look() {
 }
 
 /// Of the time that is left most is for the experiments.
-const observation& trials::smaller(const observation& given) {
+const observation& experiment_series::smaller(const observation& given) {
   for (const auto& [name, flags, bytes] : reductions(whole_.bytes, sized())) {
     constexpr double least_s = 2.0, share = 0.25;
-    if (is_workload() || lab_.seconds_left() < least_s) break;
-    const observation& o = keep(lab_.run("smaller: " + name, flags, lab_.seconds_left() * share));
+    if (is_workload() || runner_.seconds_left() < least_s) break;
+    const observation& o = keep(runner_.run("smaller: " + name, flags, runner_.seconds_left() * share));
     if (o.timed_out || o.exit_code == 2) continue;
     if (!given.timed_out && o.exit_code != given.exit_code) continue;  // it does not show it
     merge(open_, signs_of(o));
@@ -147,7 +149,7 @@ const observation& trials::smaller(const observation& given) {
   return given;
 }
 
-std::optional<collective_job> trials::job() const {
+std::optional<collective_job> experiment_series::job() const {
   if (at_.part) return at_.part;
   const json& run = base().run();
   if (is_workload() || !given("--team").empty() || !run.is_object()) return std::nullopt;
@@ -163,38 +165,38 @@ std::optional<collective_job> trials::job() const {
   return job;
 }
 
-void trials::look_into(const collective_job& part, const observation& o) {
+void experiment_series::look_into(const collective_job& part, const observation& o) {
   const auto file = std::find(o.changes.begin(), o.changes.end(), "--workload");
   changes flags{file, std::next(file, 2)};
   at_ = {number_of(o), flags, part.bytes, part};
   keep_draw_of(o);
 }
 
-void trials::look_into(own_kind job, const changes& flags, const observation& o) {
+void experiment_series::look_into(own_kind job, const changes& flags, const observation& o) {
   at_ = {number_of(o), flags, 0, {}, job};
   keep_draw_of(o);
 }
 
-std::size_t trials::number_of(const observation& o) const {
+std::size_t experiment_series::number_of(const observation& o) const {
   const auto at = std::find_if(file_.observations.begin(), file_.observations.end(),
                                [&o](const observation& known) { return &known == &o; });
   return static_cast<std::size_t>(std::distance(file_.observations.begin(), at));
 }
 
-std::uint32_t trials::count_of_pes() const {
-  std::istringstream words(lab_.ask_of_run("--print-map"));
+std::uint32_t experiment_series::count_of_pes() const {
+  std::istringstream words(runner_.ask_of_run("--print-map"));
   std::set<std::string> pes;
   for (std::string word; words >> word;)
     if (!parts_of_path(word).pe.empty()) pes.insert(pe_or_cube(word));
   return static_cast<std::uint32_t>(pes.size());
 }
 
-std::vector<std::string> trials::other_algorithms() const {
+std::vector<std::string> experiment_series::other_algorithms() const {
   if (is_workload()) return {};
   const std::string rank_set = base().text("rank_set");
   std::vector<std::string> others;
   const std::string own = base().text("algorithm");
-  std::istringstream lines(lab_.ask({"--list", "algorithms"}));
+  std::istringstream lines(runner_.ask({"--list", "algorithms"}));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string collective, name;
@@ -206,43 +208,43 @@ std::vector<std::string> trials::other_algorithms() const {
   return others;
 }
 
-std::string trials::outcome(const observation& o) const {
+std::string experiment_series::outcome(const observation& o) const {
   if (shows(o)) return "the same";
   return right(o) ? "right" : fmt::format("another way: exit code {}", o.exit_code);
 }
 
-std::vector<finding> trials::new_findings() const {
+std::vector<finding> experiment_series::new_findings() const {
   std::vector<finding> found = open_;
-  settle(found);
+  resolve(found);
   return found;
 }
 
-std::vector<finding> trials::findings() const {
+std::vector<finding> experiment_series::findings() const {
   std::vector<finding> found = new_findings();
   found.insert(found.end(), file_.findings.begin(), file_.findings.end());
   sort_by_gravity(found);
   return found;
 }
 
-std::vector<const observation*> trials::looked_at() const {
+std::vector<const observation*> experiment_series::looked_at() const {
   std::vector<const observation*> all;
   for (std::size_t i = at_.base; i < file_.observations.size(); ++i) all.push_back(&file_.observations[i]);
   return all;
 }
 
-bool trials::was_tried(const std::string& name) const {
+bool experiment_series::was_tried(const std::string& name) const {
   const auto all = looked_at();
   return std::any_of(all.begin(), all.end(), [&](const observation* o) {
     return o->name == prefix_ + name && !o->timed_out && o->exit_code != 2;
   });
 }
 
-bool trials::all_hidden() const {
+bool experiment_series::all_hidden() const {
   return std::all_of(open_.begin(), open_.end(), [](const finding& f) { return f.hidden; });
 }
 
 /// The findings that wrong results tell of.
-std::vector<const finding*> trials::placeless() const {
+std::vector<const finding*> experiment_series::placeless() const {
   static const std::set<std::string> of_firmware{"sendrecv_alias", "token_before_data", "premature_barrier",
                                                  "wrong_data"};
   std::vector<const finding*> all;
@@ -252,7 +254,7 @@ std::vector<const finding*> trials::placeless() const {
   return all;
 }
 
-void trials::place(const std::string& where, const std::string& evidence) {
+void experiment_series::place(const std::string& where, const std::string& evidence) {
   const finding* const it = placeless().front();
   for (auto* list : {&open_, &file_.findings}) {
     for (finding& f : *list) {
@@ -263,17 +265,17 @@ void trials::place(const std::string& where, const std::string& evidence) {
   }
 }
 
-bool trials::was_refused(const std::string& name) const {
+bool experiment_series::was_refused(const std::string& name) const {
   const observation& last = file_.observations.back();
   return last.name == prefix_ + name && last.exit_code == 2;
 }
 
-void trials::answer(const std::string& question, const std::string& text) {
+void experiment_series::answer(const std::string& question, const std::string& text) {
   file_.answers.emplace_back(prefix_ + question, text);
 }
 
-void trials::conclude() {
-  settle(open_);
+void experiment_series::conclude() {
+  resolve(open_);
   const std::vector<finding> before = file_.findings;
   for (finding& f : open_) {
     const bool adds = before.empty() || !(names(before, f.kind) || is_effect(f.kind));
@@ -282,12 +284,12 @@ void trials::conclude() {
   open_.clear();
 }
 
-void trials::let_stand(const changes& workaround, bool cures) {
+void experiment_series::let_stand(const changes& workaround, bool cures) {
   standing_.insert(standing_.end(), workaround.begin(), workaround.end());
   cured_ = cures;
 }
 
-void trials::name_the_root() {
+void experiment_series::name_the_root() {
   const observation& o = base();
   if (o.exit_code != 3 || !o.deadlock.is_object()) return;
   const json roots = o.deadlock.value("roots", json::array());
@@ -299,23 +301,24 @@ void trials::name_the_root() {
   answer("root of the wait-for graph", root.value("kind", std::string{}) + at);
 }
 
-case_file trials::close() {
+case_file experiment_series::close() {
   constexpr int stopped = 143, failed = 70;
   at_ = whole_;
   file_.failed = whole_.failed;
   file_.stochastic = whole_.varies;
   const observation& first = file_.observations.front();
   conclude();
-  if (lab_.was_interrupted()) {
+  if (runner_.was_interrupted()) {
     file_.findings.push_back(
         made("interrupted", "",
-             {{}, fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget())}));
+             {{}, fmt::format("after {:.1f} s of {:.0f}", runner_.seconds_used(), runner_.budget())}));
   } else if (unfinished_) {
-    file_.findings.push_back(made(
-        at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out", "",
-        {{},
-         fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint())},
-        "use fewer --bytes, --iters or ranks, so that there is time for experiments"));
+    file_.findings.push_back(
+        made(at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out", "",
+             {{},
+              fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, runner_.budget(),
+                          first.complaint())},
+             "use fewer --bytes, --iters or ranks, so that there is time for experiments"));
   }
   sort_by_gravity(file_.findings);
   name_the_root();

@@ -186,7 +186,7 @@ void sort_by_gravity(std::vector<finding>& findings) {
                    [&](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
 }
 
-void settle(std::vector<finding>& findings) {
+void resolve(std::vector<finding>& findings) {
   place_missing(findings);
   name_disorder(findings);
   join(findings);
@@ -208,7 +208,7 @@ void settle(std::vector<finding>& findings) {
   // that came twice leaves a message half received.
   absorb(findings, "reorder", {"half_message", "drop"});
   absorb(findings, "duplicate", {"half_message"});
-  // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
+  // Who waits for a signal that never comes holds up the rest of the team, each waiting for another.
   for (const char* cause :
        {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"})
     absorb(findings, cause, {"deadlock_cycle", "dead_pe", "hang"});

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/diagnose/trials.hpp"
+#include "platforms/diagnose/experiment_series.hpp"
 
 namespace diecast::diagnose {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cyc
                             delay{"200,000,000 cycles", 200'000'000}};
 
 /// What is changed to see whether results are right then, and what it means when they are.
-struct remedy {
+struct mitigation {
   const char* name;
   const char* question;
   std::vector<const char*> settings;  ///< that share a delay: all ways wait equally long
@@ -33,7 +33,7 @@ struct remedy {
   [[nodiscard]] changes at(const delay& d) const;
 };
 
-changes remedy::at(const delay& d) const {
+changes mitigation::at(const delay& d) const {
   changes all = flags;
   for (const char* key : settings)
     all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
@@ -46,10 +46,10 @@ changes remedy::at(const delay& d) const {
   return all;
 }
 
-using remedy_set = std::vector<const remedy*>;
+using mitigation_set = std::vector<const mitigation*>;
 
-const std::vector<remedy>& remedies() {
-  static const std::vector<remedy> all{
+const std::vector<mitigation>& mitigations() {
+  static const std::vector<mitigation> all{
       {"send-receive split",
        "splitting send-receive removes it",
        {},
@@ -93,10 +93,11 @@ std::string helped(const observation& o, const observation& before) {
 }
 
 /// Experiments on one run with wrong results.
-class treatment {
+class mitigation_search {
  public:
   /// Both outlive it. `job`: what makes the run.
-  treatment(trials& t, const observation& bad, changes job) : t_(t), bad_(bad), job_(std::move(job)) {}
+  mitigation_search(experiment_series& t, const observation& bad, changes job)
+      : t_(t), bad_(bad), job_(std::move(job)) {}
 
   /// Finds what helps and says what it means; false when nothing does.
   bool run();
@@ -104,17 +105,17 @@ class treatment {
   [[nodiscard]] finding unexplained() const;
 
  private:
-  const observation* give(const remedy_set& some, const delay& d);
+  const observation* give(const mitigation_set& some, const delay& d);
   const observation* all_at_once();
-  std::vector<remedy_set> fewest(const observation& all);
+  std::vector<mitigation_set> fewest(const observation& all);
   [[nodiscard]] bool as_well(const observation& o, const observation& all) const;
-  const remedy_set& most_telling(const std::vector<remedy_set>& enough);
+  const mitigation_set& most_telling(const std::vector<mitigation_set>& enough);
   std::vector<collective_job> other_jobs();
-  void blame(const remedy_set& some, bool cures);
+  void blame(const mitigation_set& some, bool cures);
   [[nodiscard]] std::vector<evidence> unseen() const;
   [[nodiscard]] std::string of_run() const;
 
-  trials& t_;
+  experiment_series& t_;
   const observation& bad_;
   changes job_;
   delay delay_{delays.front()};
@@ -122,11 +123,11 @@ class treatment {
   const observation* last_{};  ///< what was given last
 };
 
-const observation* treatment::give(const remedy_set& some, const delay& d) {
+const observation* mitigation_search::give(const mitigation_set& some, const delay& d) {
   changes more = job_;
   std::vector<std::string> names;
   bool delays_something = false;
-  for (const remedy* r : some) {
+  for (const mitigation* r : some) {
     const changes flags = r->at(d);
     more.insert(more.end(), flags.begin(), flags.end());
     names.emplace_back(r->name);
@@ -141,9 +142,9 @@ const observation* treatment::give(const remedy_set& some, const delay& d) {
 }
 
 /// All of them, later and later, until results are right: the best, null when none helps.
-const observation* treatment::all_at_once() {
-  remedy_set all;
-  for (const remedy& r : remedies()) all.push_back(&r);
+const observation* mitigation_search::all_at_once() {
+  mitigation_set all;
+  for (const mitigation& r : mitigations()) all.push_back(&r);
   const observation* best = nullptr;
   for (const delay& d : delays) {
     const observation* o = give(all, d);
@@ -155,15 +156,15 @@ const observation* treatment::all_at_once() {
   return best;
 }
 
-bool treatment::as_well(const observation& o, const observation& all) const {
+bool mitigation_search::as_well(const observation& o, const observation& all) const {
   return right(all) ? right(o) : helps(o, bad_);
 }
 
 /// The smallest sets of them that do as well as all together.
-std::vector<remedy_set> treatment::fewest(const observation& all) {
-  std::vector<remedy_set> enough;
-  const remedy& split = remedies().front();
-  for (const remedy& r : remedies()) {
+std::vector<mitigation_set> mitigation_search::fewest(const observation& all) {
+  std::vector<mitigation_set> enough;
+  const mitigation& split = mitigations().front();
+  for (const mitigation& r : mitigations()) {
     const observation* o = give({&r}, delay_);
     if (&r == &split) (void)t_.ask_removed("split_sendrecv", o);
     if (o == nullptr) continue;
@@ -171,22 +172,22 @@ std::vector<remedy_set> treatment::fewest(const observation& all) {
     if (as_well(*o, all)) enough.push_back({&r});
   }
   if (!enough.empty()) return enough;
-  for (std::size_t i = 0; i < remedies().size(); ++i) {
-    for (std::size_t k = i + 1; k < remedies().size(); ++k) {
-      const remedy_set both{&remedies()[i], &remedies()[k]};
+  for (std::size_t i = 0; i < mitigations().size(); ++i) {
+    for (std::size_t k = i + 1; k < mitigations().size(); ++k) {
+      const mitigation_set both{&mitigations()[i], &mitigations()[k]};
       const observation* o = give(both, delay_);
       if (o == nullptr || !as_well(*o, all)) continue;
       t_.answer(fmt::format("{} and {} together remove it", both[0]->name, both[1]->name), helped(*o, bad_));
       return {both};
     }
   }
-  remedy_set every;
-  for (const remedy& r : remedies()) every.push_back(&r);
+  mitigation_set every;
+  for (const mitigation& r : mitigations()) every.push_back(&r);
   return {every};
 }
 
 /// The same faults in other algorithms and sizes.
-std::vector<collective_job> treatment::other_jobs() {
+std::vector<collective_job> mitigation_search::other_jobs() {
   constexpr std::size_t most = 4;
   constexpr std::uint64_t step = 16, largest = std::uint64_t{1} << 20;
   std::vector<collective_job> others;
@@ -207,9 +208,9 @@ std::vector<collective_job> treatment::other_jobs() {
 /// Which of several that help alone is to blame. No delay changes which buffer is picked, but whatever is
 /// changed delays something a little: what delays comes first. Of two that delay, each may by chance give
 /// the other's defect the time it needs, in one job: in another one only the right one does.
-const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough) {
-  std::vector<const remedy_set*> delaying;
-  for (const remedy_set& s : enough)
+const mitigation_set& mitigation_search::most_telling(const std::vector<mitigation_set>& enough) {
+  std::vector<const mitigation_set*> delaying;
+  for (const mitigation_set& s : enough)
     if (!s.front()->settings.empty()) delaying.push_back(&s);
   if (delaying.empty()) return enough.front();
   if (delaying.size() == 1) return *delaying.front();
@@ -221,8 +222,8 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
     const cost in_proportion{longer ? static_cast<double>(job.bytes) / static_cast<double>(t_.bytes()) : 1.0};
     const observation* plain = t_.attempt(name, flags, signs::ignored, in_proportion);
     if (plain == nullptr || !wrong_data(*plain)) continue;
-    std::vector<const remedy_set*> cures;
-    for (const remedy_set* s : delaying) {
+    std::vector<const mitigation_set*> cures;
+    for (const mitigation_set* s : delaying) {
       changes more = flags;
       const changes settings = s->front()->at(delay_);
       more.insert(more.end(), settings.begin(), settings.end());
@@ -236,18 +237,18 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
 }
 
 /// Name of the run that evidence is from; empty for the run as given.
-std::string treatment::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name; }
+std::string mitigation_search::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name; }
 
 /// That no checksum sees it, where the very run was looked at with checksums and none did: not where only an
 /// experiment is wrong.
-std::vector<evidence> treatment::unseen() const {
+std::vector<evidence> mitigation_search::unseen() const {
   const bool looked = &bad_ == &t_.base() && t_.was_tried(checksums_experiment);
   return looked && !t_.found("bit_flip") ? std::vector<evidence>{{of_run(), "no checksum sees it"}}
                                          : std::vector<evidence>{};
 }
 
-void treatment::blame(const remedy_set& some, bool cures) {
-  for (const remedy* r : some) {
+void mitigation_search::blame(const mitigation_set& some, bool cures) {
+  for (const mitigation* r : some) {
     const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
     finding f = made(r->kind, "", {of_run(), r->evidence + by}, r->workaround);
     for (evidence& e : unseen()) f.evidence.push_back(std::move(e));
@@ -256,16 +257,16 @@ void treatment::blame(const remedy_set& some, bool cures) {
   }
 }
 
-bool treatment::run() {
+bool mitigation_search::run() {
   const observation* all = all_at_once();
   // With all at once it is not removed, so that none alone removes it.
   if (all == nullptr) return (void)t_.ask_removed("split_sendrecv", last_), false;
-  const std::vector<remedy_set> enough = fewest(*all);
+  const std::vector<mitigation_set> enough = fewest(*all);
   blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
   return true;
 }
 
-finding treatment::unexplained() const {
+finding mitigation_search::unexplained() const {
   finding f;
   f.kind = "wrong_data";
   f.evidence = unseen();
@@ -280,7 +281,7 @@ finding treatment::unexplained() const {
 
 /// A run with wrong results, and what makes it of the job looked into: that one itself, or an experiment on
 /// it.
-std::pair<const observation*, changes> wrong_run(const trials& t) {
+std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
   if (wrong_data(t.base())) return {&t.base(), {}};
   for (const observation* o : t.looked_at())
     if (wrong_data(*o)) return {o, o->changes};
@@ -289,15 +290,15 @@ std::pair<const observation*, changes> wrong_run(const trials& t) {
 
 }  // namespace
 
-void try_remedies(trials& t) {
+void try_mitigations(experiment_series& t) {
   if (t.is_barrier()) return;
   // Other times hide packets that overtake each other as well: what helps then says nothing.
   for (const char* disorder : {"gap", "reorder", "duplicate", "drop"})
     if (t.found(disorder)) return;
   const auto [bad, job] = wrong_run(t);
   if (bad == nullptr) return;
-  treatment treats(t, *bad, job);
-  if (!treats.run() && t.all_hidden()) t.add(treats.unexplained());
+  mitigation_search search(t, *bad, job);
+  if (!search.run() && t.all_hidden()) t.add(search.unexplained());
 }
 
 }  // namespace diecast::diagnose

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/diagnose/doctor.hpp"
+#include "platforms/diagnose/examination.hpp"
+#include "platforms/diagnose/experiment_runner.hpp"
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/diagnose/jobs.hpp"
-#include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/report.hpp"
 
 namespace diecast::diagnose {
@@ -23,7 +23,7 @@ namespace diecast::diagnose {
 /// Begins the setting of another draw of the faults' chances.
 inline constexpr const char* draw_key = "sim.fault_draw=";
 
-/// A job that the doctor tries beside the one that was given.
+/// A job that the diagnosis tries beside the one that was given.
 enum class own_kind { none, barriers, messages };
 
 /// Whether what an experiment shows is a finding: not where only its being right is asked.
@@ -37,7 +37,7 @@ struct cost {
   double patience{6};  ///< times what is expected
 };
 
-class trials {
+class experiment_series {
  public:
   /// What is looked into.
   struct subject {
@@ -52,7 +52,8 @@ class trials {
   };
 
   /// Both outlive it.
-  trials(laboratory& lab, const patient& who) : lab_(lab), who_(who), whole_{0, {}, who.bytes} {
+  experiment_series(experiment_runner& runner, const target& who)
+      : runner_(runner), who_(who), whole_{0, {}, who.bytes} {
     at_ = whole_;
   }
 
@@ -98,10 +99,10 @@ class trials {
   [[nodiscard]] bool is_the_whole(const observation& o) const {
     return &o == &file_.observations.at(whole_.base);
   }
-  /// From here on a collective of some of the ranks is looked into, which `o` of these trials has shown.
+  /// From here on a collective of some of the ranks is looked into, which `o` of this series has shown.
   void look_into(const collective_job& part, const observation& o);
-  /// From here on a job of the doctor's own is looked into, of which `flags` make the run `o` of these
-  /// trials.
+  /// From here on a job of the diagnosis's own is looked into, of which `flags` make the run `o` of these
+  /// experiment_series.
   void look_into(own_kind job, const changes& flags, const observation& o);
   [[nodiscard]] bool in_part() const { return at_.part.has_value(); }
   void look_into_all_again() { at_ = whole_; }
@@ -123,9 +124,9 @@ class trials {
   /// PEs of the machine as its address map names them.
   [[nodiscard]] std::uint32_t count_of_pes() const;
   /// The value given for a flag; empty when it was not.
-  [[nodiscard]] std::string given(const std::string& flag) const { return lab_.given(flag); }
-  [[nodiscard]] std::string workload() const { return lab_.workload(); }
-  [[nodiscard]] const patient& who() const { return who_; }
+  [[nodiscard]] std::string given(const std::string& flag) const { return runner_.given(flag); }
+  [[nodiscard]] std::string workload() const { return runner_.workload(); }
+  [[nodiscard]] const target& who() const { return who_; }
 
   /// Goes wrong as what is looked into.
   [[nodiscard]] bool shows(const observation& o) const { return o.exit_code == base().exit_code; }
@@ -146,7 +147,7 @@ class trials {
   [[nodiscard]] bool all_hidden() const;
 
   void answer(const std::string& question, const std::string& text);
-  /// What an experiment of these trials that was to be ignored shows, after all.
+  /// What an experiment of this series that was to be ignored shows, after all.
   void take_signs_of(const observation& o) { merge(open_, signs_of(o)); }
   void add(finding f) { merge(open_, {std::move(f)}); }
   /// What has been found stands as it is: nothing that is found later explains it. Of a part that was left
@@ -170,13 +171,13 @@ class trials {
   }
 
   /// Leaves a job that experiments run; its path.
-  std::string leave(const std::string& job) { return lab_.keep(job); }
+  std::string leave(const std::string& job) { return runner_.keep(job); }
   /// The same of a collective: what makes a run of it.
   changes flags_of(const collective_job& job) { return {"--workload", leave(workload_of(job))}; }
   /// Algorithms of the collective that the run does not use and its ranks could, in the order of the
   /// program's list.
   [[nodiscard]] std::vector<std::string> other_algorithms() const;
-  [[nodiscard]] double seconds_left() const { return lab_.seconds_left(); }
+  [[nodiscard]] double seconds_left() const { return runner_.seconds_left(); }
   /// For what is given up for want of time.
   void skip(const std::string& name) { file_.skipped.push_back(prefix_ + name); }
 
@@ -199,8 +200,8 @@ class trials {
   void name_the_root();
   [[nodiscard]] std::vector<const finding*> placeless() const;
 
-  laboratory& lab_;
-  const patient& who_;
+  experiment_runner& runner_;
+  const target& who_;
   subject whole_;     ///< the run as given, or the smaller one that takes its place
   subject at_;        ///< it, or a part of it
   changes standing_;  ///< workarounds found: they let the next thing be seen
@@ -225,17 +226,17 @@ class trials {
 /// is looked into as the job as given would be: `examine` finds what is wrong there. Of one that is right
 /// the monitors count where nothing else was found. Does nothing where the job as given or another
 /// one is known to go wrong, or the address map names fewer than two PEs.
-void look_into_own_jobs(trials& t, const std::function<void(trials&)>& examine);
+void look_into_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 // Wrong results that no packet explains: which change of the firmware's ways makes them right.
 
 /// Name of the experiment that verifies every packet.
 inline constexpr const char* checksums_experiment = "with checksums";
 
-/// Tries all remedies at once, with longer and longer delays, then which of them are enough, and adds what it
-/// means that these help; wrong_data where none does and nothing else explains the results. Does nothing
+/// Tries all mitigations at once, with longer and longer delays, then which of them are enough, and adds what
+/// it means that these help; wrong_data where none does and nothing else explains the results. Does nothing
 /// unless a run of what is looked into had wrong results. The place stays open: a run that is right has other
 /// times, and the first difference from it says nothing.
-void try_remedies(trials& t);
+void try_mitigations(experiment_series& t);
 
 }  // namespace diecast::diagnose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A patient of the doctor that is a script.
+// A target of the diagnosis that is a script.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "platforms/diagnose/doctor.hpp"
+#include "platforms/diagnose/examination.hpp"
 
 namespace diecast::test {
 
@@ -21,7 +21,7 @@ class script {
   explicit script(const std::string& lines, const std::string& answer = "") {
     static int made = 0;
     path_ = (std::filesystem::temp_directory_path() /
-             ("diecast-patient-" + std::to_string(getpid()) + "-" + std::to_string(made++)))
+             ("diecast-target-" + std::to_string(getpid()) + "-" + std::to_string(made++)))
                 .string();
     std::ofstream(path_)
         << "#!/bin/sh\nOUT= before=\nfor word; do\n  [ \"$before\" = --out ] && OUT=$word\n "

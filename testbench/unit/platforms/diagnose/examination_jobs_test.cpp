@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that the doctor makes up, and what it makes of them.
+// Jobs that the diagnosis makes up, and what it makes of them.
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "doctor_patient.hpp"
+#include "examined_target.hpp"
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/diagnose/jobs.hpp"
 #include "testbench/support/test.hpp"
@@ -12,7 +12,7 @@ using namespace diecast;
 using nlohmann::json;
 using test::script;
 
-TEST_CASE("doctor: jobs it makes up") {
+TEST_CASE("diagnosis: jobs it makes up") {
   const json some =
       json::parse(diagnose::workload_of({"all_reduce", "ring_1d", "", "max", "pe", {4, 5}, 4096}));
   CHECK(some["groups"]["tried"] == json{{"ranks", "pe"}, {"list", {4, 5}}});
@@ -46,7 +46,7 @@ TEST_CASE("doctor: jobs it makes up") {
   }
 }
 
-TEST_CASE("doctor: jobs of its own are for all PEs, in groups of neighbors that leave nobody alone") {
+TEST_CASE("diagnosis: jobs of its own are for all PEs, in groups of neighbors that leave nobody alone") {
   const auto sizes_of = [](const std::string& workload) {
     std::vector<std::size_t> sizes;
     std::set<std::uint32_t> ranks;
@@ -73,7 +73,7 @@ TEST_CASE("doctor: jobs of its own are for all PEs, in groups of neighbors that 
   CHECK(three[4]["times"] == 2 * three[3]["times"].get<int>());
 }
 
-TEST_CASE("doctor: a machine that is right in its job is tried with barriers and messages") {
+TEST_CASE("diagnosis: a machine that is right in its job is tried with barriers and messages") {
   const std::string map = "tcm pod.sip0.cube_0_0.pe0 on router_0_0\ntcm pod.sip0.cube_0_0.pe1 on router_1_0";
   // Only one of them goes wrong: a fault, each with its own workaround.
   const auto wrong_in = [](const char* op, const std::string& then) {
@@ -106,7 +106,7 @@ TEST_CASE("doctor: a machine that is right in its job is tried with barriers and
   }
 }
 
-TEST_CASE("doctor: a link that little went over is loaded before it is judged") {
+TEST_CASE("diagnosis: a link that little went over is loaded before it is judged") {
   const auto link = [](int few, int many) {
     return "load=" + std::to_string(few) + "; case \"$*\" in *65536*) load=" + std::to_string(many) +
            ";; esac\nright\necho \"m\n0,link_rate,pod.sip0.cube_0_0.ucie_east,$rate,118\" > $OUT/health.csv\n"
@@ -121,13 +121,13 @@ TEST_CASE("doctor: a link that little went over is loaded before it is judged") 
   CHECK(verdict("rate=59; case \"$*\" in *65536*) rate=126;; esac\n") == "healthy");
 }
 
-TEST_CASE("doctor: a job of its own takes the place of the one given") {
-  diagnose::laboratory lab("/bin/true",
-                           {"--config", "c.json", "--collective", "barrier", "--team=0:1:4", "--no-data",
-                            "--set", "a=1", "--seed", "3"},
-                           {}, 10, nullptr, {}, "out");
-  const std::string file = lab.keep("{}");
-  CHECK(lab.command({"--workload", file}) ==
+TEST_CASE("diagnosis: a job of its own takes the place of the one given") {
+  diagnose::experiment_runner runner("/bin/true",
+                                     {"--config", "c.json", "--collective", "barrier", "--team=0:1:4",
+                                      "--no-data", "--set", "a=1", "--seed", "3"},
+                                     {}, 10, nullptr, {}, "out");
+  const std::string file = runner.keep("{}");
+  CHECK(runner.command({"--workload", file}) ==
         "true --config c.json --set a=1 --seed 3 --workload out/diagnosis_job_0.json");
-  CHECK(lab.kept().at("diagnosis_job_0.json") == "{}");
+  CHECK(runner.kept().at("diagnosis_job_0.json") == "{}");
 }

@@ -10,9 +10,9 @@
 
 namespace diecast::diagnose {
 
-// What the doctor is given.
+// What the diagnosis is given.
 
-struct patient {
+struct target {
   std::string binary;                  ///< path of the program that simulates
   std::vector<std::string> arguments;  ///< arguments of the run in question, as given
   std::string collective, algorithm;   ///< the algorithm's name if one was given
@@ -20,7 +20,7 @@ struct patient {
   /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
   std::vector<std::string> for_children_only{};
   bool withheld{};    ///< some of them were given by the user, who has to give them again to repeat a run
-  bool job_chosen{};  ///< by the doctor: none was given, and the config is refused for the default one
+  bool job_chosen{};  ///< by the diagnosis: none was given, and the config is refused for the default one
   /// Asked while an experiment runs: it is ended, and none is begun any more. May be null.
   bool (*interrupted)(){};
   std::string config_sha256{};  ///< hash of the machine's config, for the verdict
@@ -38,6 +38,6 @@ struct diagnosis {
 
 /// Ends within `budget_s` and the second its last experiment needs to stop. Throws std::system_error when no
 /// experiment can be started.
-[[nodiscard]] diagnosis examine(const patient& who, double budget_s = 110.0);
+[[nodiscard]] diagnosis examine(const target& who, double budget_s = 110.0);
 
 }  // namespace diecast::diagnose
