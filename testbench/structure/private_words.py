@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Words that only this project understood do not come back: in names, comments, messages and pages, in any spelling
-(settle, settled, wall_buffers, RingLaps). The glossary has the terms to use. Folders where a rename is still to come
-are listed with their words; the list only becomes shorter."""
+(settle, settled, wall_buffers, RingLaps). The glossary has the terms to use."""
 import pathlib
 import re
 import sys
@@ -43,15 +42,6 @@ IN_PAGES = {"wakes? up": "is due", "look(s|ed) at": "evaluate, compare, check"}
 PRIVATE = re.compile("(?<![A-Za-z])(" + "|".join(INSTEAD) + ")(?![a-z])", re.IGNORECASE)
 IN_ANY_PAGE = re.compile("(?<![A-Za-z])(" + "|".join([*INSTEAD, *IN_PAGES]) + ")(?![a-z])", re.IGNORECASE)
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-OPEN = {
-    "docs/verdicts.md": "look(s|ed).at",
-}
-
-
-def allowed(path):
-    """The words whose rename is still to come in the folders of a path, as one pattern; None: there are none."""
-    words = [w for place, listed in OPEN.items() if f"{path}/".startswith(f"{place}/") for w in listed.split()]
-    return re.compile("|".join(words), re.IGNORECASE) if words else None
 
 
 def found(path, text):
@@ -59,11 +49,9 @@ def found(path, text):
     private = IN_ANY_PAGE if path.endswith(".md") else PRIVATE
     if not private.search(CAMEL.sub("_", f"{pathlib.PurePath(path).name}\n{text}")):
         return
-    may = allowed(path)
     for number, line in enumerate([pathlib.PurePath(path).name, *text.splitlines()]):
         for match in private.finditer(CAMEL.sub("_", line)):
-            if may is None or not may.fullmatch(match[0]):
-                yield number, match[0]
+            yield number, match[0]
 
 
 def sources():
@@ -101,10 +89,6 @@ class PrivateWords(unittest.TestCase):
                 self.assertIn(word, [w for _, w in found(path, text)])
         for text in ("overlapping lapse", "constraints and restrands", "impatient", "industrial", "wall_s", "emotion"):
             self.assertEqual([*found("python/diecast/x.py", text)], [], text)
-
-    def test_open_places_are_no_wider_than_said(self):
-        self.assertEqual([w for _, w in found("docs/verdicts.md", "# A lap is looked at")], ["lap"])
-        self.assertEqual([p for p in OPEN if not (ROOT / p).exists()], [])
 
 
 if __name__ == "__main__":
