@@ -12,6 +12,7 @@
 namespace diecast::platforms {
 
 /// Fills bound_ns, bound_kind and bound_detail from the run's machine, collective, ranks and bytes.
+/// Precondition: run.launch().
 void add_bound(const prepared_run& run, run_outcome& outcome);
 /// Fills efficiency, and among the statistics latency_goal_ns (cost::latency_goal_ns); call it when the time
 /// and the other statistics are known.

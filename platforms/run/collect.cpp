@@ -315,7 +315,7 @@ void report_totals(const prepared_run& run, const machine_totals& t, const host_
   for (const auto& [name, value] : of_firmware) o.stats.emplace_back(name, number(value));
   if (!of_firmware.empty()) report_counts(t, with_messages, o);
   if (run.machine.topology.has_trees()) report_counts(t, with_trees, o);
-  if (run.workload) return;  // directions of several collectives at a time make no such chains
+  if (run.launch() == nullptr) return;  // directions of several collectives at a time make no such chains
   o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));
   o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));
 }

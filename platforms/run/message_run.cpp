@@ -14,7 +14,6 @@
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/mock_machine/timed_machine.hpp"
-#include "sw/mock_machine/timed_run.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -149,7 +148,7 @@ run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32
   sw::timed_machine machine(run.machine.topology, run.machine.config, run.point.data,
                             [&](pe_coord pe) { return firmware_of(*hosts, run, draw, pe); });
   fiber_agreement agreement(sips, machine);
-  hosts = make_host_side(run, only, sips, agreement, [] {});
+  hosts = run.hosts(only, sips, agreement, [] {});
   for (std::uint32_t s = 0; s < sips; ++s)
     machine.start_host(sip_id{s}, [&hosts](abi::host_hal& host) { hosts->host_program(host); });
   o.elaborate_s = elaboration.seconds();
@@ -189,16 +188,10 @@ void check_message_config(const config::machine_config& config) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-void check_message_run(const prepared_run& run) {
-  if (run.machine.config.sim.fidelity != config::run_fidelity::message) return;
-  const auto refuse = [](const char* where, const std::string& what, const std::string& value) {
-    throw user_error(
-        problem{where, fmt::format("{} not modelled by sim.fidelity=message", what), value, in_packets});
-  };
-  if (!run.shards.empty()) refuse("--algorithm", "collectives shard by shard are", run.point.algorithm);
-  if (run.workload) refuse("--workload", "workloads of streams are", run.point.workload);
-  const std::string what = sw::not_estimated(run.plan, run.kernel);
-  if (!what.empty()) refuse("--algorithm", what + " are", run.point.algorithm);
+void refuse_messages(const config::machine_config& config, const message_refusal& why) {
+  if (config.sim.fidelity == config::run_fidelity::message)
+    throw user_error(problem{why.flag, fmt::format("{} not modelled by sim.fidelity=message", why.what),
+                             why.value, in_packets});
 }
 
 }  // namespace diecast::platforms
