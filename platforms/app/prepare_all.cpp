@@ -15,6 +15,7 @@
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/job/algorithms.hpp"
+#include "platforms/job/signal_judge.hpp"
 #include "platforms/result/result_table.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
@@ -224,7 +225,7 @@ void check_fidelity(const options& o, const config::machine_config& c) {
 
 std::string doc_text(const registries& tables, const std::string& page) {
   if (page == "config") return platforms::config_markdown();
-  if (page == "counters") return platforms::counters_markdown();
+  if (page == "counters") return platforms::counters_markdown() + platforms::barrier_counters_markdown();
   if (page == "verdicts") return diagnose::verdicts_markdown();
   if (page == "registers") return platforms::registers_markdown();
   std::vector<comm::op_schema> schemas;

@@ -8,6 +8,38 @@
 
 namespace diecast::platforms {
 
+std::span<const barrier_counter> barrier_counters() {
+  using counts = barrier_counts;
+  using enum abi::firmware_count;
+  static constexpr barrier_counter all[]{
+      {"signals_set", "signals of rank barriers", [](const counts& c) { return c.of(signals_set); }},
+      {"flags_checked", "flags of rank barriers", [](const counts& c) { return c.of(flags_checked); }},
+      {"core_signals_set", "signals of core barriers",
+       [](const counts& c) { return c.of(core_signals_set); }},
+      {"core_flags_checked", "flags of core barriers",
+       [](const counts& c) { return c.of(core_flags_checked); }},
+      {"polls", "reads of a flag, those without success included",
+       [](const counts& c) { return c.of(polls); }},
+      {"line_fills", "lines read into data caches", [](const counts& c) { return c.memory.line_fills; }},
+      {"write_backs", "lines written back by data caches",
+       [](const counts& c) { return c.memory.write_backs; }},
+      {"cache_hits", "accesses that data caches answer", [](const counts& c) { return c.memory.hits; }},
+      {"remote_reads", "reads of memories of other cubes",
+       [](const counts& c) { return c.memory.remote_reads; }},
+      {"remote_writes", "writes to memories of other cubes",
+       [](const counts& c) { return c.memory.remote_writes; }},
+      {"remote_bytes", "their bytes", [](const counts& c) { return c.memory.remote_bytes; }}};
+  return all;
+}
+
+std::string barrier_counters_markdown() {
+  std::string text;
+  for (const barrier_counter& c : barrier_counters())
+    text += fmt::format("| `{0}`, `{0}_per_barrier` | workloads with barriers, and barriers: {1} |\n", c.name,
+                        c.meaning);
+  return text;
+}
+
 signal_judge::signal_judge(const prepared_run& run, events::hub& events)
     : run_(run), checker_(run.machine.config.shape()) {
   events.attach(checker_, events::steps);
@@ -17,7 +49,7 @@ signal_judge::signal_judge(const prepared_run& run, events::hub& events)
   events.attach(*history_, events::memory);
 }
 
-signal_judge::counts::counts(const prepared_run& run, netlist::pod& pod) {
+barrier_counts::barrier_counts(const prepared_run& run, netlist::pod& pod) {
   for (const pe_coord pe : run.members.members) {
     const hw::pe_core& core = pod.pe(pe).core;
     memory += core.memory().statistics();
@@ -27,12 +59,12 @@ signal_judge::counts::counts(const prepared_run& run, netlist::pod& pod) {
 }
 
 void signal_judge::report(const host_side& hosts, netlist::pod& pod, run_outcome& o) const {
-  const counts sum(run_, pod);
+  const barrier_counts sum(run_, pod);
   judge_barriers(hosts, sum, o);
   if (hosts.finished() && o.status == run_status::ok && run_.point.tell_faults) tell_harmless(sum, o);
 }
 
-void signal_judge::tell_harmless(const counts& sum, run_outcome& o) const {
+void signal_judge::tell_harmless(const barrier_counts& sum, run_outcome& o) const {
   using abi::erratum;
   using abi::firmware_count;
   static const std::map<erratum, firmware_count> lines{

@@ -60,9 +60,7 @@ std::optional<double> expected_ns(const prepared_run& run) {
   }
 }
 
-void rate_against_bound(const prepared_run& run, run_outcome& outcome) {
-  outcome.stats.emplace_back("latency_goal_ns",
-                             cost::latency_goal_ns(run.machine.topology, run.machine.config, run.members));
+void rate_against_bound(run_outcome& outcome) {
   if (outcome.bound_ns > 0 && outcome.time_ns > 0) outcome.efficiency = outcome.bound_ns / outcome.time_ns;
 }
 

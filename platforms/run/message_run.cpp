@@ -95,47 +95,6 @@ end_of_run play(const prepared_run& run, const host_side& hosts, sw::timed_machi
   return hosts.finished() ? end_of_run::finished : end_of_run::starved;
 }
 
-void add_links(const prepared_run& run, const sw::timed_machine& machine, run_outcome& o) {
-  const auto& links = run.machine.topology.links();
-  const double ns = machine.now().ns();
-  for (std::uint32_t i = 0; i < links.size(); ++i) {
-    if (links[i].gbytes_s <= 0) continue;  // left out by overrides
-    const auto use = machine.dma().use_of(i);
-    link_row row;
-    row.number = i;
-    row.link = links[i].name;
-    row.bytes = use.flits * run.machine.config.noc.flit_bytes;
-    row.packets = use.packets;
-    row.busy_fraction = ns > 0 ? static_cast<double>(use.flits) * use.flit_ns / ns : 0.0;
-    o.links.push_back(std::move(row));
-  }
-}
-
-void report_machine(const prepared_run& run, const host_side& hosts, sw::timed_machine& machine,
-                    run_outcome& o) {
-  add_links(run, machine, o);
-  events::run_fingerprint engines;
-  std::uint64_t mismatches = 0;
-  for (const pe_coord pe : run.members.members) {
-    engines.add(machine.pe(pe).fingerprint());
-    mismatches += machine.pe(pe).core().sequence_mismatches();
-  }
-  set_fingerprints(hosts, engines.sum(), o);
-  const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
-  const link_summary links = summary_of(run, o.links);
-  o.stats = {{"messages", number(machine.dma().messages())},
-             {"message_bytes", number(machine.dma().message_bytes())},
-             {"packets", number(machine.dma().packets())},
-             {"bytes_on_links", number(links.bytes)},
-             {"install_ns", hosts.install_ns()},
-             {"sequence_mismatches", number(mismatches)},
-             {"link_utilization_max", links.busiest},
-             {"load_imbalance", links.imbalance},
-             {"simulated_ns", machine.now().ns()},
-             {"elaborate_s", o.elaborate_s}};
-  rate_against_bound(run, o);
-}
-
 }  // namespace
 
 run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32_t> only,
@@ -166,7 +125,9 @@ run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32
                           machine.now(), status, why, o);
             }},
            o);
-  report_machine(run, *hosts, machine, o);
+  const machine_totals totals = collect(run, machine, o);
+  report_totals(run, totals, *hosts, nullptr, machine.now(), o);
+  rate_against_bound(o);
   o.peak_rss_mib = peak_rss_mib();
   return o;
 }

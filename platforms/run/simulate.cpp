@@ -185,8 +185,8 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
     o.peak_rss_mib = peak_rss_mib();
     join(*own.group, run, o, totals, watching.hops());
   }
-  report_totals(run, totals, *hosts, watching.hops(), o);
-  rate_against_bound(run, o);
+  report_totals(run, totals, *hosts, &watching.hops(), hw::now(), o);
+  rate_against_bound(o);
   watching.report_verdict(*hosts, pod, o);
   if (run.point.inspect)
     for (std::string& line : dispatch_lines(run, pod)) o.notes.push_back(std::move(line));

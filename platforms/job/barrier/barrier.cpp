@@ -59,7 +59,7 @@ class barrier_judge final : public signal_judge {
   }
 
  private:
-  void judge_barriers(const host_side& s, const counts& sum, run_outcome& o) const override {
+  void judge_barriers(const host_side& s, const barrier_counts& sum, run_outcome& o) const override {
     o.wrong_elements = checker_.escapes();  // a barrier has no others
     if (s.finished()) o.verified = true;
     tell_escapes(o);
@@ -76,23 +76,12 @@ class barrier_judge final : public signal_judge {
       add(name, static_cast<double>(of_rank * plan_.ranks));
     };
     add("barriers", barriers);
-    add("signals_set_per_barrier", each(sum.of(firmware_count::signals_set)));
+    for (const barrier_counter& c : barrier_counters())
+      o.stats.emplace_back(fmt::format("{}_per_barrier", c.name), each(c.of(sum)));
     if (work) formula("signals_set_formula", work->signals_set);
-    add("flags_checked_per_barrier", each(sum.of(firmware_count::flags_checked)));
     if (work) formula("flags_checked_formula", work->flags_checked);
-    const statistics more = {
-        {"core_signals_set_per_barrier", each(sum.of(firmware_count::core_signals_set))},
-        {"core_flags_checked_per_barrier", each(sum.of(firmware_count::core_flags_checked))},
-        {"polls_per_barrier", each(sum.of(firmware_count::polls))},
-        {"line_fills_per_barrier", each(sum.memory.line_fills)},
-        {"write_backs_per_barrier", each(sum.memory.write_backs)},
-        {"cache_hits_per_barrier", each(sum.memory.hits)},
-        {"remote_reads_per_barrier", each(sum.memory.remote_reads)},
-        {"remote_writes_per_barrier", each(sum.memory.remote_writes)},
-        {"remote_bytes_per_barrier", each(sum.memory.remote_bytes)},
-        {"barrier_escapes", static_cast<double>(checker_.escapes())},
-        {"barrier_escapes_ranks", static_cast<double>(checker_.escaped_ranks())}};
-    o.stats.insert(o.stats.end(), more.begin(), more.end());
+    add("barrier_escapes", static_cast<double>(checker_.escapes()));
+    add("barrier_escapes_ranks", static_cast<double>(checker_.escaped_ranks()));
   }
 
   const barrier_plan& plan_;

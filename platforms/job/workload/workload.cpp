@@ -56,7 +56,7 @@ class workload_judge final : public signal_judge {
     return first_wrong;
   }
 
-  void judge_barriers(const host_side& s, const counts& sum, run_outcome& o) const override {
+  void judge_barriers(const host_side& s, const barrier_counts& sum, run_outcome& o) const override {
     const std::string wrong = judge_ops(o);
     const bool good = wrong.empty();
     // A run that has not ended has verified nothing; an escape is one all the same.
@@ -71,19 +71,13 @@ class workload_judge final : public signal_judge {
     if (o.verified && !o.verified_how.empty()) o.verified_how += "; ";
     if (o.verified)
       o.verified_how += "every PE entered and left every barrier, none before all members had entered it";
-    using abi::firmware_count;
-    const auto total = [&](firmware_count what) { return static_cast<double>(sum.of(what)); };
-    const statistics more = {{"pe_barriers", total(firmware_count::barriers)},
-                             {"signals_set", total(firmware_count::signals_set)},
-                             {"flags_checked", total(firmware_count::flags_checked)},
-                             {"core_signals_set", total(firmware_count::core_signals_set)},
-                             {"core_flags_checked", total(firmware_count::core_flags_checked)},
-                             {"polls", total(firmware_count::polls)},
-                             {"line_fills", static_cast<double>(sum.memory.line_fills)},
-                             {"write_backs", static_cast<double>(sum.memory.write_backs)},
-                             {"barrier_escapes", static_cast<double>(checker_.escapes())},
-                             {"barrier_escapes_ranks", static_cast<double>(checker_.escaped_ranks())}};
-    o.stats.insert(o.stats.end(), more.begin(), more.end());
+    const auto add = [&o](const char* name, std::uint64_t value) {
+      o.stats.emplace_back(name, static_cast<double>(value));
+    };
+    add("pe_barriers", sum.of(abi::firmware_count::barriers));
+    for (const barrier_counter& c : barrier_counters()) add(c.name, c.of(sum));
+    add("barrier_escapes", checker_.escapes());
+    add("barrier_escapes_ranks", checker_.escaped_ranks());
   }
 
   const sw::workload_program& workload_;
