@@ -6,12 +6,9 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
-#include <set>
 #include <systemc>
 #include <unistd.h>
 
-#include "models/config/suggestion.hpp"
-#include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/options.hpp"
@@ -19,6 +16,7 @@
 #include "platforms/app/run_report.hpp"
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/files/output_dir.hpp"
+#include "platforms/job/algorithms.hpp"
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/result/result_json.hpp"
 #include "platforms/result/result_table.hpp"
@@ -29,35 +27,11 @@
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/processes.hpp"
 #include "platforms/run/simulate.hpp"
-#include "sw/collectives/base/kernel_table.hpp"
 
 namespace diecast::app {
 namespace {
 
-using platforms::job_kind;
 using platforms::run_outcome;
-
-bool is_data_flag(const std::string& flag) {
-  static const std::set<std::string> flags{"--bytes", "--dtype", "--op", "--data", "--no-data"};
-  return flags.contains(flag);
-}
-
-/// A workload file says itself what runs how often on whom.
-void check_workload_flags(const options& o, job_kind job) {
-  const bool program = job == job_kind::program, streams = job == job_kind::workload;
-  std::vector<problem> problems;
-  for (const std::string& flag : o.run_flags) {
-    if (program && flag == "--collective")
-      problems.push_back({flag, "cannot be combined with an MSCCL program", o.workload,
-                          "the collective of the program (coll)"});
-    if (!streams || flag == "--no-data") continue;  // which means the same of every op
-    problems.push_back({flag, "cannot be combined with a --workload of streams", o.workload,
-                        "fields of the ops in the file"});
-  }
-  if (o.isolate && !streams)
-    problems.push_back({"--isolate", "requires a workload of streams", o.workload, "a --workload in JSON"});
-  if (!problems.empty()) throw user_error(std::move(problems));
-}
 
 /// Prints what needs no machine; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
@@ -69,137 +43,19 @@ bool inform(const registries& tables, const options& o) {
   return false;
 }
 
-/// Every name must be known, also of an algorithm that a key of the config replaces.
-void check_names(const std::vector<std::string>& given, const std::vector<std::string>& known,
-                 const std::string& collective) {
-  for (const std::string& name : given) {
-    if (name == platforms::automatic_algorithm) continue;
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw user_error(problem{
-        "--algorithm", config::with_nearest(fmt::format("no such {} algorithm", collective), name, known),
-        name, config::join(known)});
-  }
-}
-
-/// A barrier moves no data.
-void check_barrier_flags(const options& o) {
-  std::vector<problem> problems;
-  for (const std::string& flag : o.run_flags) {
-    if (!is_data_flag(flag)) continue;
-    problems.push_back({flag, "does not apply to barriers", o.collective, "a collective that moves data"});
-  }
-  if (!problems.empty()) throw user_error(std::move(problems));
-}
-
-/// What all points of the invocation share.
-platforms::run_point asked(const options& o) {
-  platforms::run_point p;
-  p.collective = o.collective;
-  p.type = o.type;
-  p.op = o.op;
-  p.ranks = o.ranks;
-  p.iters = o.iters;
-  p.warmup = o.warmup;
-  p.data = !o.no_data;
-  p.pattern_data = o.pattern_data;
-  p.workload = o.workload;
-  return p;
-}
-
-/// A run per algorithm and team.
-std::vector<platforms::run_point> barrier_points(const options& o, const std::vector<std::string>& algorithms,
-                                                 bool if_possible) {
-  check_barrier_flags(o);
-  std::vector<std::optional<comm::team_spec>> teams(o.teams.begin(), o.teams.end());
-  if (teams.empty()) teams.emplace_back();
-  std::vector<platforms::run_point> points;
-  for (const auto& algorithm : algorithms) {
-    for (const auto& team : teams) {
-      platforms::run_point& p = points.emplace_back(asked(o));
-      p.algorithm = algorithm;
-      p.team = team;
-      p.if_possible = if_possible;
-    }
-  }
-  return points;
-}
-
-/// What an algorithm runs on without --ranks.
-std::optional<comm::rank_set> usual_ranks_of(const registries& tables, const std::string& collective,
-                                             const std::string& algorithm) {
-  for (const sw::kernel_entry& k : tables.kernels)
-    if (k.collective == collective && k.name == algorithm) return k.rank_sets.front();
-  return std::nullopt;
-}
-
-/// Those that run on the same ranks one after the other: a table compares equal ranks.
-void sort_by_ranks(std::vector<std::string>& algorithms, const registries& tables,
-                   const std::string& collective) {
-  std::stable_sort(algorithms.begin(), algorithms.end(), [&](const std::string& a, const std::string& b) {
-    return usual_ranks_of(tables, collective, a) < usual_ranks_of(tables, collective, b);
-  });
-}
-
-std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
-                                          const config::machine_config& config) {
-  std::vector<std::string> algorithms = o.algorithms;
-  if (!o.workload.empty() && !algorithms.empty()) {  // whatever the file is, which may not be there
-    throw user_error(
-        problem{"--algorithm", "cannot be combined with --workload", algorithms.front(), "one of the two"});
-  }
-  const job_kind job = platforms::job_of(o.collective, o.workload);
-  const bool named = job == job_kind::collective || job == job_kind::barrier;  // by the command line
-  check_workload_flags(o, job);
-  const bool all = algorithms == std::vector<std::string>{"all"};
-  const bool by_key = config.comm.deterministic_reduction && named && o.collective == "all_reduce";
-  if (named) {
-    const auto known = platforms::algorithms_of(tables, o.collective);
-    if (by_key && !all) check_names(algorithms, known, o.collective);
-    if (algorithms.empty()) algorithms = {platforms::automatic_algorithm};
-    if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
-    if (all && !o.ranks) sort_by_ranks(algorithms, tables, o.collective);
-  } else {
-    algorithms = {""};
-  }
-  std::string replaced;  // by the key
-  std::optional<comm::rank_set> ranks = o.ranks;
-  if (by_key) {
-    if (!o.algorithms.empty() && !all && algorithms.front() != "auto")
-      replaced = " instead of " + algorithms.front();
-    if (!ranks && !replaced.empty()) ranks = usual_ranks_of(tables, o.collective, algorithms.front());
-    algorithms.assign(1, sw::deterministic_all_reduce);
-  }
-  if (!o.teams.empty() && job != job_kind::barrier)
-    throw user_error(problem{"--team", "applies to barriers only", comm::to_text(o.teams.front()),
-                             "--collective barrier", problem_kind::barriers_only});
-  if (job == job_kind::barrier) return barrier_points(o, algorithms, all);
-  std::vector<platforms::run_point> points;
-  for (const auto& algorithm : algorithms) {
-    for (const std::uint64_t bytes : o.bytes) {
-      platforms::run_point& p = points.emplace_back(asked(o));
-      p.algorithm = algorithm;
-      if (by_key) {
-        p.algorithm_reason = "comm.deterministic_reduction" + replaced;
-        p.chosen_by = platforms::chooser::key;
-      }
-      p.bytes = bytes;
-      p.ranks = ranks;
-      p.if_possible = all && named;
-    }
-  }
-  return points;
-}
-
 /// What is run, with what is watched of it, whatever it is.
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
                                             const config::machine_config& config) {
-  std::vector<platforms::run_point> points = jobs_of(tables, o, config);
+  if (!o.workload.empty() && !o.algorithms.empty())  // whatever the file is, which may not be there
+    throw user_error(
+        problem{"--algorithm", "cannot be combined with --workload", o.algorithms.front(), "one of the two"});
+  const platforms::job_entry& kind = platforms::job_of(tables, o.collective, o.workload);
+  std::vector<platforms::run_point> points = kind.points(tables, o, config);
   const auto alone = [&](const char* flag, const std::string& file, const char* what) {
     if (file.empty() || points.size() == 1) return;
-    throw user_error(problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
-                             platforms::job_of(o.collective, o.workload) == job_kind::barrier
-                                 ? "a single algorithm and team"
-                                 : "a single algorithm and size"});
+    throw user_error(
+        problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
+                kind.form.moves_data ? "a single algorithm and size" : "a single algorithm and team"});
   };
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
@@ -332,7 +188,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     run_outcome outcome = simulate();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
     reproduce.look_at(i, outcome, simulate);               // a second run has no times of streams alone
-    if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
+    r->run_more(tables, outcome);
     if (o.jitter_runs > 0) platforms::add_jitter(*r, tables, outcome);
     if (o.explain) platforms::add_explanation(*r, tables, outcome);
     report.add(std::move(outcome));
@@ -345,8 +201,6 @@ int run_points(const registries& tables, const options& o, const platforms::mach
 /// Prints the estimates of the algorithms named, or of all where none is. Exit code 2 where none can run.
 int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
                     char** argv) {
-  if (platforms::job_of(o.collective, o.workload) == job_kind::barrier)
-    throw user_error(problem{"--estimate", "barriers are not estimated", o.collective, "another collective"});
   if (o.algorithms.empty()) o.algorithms = {"all"};
   o.no_data = true;
   const auto rows = platforms::estimates_of(machine, tables, points_of(tables, o, machine.config));

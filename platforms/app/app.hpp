@@ -5,7 +5,7 @@
 //   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
 #pragma once
 
-#include "platforms/run/registries.hpp"
+#include "platforms/app/builtin.hpp"
 
 namespace diecast::app {
 

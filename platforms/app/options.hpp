@@ -7,43 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "models/comm/patterns.hpp"
-#include "models/comm/sync_layout.hpp"
-#include "models/numeric/types.hpp"
 #include "platforms/app/command_line.hpp"
 #include "platforms/run/processes.hpp"
 #include "platforms/run/registries.hpp"
 
 namespace diecast::app {
 
-struct options : common_options {
+struct options : common_options, platforms::job_request {
   bool dump_install{}, print_map{};
   std::string doc;  ///< config | registers | verdicts | workload
   bool hide_faults{};
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 
-  std::string collective{"all_reduce"};
-  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
-  std::vector<std::uint64_t> bytes{65536};
-  numeric::dtype type{numeric::dtype::f16};
-  numeric::reduction op{numeric::reduction::sum};
-  std::optional<comm::rank_set> ranks;
-  std::uint64_t iters{1};
-  std::uint64_t warmup{0};
-  bool no_data{};
-  std::string pattern_data{"exact"};
-  std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks
-  std::string workload;
-  bool isolate{};
   std::uint64_t jitter_runs{};             ///< 0: without --jitter
   std::optional<std::uint64_t> jitter_ns;  ///< empty: ccl.jitter_ns
-  std::vector<std::string> run_flags;      ///< "--bytes" and the like: those that were given of what to run
   platforms::process_options parallel;     ///< --processes, --partition and --launcher
   bool double_run{};
   bool inspect{};  ///< the dispatch tables
   bool diagnose{};
   bool explain{};
-  bool estimate{};
   std::string record;  ///< file to write
   std::string verify;  ///< file to compare with
 };

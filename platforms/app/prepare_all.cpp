@@ -14,6 +14,8 @@
 #include "platforms/config_io/workload_json.hpp"
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/files/output_dir.hpp"
+#include "platforms/job/algorithms.hpp"
+#include "platforms/job/signal_judge.hpp"
 #include "platforms/result/result_table.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
@@ -27,7 +29,7 @@ using platforms::size_text;
 
 /// Runs of one algorithm that are left out for one reason.
 struct omission {
-  platforms::job_kind job{};
+  bool has_sizes{};
   std::string algorithm;
   std::vector<std::uint64_t> sizes;
   problem why;
@@ -42,7 +44,7 @@ std::string kib_text(std::uint64_t bytes) {
 }
 
 std::string sizes_of(const omission& o) {
-  if (o.job == platforms::job_kind::barrier) return "";
+  if (!o.has_sizes) return "";
   const auto [least, most] = std::minmax_element(o.sizes.begin(), o.sizes.end());
   return o.sizes.size() == 1 ? size_text(*least)
                              : fmt::format("{} to {}", size_text(*least), size_text(*most));
@@ -69,9 +71,9 @@ std::string text_of(const omission& o) {
                      to_string(o.why));
 }
 
-void add(std::vector<omission>& all, const run_point& point, const user_error& e) {
+void add(std::vector<omission>& all, const registries& tables, const run_point& point, const user_error& e) {
   const auto* const lack = dynamic_cast<const shortage_error*>(&e);
-  omission found{platforms::job_of(point.collective, point.workload),
+  omission found{platforms::job_of(tables, point.collective, point.workload).form.moves_data,
                  point.algorithm,
                  {point.bytes},
                  e.problems().front(),
@@ -99,7 +101,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
       runs.push_back(platforms::prepare_point(machine, tables, p));
     } catch (const user_error& e) {
       if (p.if_possible || dynamic_cast<const shortage_error*>(&e) != nullptr) {
-        add(left_out, p, e);
+        add(left_out, tables, p, e);
         continue;
       }
       for (const auto& found : e.problems()) {
@@ -223,7 +225,7 @@ void check_fidelity(const options& o, const config::machine_config& c) {
 
 std::string doc_text(const registries& tables, const std::string& page) {
   if (page == "config") return platforms::config_markdown();
-  if (page == "counters") return platforms::counters_markdown();
+  if (page == "counters") return platforms::counters_markdown() + platforms::barrier_counters_markdown();
   if (page == "verdicts") return diagnose::verdicts_markdown();
   if (page == "registers") return platforms::registers_markdown();
   std::vector<comm::op_schema> schemas;

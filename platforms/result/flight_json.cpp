@@ -190,9 +190,8 @@ class writer {
   [[nodiscard]] json collective(const analysis::pe_dump& pe) const {
     const std::uint64_t all = elements(run_.point.bytes);
     json e = base(pe, 0, run_.point.collective, all, "", 0);
-    const auto [in, out] = run_.job == job_kind::barrier
-                               ? std::pair<std::uint64_t, std::uint64_t>{}
-                               : sizes(run_.point.collective, all, run_.members.size());
+    const auto [in, out] = run_.form.moves_data ? sizes(run_.point.collective, all, run_.members.size())
+                                                : std::pair<std::uint64_t, std::uint64_t>{};
     e["input_sizes"] = json::array({json::array({in})});
     e["output_sizes"] = json::array({json::array({out})});
     e["is_p2p"] = false;

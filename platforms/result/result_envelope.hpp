@@ -46,6 +46,10 @@ template <class T>
   return optional_json(value);
 }
 template <row_type Row>
+[[nodiscard]] result_node node_of(const Row& row) {
+  return values_of(row);
+}
+template <row_type Row>
 [[nodiscard]] result_node node_of(const std::vector<Row>& rows) {
   result_node list = result_node::array();
   for (const Row& r : rows) list.push_back(values_of(r));
@@ -65,6 +69,10 @@ void take_field(const result_node& node, T& value) {
 template <class T>
 void take_field(const result_node& node, std::optional<T>& value) {
   if (!node.is_null()) value = node.get<T>();
+}
+template <row_type Row>
+void take_field(const result_node& node, Row& row) {
+  row = row_with<Row>(node);
 }
 template <row_type Row>
 void take_field(const result_node& node, std::vector<Row>& rows) {

@@ -87,9 +87,6 @@ std::string jitter_text(const run_outcome& o, double jitter_times::*figure, cons
   return o.jitter ? fmt::format("{:.1f}{}", *o.jitter.*figure, unit) : "-";
 }
 
-bool is_barrier(const run_outcome& o) { return o.job == job_kind::barrier; }
-bool is_workload(const run_outcome& o) { return o.job == job_kind::workload; }
-
 }  // namespace
 
 struct result_table::column {
@@ -159,8 +156,8 @@ result_table::result_table(const std::vector<run_outcome>& planned, bool data, b
   std::vector<text_column> shapes;
   for (const column& c : all_columns()) {
     const std::string& name = c.shape.name;
-    if ((c.of_data && is_barrier(planned.front())) || (c.of_algorithm && is_workload(planned.front())))
-      continue;
+    const job_form& form = planned.front().form;
+    if ((c.of_data && !form.moves_data) || (c.of_algorithm && !form.one_algorithm)) continue;
     if ((name == "algorithm" || name == "team") && !differs(c.text)) continue;
     if (name == "#wrong" && !data) continue;
     if (c.of_jitter && !jitter) continue;
@@ -177,8 +174,8 @@ result_table::result_table(const std::vector<run_outcome>& planned, bool data, b
 
 std::string result_table::caption(const run_outcome& o) const {
   std::string text = o.collective;
-  if (one_algorithm_) text += (is_workload(o) ? " " : " by ") + o.algorithm;
-  const bool one_type = !is_barrier(o) && !is_workload(o);
+  if (one_algorithm_) text += (o.form.one_algorithm ? " by " : " ") + o.algorithm;
+  const bool one_type = o.form.moves_data && o.form.one_algorithm;
   if (one_type) text += fmt::format(", {}", o.dtype) + (o.op == "none" ? "" : " " + o.op);
   text += fmt::format(", {}", ranks_text(o));
   const auto is_team = [](const column* c) { return c->shape.name == "team"; };

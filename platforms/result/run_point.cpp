@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "models/comm/collective.hpp"
-#include "platforms/config_io/workload_json.hpp"
-
 namespace diecast::platforms {
 
 namespace {
@@ -39,12 +36,6 @@ const status_row& row_of(run_status s) {
 }  // namespace
 
 const char* to_string(run_status s) { return row_of(s).name; }
-
-job_kind job_of(const std::string& collective, const std::string& workload) {
-  if (!workload.empty()) return is_program_file(workload) ? job_kind::program : job_kind::workload;
-  const bool barrier = collective == comm::to_string(comm::collective::barrier);
-  return barrier ? job_kind::barrier : job_kind::collective;
-}
 
 const char* to_string(chooser c) {
   switch (c) {

@@ -108,10 +108,13 @@ struct stream_row {
                slowdown, not_isolated)
 };
 
-/// What is run: one of many algorithms of a collective, a barrier, an MSCCL program or a workload of streams.
-enum class job_kind : std::uint8_t { collective, barrier, program, workload };
-/// The only place that decides it. `workload`: the file of --workload; empty for none.
-[[nodiscard]] job_kind job_of(const std::string& collective, const std::string& workload);
+/// What results of a kind of job show.
+struct job_form {
+  bool moves_data{true};     ///< it has sizes; false: barriers
+  bool one_algorithm{true};  ///< it has bandwidths and a bound; false: streams of several
+
+  DIECAST_LIST(fields, moves_data, one_algorithm)
+};
 
 /// Who chose an algorithm.
 enum class chooser : std::uint8_t { user, rule, key, estimate };
@@ -130,6 +133,7 @@ struct run_point {
   bool if_possible{};                   ///< one of --algorithm all: left out when it cannot run here
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
+  bool isolate{};                       ///< run each stream of a workload alone, too
   bool data{true};                      ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};    ///< exact | rank_plus_one
   std::optional<comm::team_spec> team;  ///< team of a barrier; empty: all ranks
@@ -272,7 +276,7 @@ using statistics = std::vector<std::pair<std::string, double>>;
 /// What writers and observers know of a run: its parts and their names.
 struct run_names {
   const run_point& point;
-  job_kind job{};
+  job_form form;
   const config::machine_config& config;
   const fabric::topology& topology;
   const std::vector<pe_coord>& members;
@@ -295,7 +299,7 @@ struct run_outcome {
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::string algorithm_chosen_by;  ///< chooser
   std::string fidelity;             ///< sim.fidelity
-  job_kind job{};
+  job_form form;
   std::string team;  ///< team of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{},
@@ -345,7 +349,7 @@ struct run_outcome {
                wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
                stats, energy, notes, status)
   /// What a run's process tells its parent beside them.
-  DIECAST_LIST(carried, job, output_lost, deadlock_json, flight_json, health, waits, steps,
+  DIECAST_LIST(carried, form, output_lost, deadlock_json, flight_json, health, waits, steps,
                critical_path_json, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
                queue_pairs, hbm)
 };

@@ -17,27 +17,29 @@ namespace diecast::platforms {
 
 namespace {
 
-cost::bound_request request_of(const prepared_run& run, comm::collective what) {
-  return {what, run.members, run.point.bytes, run.launch ? run.launch->root : 0};
+/// Of a run of one kernel, or nothing: the collective is none that a bound is known of.
+std::optional<cost::bound_request> request_of(const prepared_run& run) {
+  const auto what = comm::collective_named(run.point.collective);
+  if (!what) return std::nullopt;
+  return cost::bound_request{*what, run.members, run.point.bytes, run.launch()->arguments.root};
 }
 
 /// What an estimate that was cut off would have come to, from the share of its bytes that have arrived.
 std::optional<double> by_progress(const prepared_run& run, const sw::timed_outcome& o) {
-  const auto what = comm::collective_named(run.point.collective);
-  if (!what || !o.limited) return std::nullopt;
+  const auto r = request_of(run);
+  if (!r || !o.limited) return std::nullopt;
   const fabric::topology& t = run.machine.topology;
   const config::machine_config& c = run.machine.config;
-  const cost::bound_request r = request_of(run, *what);
-  return sw::end_by_progress(o, cost::bound_of(t, c, r, cost::lower_bound(t, c, r), run.kernel.name).sent);
+  const std::string& name = run.launch()->kernel.name;
+  return sw::end_by_progress(o, cost::bound_of(t, c, *r, cost::lower_bound(t, c, *r), name).sent);
 }
 
 }  // namespace
 
 void add_bound(const prepared_run& run, run_outcome& outcome) {
-  const auto what = comm::collective_named(run.point.collective);
-  if (!what) return;  // a workload of streams: no one collective says what it must do
-  if (!run.shards.empty()) return add_bound_of_shards(run, outcome);
-  const cost::bound b = cost::lower_bound(run.machine.topology, run.machine.config, request_of(run, *what));
+  const auto r = request_of(run);
+  if (!r) return;
+  const cost::bound b = cost::lower_bound(run.machine.topology, run.machine.config, *r);
   if (b.terms.empty()) return;
   outcome.bound_ns = b.ns;
   outcome.bound_kind = b.kind;
@@ -47,19 +49,18 @@ void add_bound(const prepared_run& run, run_outcome& outcome) {
 std::optional<double> expected_ns(const prepared_run& run) {
   if (run.machine.config.sim.fidelity == config::run_fidelity::message)
     return std::nullopt;  // as long as the run
-  if (!run.launch || run.barrier || !sw::not_estimated(run.plan, run.kernel).empty()) return std::nullopt;
+  const kernel_launch* const l = run.launch();
+  if (l == nullptr || !sw::not_estimated(run.plan, l->kernel).empty()) return std::nullopt;
   const sw::timed_limits limits{sim_time::never(), sw::most_events(run.machine.config.shape().pes())};
   try {
-    const auto o = sw::run_timed(run.machine.topology, run.plan, run.kernel, *run.launch, limits);
+    const auto o = sw::run_timed(run.machine.topology, run.plan, l->kernel, l->arguments, limits);
     return o.finished ? o.time_ns : by_progress(run, o);
   } catch (const std::exception&) {
     return std::nullopt;  // the run itself will say what is wrong
   }
 }
 
-void rate_against_bound(const prepared_run& run, run_outcome& outcome) {
-  outcome.stats.emplace_back("latency_goal_ns",
-                             cost::latency_goal_ns(run.machine.topology, run.machine.config, run.members));
+void rate_against_bound(run_outcome& outcome) {
   if (outcome.bound_ns > 0 && outcome.time_ns > 0) outcome.efficiency = outcome.bound_ns / outcome.time_ns;
 }
 
@@ -83,10 +84,10 @@ run_estimate row_of(const run_point& p) {
 
 std::string not_modelled(const prepared_run& run) {
   const config::machine_config& c = run.machine.config;
-  if (!run.launch) return "operations of a workload";
+  if (run.launch() == nullptr) return "operations of a workload";
   if (!c.faults.empty()) return "injected faults";
   if (c.comm.checksum != config::packet_checksum::none) return "checksums of packets (comm.checksum)";
-  return sw::not_estimated(run.plan, run.kernel);
+  return sw::not_estimated(run.plan, run.launch()->kernel);
 }
 
 /// Wall seconds of a run's simulation, elaboration apart; empty when it does not end well.
@@ -121,7 +122,6 @@ void add_wall_times(std::vector<run_estimate>& rows, const std::vector<std::uniq
 run_estimate estimate_of(const prepared_run& run) {
   run_outcome described;
   run.describe(described);
-  add_bound(run, described);
   run_estimate e = row_of(run.point);
   e.rank_set = comm::to_string(run.members.set);
   e.ranks = run.members.members.size();
@@ -132,7 +132,8 @@ run_estimate estimate_of(const prepared_run& run) {
     e.why_not = "not estimated: " + what;
     return e;
   }
-  const sw::timed_outcome o = sw::run_timed(run.machine.topology, run.plan, run.kernel, *run.launch);
+  const sw::timed_outcome o =
+      sw::run_timed(run.machine.topology, run.plan, run.launch()->kernel, run.launch()->arguments);
   e.messages = o.messages;
   e.packet_hops = o.packet_hops;
   if (o.finished) e.expected_ns = o.time_ns;
@@ -146,7 +147,7 @@ std::vector<run_estimate> estimates_of(const machine_model& machine, const app::
   std::vector<std::unique_ptr<prepared_run>> runs;
   for (const run_point& p : points) {
     try {
-      runs.push_back(std::make_unique<prepared_run>(machine, tables, p));
+      runs.push_back(prepare_point(machine, tables, p));
       rows.push_back(estimate_of(*runs.back()));
     } catch (const user_error& e) {
       if (runs.size() == rows.size()) runs.emplace_back();

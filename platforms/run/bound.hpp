@@ -12,10 +12,10 @@
 namespace diecast::platforms {
 
 /// Fills bound_ns, bound_kind and bound_detail from the run's machine, collective, ranks and bytes.
+/// Precondition: run.launch().
 void add_bound(const prepared_run& run, run_outcome& outcome);
-/// Fills efficiency, and among the statistics latency_goal_ns (cost::latency_goal_ns); call it when the time
-/// and the other statistics are known.
-void rate_against_bound(const prepared_run& run, run_outcome& outcome);
+/// Fills efficiency; call it when the time is known.
+void rate_against_bound(run_outcome& outcome);
 
 /// What one launch is expected to take (sw::run_timed); empty where it is not modelled, or takes too long.
 [[nodiscard]] std::optional<double> expected_ns(const prepared_run& run);

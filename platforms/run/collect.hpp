@@ -16,33 +16,28 @@
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/process_group.hpp"
+#include "sw/mock_machine/timed_machine.hpp"
 
 namespace diecast::platforms {
 
-/// A counter of members or cubes, declared once: `stats` of a run, its page and the join of processes follow.
-struct run_counter {
-  enum class shown : std::uint8_t { always, with_trees, with_messages };
-  const char* name;  ///< in stats; times, counted in fs, end in _ns
-  const char* meaning;
-  std::uint64_t (*of_member)(const hw::processing_element&);  ///< null: of cubes
-  std::uint64_t (*of_cube)(netlist::cube&){};
-  shown when{};
-  bool most{};  ///< the largest, not the sum
-};
-/// The counters as rows of a table in Markdown.
+// Counters (platforms/run/counters.cpp): what is counted of parts of the machine, and what follows from it.
+
+/// All of them as rows of a table in Markdown.
 [[nodiscard]] std::string counters_markdown();
 
 /// What the SIPs of a process have counted. Sums are of whole numbers, so that they do not depend on which
 /// process adds up what.
 struct machine_totals {
-  std::vector<std::uint64_t> counts;  ///< by counter
-  std::uint64_t hops{}, wakeups{}, routed_hops{}, routed_bytes{};
-  std::uint64_t unwritten{};    ///< bytes read
-  std::uint64_t fingerprint{};  ///< fingerprint of the members' queue engines
+  std::vector<std::uint64_t> counts;  ///< by counter, and of one per class by class
+  std::uint64_t unwritten{};          ///< bytes read
+  std::uint64_t fingerprint{};        ///< fingerprint of the members' queue engines
   std::string first_unwritten;
   cost::activity activity;
 };
 
+/// Fills machine_totals::counts.
+void count(const prepared_run& run, netlist::pod& pod, machine_totals& totals);
+void count(const prepared_run& run, const sw::timed_machine& machine, machine_totals& totals);
 /// Adds what another process has counted.
 void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& more);
 /// Makes rows, totals and hops those of all processes, in the order that one process would have.
@@ -51,18 +46,12 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
 
 /// Rows of links, queue pairs and memory channels of the SIPs of this process, and what they have counted.
 [[nodiscard]] machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o);
-/// Of links other than those to and from terminals.
-struct link_summary {
-  std::uint64_t bytes{};
-  double busiest{};    ///< utilization of the busiest
-  double imbalance{};  ///< that over the mean of its kind; 0 where nothing moves
-};
-[[nodiscard]] link_summary summary_of(const prepared_run& run, const std::vector<link_row>& rows);
-/// From the results and `engines`, the sum over the members' queue engines.
-void set_fingerprints(const host_side& s, std::uint64_t engines, run_outcome& o);
-/// Statistics, energy and fingerprint of the whole machine.
+/// Of the machine of sim.fidelity=message.
+[[nodiscard]] machine_totals collect(const prepared_run& run, sw::timed_machine& machine, run_outcome& o);
+/// Statistics and fingerprint of the whole machine, and its energy where there were packets. `hops`: null
+/// without packets.
 void report_totals(const prepared_run& run, const machine_totals& totals, const host_side& s,
-                   const analysis::critical_hops& hops, run_outcome& o);
+                   const analysis::critical_hops* hops, sim_time now, run_outcome& o);
 
 /// What every member's registers and everything in flight say now. `still`: nothing moves any more.
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);

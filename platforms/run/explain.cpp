@@ -14,31 +14,6 @@
 
 namespace diecast::platforms {
 
-void add_isolated_times(const prepared_run& run, const app::registries& tables, run_outcome& o) {
-  if (o.status != run_status::ok && o.status != run_status::wrong) return;
-  for (std::uint32_t i = 0; i < o.streams.size(); ++i) {
-    stream_row& stream = o.streams[i];
-    stream.not_isolated = run.workload->needs_others(i);
-    if (!stream.not_isolated.empty()) continue;
-    const run_outcome alone = run_in_child([&] { return simulate(run, tables, i); });
-    o.wall_s += alone.wall_s;
-    if (alone.status == run_status::deadlock || alone.status == run_status::limit) {
-      // Messages that balance by number may still be for another stream; the run of all has shown no fault.
-      stream.not_isolated =
-          fmt::format("{} {}", to_string(alone.status), alone.message.substr(0, alone.message.find('\n')));
-      continue;
-    }
-    if (alone.status != run_status::ok || i >= alone.streams.size()) {
-      o.status = alone.status == run_status::ok ? run_status::internal : alone.status;
-      o.message = fmt::format("stream {} alone: {}", stream.name, alone.message);
-      return;
-    }
-    stream.isolated_ns = alone.streams[i].time_ns;
-    if (stream.time_ns && stream.isolated_ns.value_or(0) > 0)
-      stream.slowdown = *stream.time_ns / *stream.isolated_ns;
-  }
-}
-
 namespace {
 
 /// The largest delay that a draw gives a PE of the run, in ns.
@@ -244,13 +219,12 @@ class experiments {
 
   [[nodiscard]] std::optional<figures> on(const machine_model& machine) {
     run_point p = run_.point;
-    if (p.workload.empty()) p.algorithm = run_.kernel.name;
     p.vcd.clear(), p.timeline.clear(), p.flight_file.clear();
     p.ccl_trace = p.tell_faults = p.record = p.critical_path = p.waits = p.data = p.if_possible = false;
     p.progress = progress_mode::off;
-    const prepared_run other(machine, tables_, p);
-    run_outcome o = run_in_child([&] { return simulate(other, tables_); });
-    if (p.jitter_runs > 0) add_jitter(other, tables_, o);
+    const auto other = prepare_point(machine, tables_, p);
+    run_outcome o = run_in_child([&] { return simulate(*other, tables_); });
+    if (p.jitter_runs > 0) add_jitter(*other, tables_, o);
     if (o.status == run_status::ok) return figures_of(o);
     outcome_.status = o.status;
     outcome_.message = "--explain: " + o.message;

@@ -76,12 +76,6 @@ class host_side {
   virtual void hear_ops(const std::function<void(const op_on_pe&)>& /*hear*/) {}
 };
 
-/// `only`: of a workload, the one stream to run. `agreement`: of the hosts of the `sips` of this process.
-/// `on_round` is called before each launch.
-[[nodiscard]] std::unique_ptr<host_side> make_host_side(const prepared_run& run,
-                                                        std::optional<std::uint32_t> only, std::uint64_t sips,
-                                                        start_agreement& agreement,
-                                                        std::function<void()> on_round);
 /// What a PE does with a launch. `draw`: of --jitter; 0: the run itself.
 [[nodiscard]] std::function<void(abi::hal&, const abi::launch_block&)> firmware_of(host_side& hosts,
                                                                                    const prepared_run& run,

@@ -21,9 +21,8 @@ void visit_all(Visit visit, Numbers&... numbers) {
 template <class Visit>
 void sums_of(machine_totals& t, Visit visit) {
   cost::activity& a = t.activity;
-  visit_all(visit, t.hops, t.wakeups, t.routed_hops, t.routed_bytes, t.unwritten, t.fingerprint, a.pes,
-            a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes, a.hbm_bytes, a.hbm_activates,
-            a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
+  visit_all(visit, t.unwritten, t.fingerprint, a.pes, a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes,
+            a.hbm_bytes, a.hbm_activates, a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
   for (std::uint64_t& elements : a.vector_elements) visit(elements);
 }
 

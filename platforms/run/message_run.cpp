@@ -14,7 +14,6 @@
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/mock_machine/timed_machine.hpp"
-#include "sw/mock_machine/timed_run.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -96,47 +95,6 @@ end_of_run play(const prepared_run& run, const host_side& hosts, sw::timed_machi
   return hosts.finished() ? end_of_run::finished : end_of_run::starved;
 }
 
-void add_links(const prepared_run& run, const sw::timed_machine& machine, run_outcome& o) {
-  const auto& links = run.machine.topology.links();
-  const double ns = machine.now().ns();
-  for (std::uint32_t i = 0; i < links.size(); ++i) {
-    if (links[i].gbytes_s <= 0) continue;  // left out by overrides
-    const auto use = machine.dma().use_of(i);
-    link_row row;
-    row.number = i;
-    row.link = links[i].name;
-    row.bytes = use.flits * run.machine.config.noc.flit_bytes;
-    row.packets = use.packets;
-    row.busy_fraction = ns > 0 ? static_cast<double>(use.flits) * use.flit_ns / ns : 0.0;
-    o.links.push_back(std::move(row));
-  }
-}
-
-void report_machine(const prepared_run& run, const host_side& hosts, sw::timed_machine& machine,
-                    run_outcome& o) {
-  add_links(run, machine, o);
-  events::run_fingerprint engines;
-  std::uint64_t mismatches = 0;
-  for (const pe_coord pe : run.members.members) {
-    engines.add(machine.pe(pe).fingerprint());
-    mismatches += machine.pe(pe).core().sequence_mismatches();
-  }
-  set_fingerprints(hosts, engines.sum(), o);
-  const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
-  const link_summary links = summary_of(run, o.links);
-  o.stats = {{"messages", number(machine.dma().messages())},
-             {"message_bytes", number(machine.dma().message_bytes())},
-             {"packets", number(machine.dma().packets())},
-             {"bytes_on_links", number(links.bytes)},
-             {"install_ns", hosts.install_ns()},
-             {"sequence_mismatches", number(mismatches)},
-             {"link_utilization_max", links.busiest},
-             {"load_imbalance", links.imbalance},
-             {"simulated_ns", machine.now().ns()},
-             {"elaborate_s", o.elaborate_s}};
-  rate_against_bound(run, o);
-}
-
 }  // namespace
 
 run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32_t> only,
@@ -149,7 +107,7 @@ run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32
   sw::timed_machine machine(run.machine.topology, run.machine.config, run.point.data,
                             [&](pe_coord pe) { return firmware_of(*hosts, run, draw, pe); });
   fiber_agreement agreement(sips, machine);
-  hosts = make_host_side(run, only, sips, agreement, [] {});
+  hosts = run.hosts(only, sips, agreement, [] {});
   for (std::uint32_t s = 0; s < sips; ++s)
     machine.start_host(sip_id{s}, [&hosts](abi::host_hal& host) { hosts->host_program(host); });
   o.elaborate_s = elaboration.seconds();
@@ -167,7 +125,9 @@ run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32
                           machine.now(), status, why, o);
             }},
            o);
-  report_machine(run, *hosts, machine, o);
+  const machine_totals totals = collect(run, machine, o);
+  report_totals(run, totals, *hosts, nullptr, machine.now(), o);
+  rate_against_bound(o);
   o.peak_rss_mib = peak_rss_mib();
   return o;
 }
@@ -189,16 +149,10 @@ void check_message_config(const config::machine_config& config) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-void check_message_run(const prepared_run& run) {
-  if (run.machine.config.sim.fidelity != config::run_fidelity::message) return;
-  const auto refuse = [](const char* where, const std::string& what, const std::string& value) {
-    throw user_error(
-        problem{where, fmt::format("{} not modelled by sim.fidelity=message", what), value, in_packets});
-  };
-  if (!run.shards.empty()) refuse("--algorithm", "collectives shard by shard are", run.point.algorithm);
-  if (run.workload) refuse("--workload", "workloads of streams are", run.point.workload);
-  const std::string what = sw::not_estimated(run.plan, run.kernel);
-  if (!what.empty()) refuse("--algorithm", what + " are", run.point.algorithm);
+void refuse_messages(const config::machine_config& config, const message_refusal& why) {
+  if (config.sim.fidelity == config::run_fidelity::message)
+    throw user_error(problem{why.flag, fmt::format("{} not modelled by sim.fidelity=message", why.what),
+                             why.value, in_packets});
 }
 
 }  // namespace diecast::platforms

@@ -218,8 +218,7 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
   const auto refuse = [&](bool given, const char* where, const char* what, const std::string& value) {
     if (given) problems.push_back({where, what, value, "--processes 1"});
   };
-  refuse(run.uses_signals(), "--processes", "barriers are watched by one process",
-         std::to_string(p.processes));
+  refuse(run.uses_signals, "--processes", "barriers are watched by one process", std::to_string(p.processes));
   refuse(c.sim.check_credits, "sim.check_credits", "one process watches all queue pairs", "true");
   refuse(c.comm.path == config::transfer_path::staged, "comm.path",
          "host memory that SIPs share belongs to one process", "staged");
@@ -330,7 +329,7 @@ received_job::received_job(const std::string& document, const app::registries& t
   provide_input("--config", config_name, job.at("config"));
   for (const json& f : job.at("inputs")) provide_input(f[0], f[1].get<std::string>(), f[2]);
   machine = std::make_unique<machine_model>(load_config({config_name, {}, {}}).config);
-  run = std::make_unique<prepared_run>(*machine, tables, point_from(job.at("point")));
+  run = prepare_point(*machine, tables, point_from(job.at("point")));
   partition = {job.at("processes"), job.at("process_of").get<std::vector<std::uint32_t>>()};
 }
 

@@ -87,7 +87,7 @@ run_progress distance::by_time(sim_time elapsed) {
 }
 
 run_progress distance::at(sim_time now) {
-  const std::uint64_t rounds = run_.workload ? 1 : run_.point.iters + run_.point.warmup;
+  const std::uint64_t rounds = run_.point.iters + run_.point.warmup;
   const std::uint64_t done = std::min(hosts_.rounds_done(), rounds);
   run_progress launch;
   const auto start = hosts_.launched();

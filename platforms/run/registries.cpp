@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "hw/hbm/make_hbm.hpp"
 #include "models/comm/collective.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/config/text.hpp"
@@ -14,11 +13,6 @@
 
 namespace diecast::app {
 namespace {
-
-netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
-                               hw::fault_sink& faults) {
-  return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
-}
 
 void need(bool given, const std::string& where, const char* what, std::vector<problem>& problems) {
   if (!given) problems.push_back({where, fmt::format("the entry has no {}", what), "", ""});
@@ -79,6 +73,8 @@ void check(const registries& tables) {
       tables.mappers, "mapper", [](const auto& m) { return m.map != nullptr; }, problems);
   check_named(
       tables.validators, "validator", [](const auto& v) { return v.check != nullptr; }, problems);
+  check_named(
+      tables.jobs, "job", [](const auto& j) { return j.runs && j.points && j.prepare; }, problems);
   std::set<std::string> ops;
   for (const sw::op_kind& k : tables.ops) {
     const std::string where = fmt::format("op {}", k.schema.name);
@@ -89,51 +85,6 @@ void check(const registries& tables) {
   need(tables.hbm != nullptr, tables.platform.name, "HBM factory", problems);
   need(tables.platform.adapt != nullptr, tables.platform.name, "adapt function", problems);
   if (!problems.empty()) throw user_error(problems);
-}
-
-registries builtin_registries(platform_entry platform) {
-  sw::kernel_table kernels = sw::builtin_kernels();
-  sw::op_table ops = sw::builtin_ops(kernels);
-  return {std::move(platform),
-          std::move(kernels),
-          sw::builtin_patterns(),
-          comm::builtin_mappers(),
-          comm::builtin_validators(),
-          std::move(ops),
-          make_hbm};
-}
-
-platform_entry pod_platform() {
-  return {"diecast-pod",
-          "a pod of SIPs (packages), each a mesh of cubes (dies) of PEs",
-          "pod_default.json",
-          [](config::machine_config&) {},
-          {}};
-}
-
-platform_entry sip_platform() {
-  return {"diecast-sip",
-          "one SIP: a mesh of cubes of PEs",
-          "sip_default.json",
-          [](config::machine_config& c) {
-            c.pod.sips = 1;
-            c.pod.topology = config::pod_topology::ring;
-            c.pod.columns = 0;
-            c.pod.links.clear();
-          },
-          {}};
-}
-
-platform_entry cube_platform() {
-  return {"diecast-cube",
-          "one cube of PEs",
-          "cube_default.json",
-          [](config::machine_config& c) {
-            sip_platform().adapt(c);
-            c.sip.columns = 1;
-            c.sip.rows = 1;
-          },
-          {}};
 }
 
 }  // namespace diecast::app

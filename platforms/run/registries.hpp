@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a binary offers, in explicit tables. An out-of-tree platform starts from builtin_registries(),
-// adds its own entries and calls app::run.
+// (platforms/app/builtin.hpp), adds its own entries and calls app::run.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "platforms/netlist/cube.hpp"
+#include "platforms/run/job.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
 #include "sw/workload/op_kind.hpp"
 
@@ -35,19 +36,13 @@ struct registries {
   std::vector<comm::pattern_entry> patterns;
   std::vector<comm::mapper_entry> mappers{comm::builtin_mappers()};
   std::vector<comm::validator_entry> validators{comm::builtin_validators()};
-  sw::op_table ops;             ///< what "op" of a workload may be
-  netlist::memory_factory hbm;  ///< makes the memory behind each HBM port
+  std::vector<platforms::job_entry> jobs;  ///< what a command line may ask for; the last are asked first
+  sw::op_table ops;                        ///< what "op" of a workload may be
+  netlist::memory_factory hbm;             ///< makes the memory behind each HBM port
 };
 
 /// Throws user_error with everything wrong in the tables: a name given twice, a kernel whose pattern is
 /// in no table, an entry without its function.
 void check(const registries& tables);
-
-/// Everything Diecast ships, for the platform given.
-[[nodiscard]] registries builtin_registries(platform_entry platform);
-
-[[nodiscard]] platform_entry pod_platform();
-[[nodiscard]] platform_entry sip_platform();
-[[nodiscard]] platform_entry cube_platform();
 
 }  // namespace diecast::app

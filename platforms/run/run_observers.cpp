@@ -45,7 +45,7 @@ std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::
 
 std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
   const auto most = run.machine.config.trace.path_events;
-  if (!run.point.critical_path || run.workload || most == 0) return {};
+  if (!run.point.critical_path || run.launch() == nullptr || most == 0) return {};
   return attached<analysis::path_events>(events, analysis::path_events::interests, run.plan, most);
 }
 
@@ -105,11 +105,11 @@ run_observers::run_observers(const prepared_run& run, bool whole, events::hub& e
       credits_(credits_of(run, events)),
       steps_(steps_of(run, events)),
       flight_(run, events),
-      barriers_(run, events) {}
+      judge_(run.watch(events)) {}
 
 void run_observers::next_launch() {
   hops_->reset();
-  barriers_.next_launch();
+  if (judge_) judge_->next_launch();
   if (path_events_) path_events_->reset();
   flight_.next_launch();
   if (steps_) steps_->next_launch();
@@ -160,6 +160,10 @@ void run_observers::report_path(run_outcome& o) const {
         "no critical path: the last launch had more events than trace.path_events, or messages arrived "
         "elsewhere than the install plan says");
   }
+}
+
+void run_observers::report_verdict(const host_side& hosts, netlist::pod& pod, run_outcome& o) const {
+  if (judge_) judge_->report(hosts, pod, o);
 }
 
 void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {

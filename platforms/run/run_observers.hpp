@@ -17,7 +17,6 @@
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/result/flight_recorder.hpp"
-#include "platforms/run/barrier_run.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/prepare.hpp"
@@ -61,6 +60,8 @@ class run_observers {
 
   /// Whether all credits are where they belong after a run that has finished; a fault when not.
   void check_credits(run_outcome& o) const;
+  /// What the job's own judge has seen.
+  void report_verdict(const host_side& hosts, netlist::pod& pod, run_outcome& o) const;
   /// Rows of waits and steps, and the critical path of a run that has finished.
   void report(end_of_run end, netlist::pod& pod, run_outcome& o);
   /// Ends waveform and timeline. Precondition, as of catch_up(): listen_to(pod).
@@ -68,7 +69,7 @@ class run_observers {
 
   [[nodiscard]] analysis::critical_hops& hops() { return *hops_; }
   [[nodiscard]] const flight_dump& flight() const { return flight_; }
-  [[nodiscard]] const barrier_watch& barriers() const { return barriers_; }
+  [[nodiscard]] const analysis::line_history* history() const { return judge_ ? judge_->history() : nullptr; }
 
  private:
   void report_path(run_outcome& o) const;
@@ -84,7 +85,7 @@ class run_observers {
   std::unique_ptr<analysis::credit_checker> credits_;
   std::unique_ptr<observe::step_recorder> steps_;
   flight_dump flight_;
-  barrier_watch barriers_;
+  std::unique_ptr<judge> judge_;
   std::optional<observe::dram_taps> dram_;
 };
 

@@ -15,6 +15,7 @@
 #include "platforms/result/result_envelope.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/host_side.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/run_observers.hpp"
 #include "platforms/run/watchdog.hpp"
@@ -84,7 +85,7 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
       [&hosts, &run, draw](pe_coord pe) -> hw::firmware { return firmware_of(hosts, run, draw, pe); },
       tables.hbm,
       // Flags are data.
-      run.point.data || run.uses_signals(), own.sips,
+      run.point.data || run.uses_signals, own.sips,
       own.others != nullptr ? own.others->outlet() : hw::boundary_outlet{}};
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
@@ -156,7 +157,7 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   hw::fault_sink faults;
   if (own.group != nullptr) faults.go_on();
   thread_agreement agreement(own.count);
-  const auto hosts = make_host_side(run, only, own.count, agreement, [&watching] { watching.next_launch(); });
+  const auto hosts = run.hosts(only, own.count, agreement, [&watching] { watching.next_launch(); });
   watching.listen_to(*hosts);
   netlist::pod& pod = build_pod(run, tables, events, faults, *hosts, draw, own);
   watching.listen_to(pod);
@@ -173,7 +174,7 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
             },
             [&](run_status status, const std::string& why) {
               if (own.group != nullptr) return report_stop_of_many(run, pod, *own.group, status, why, o);
-              report_stop(run, pod, status, why, watching.barriers().history(), o);
+              report_stop(run, pod, status, why, watching.history(), o);
             }},
            o);
   if (end == end_of_run::finished) watching.check_credits(o);
@@ -184,9 +185,9 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
     o.peak_rss_mib = peak_rss_mib();
     join(*own.group, run, o, totals, watching.hops());
   }
-  report_totals(run, totals, *hosts, watching.hops(), o);
-  rate_against_bound(run, o);
-  watching.barriers().report(*hosts, pod, o);
+  report_totals(run, totals, *hosts, &watching.hops(), hw::now(), o);
+  rate_against_bound(o);
+  watching.report_verdict(*hosts, pod, o);
   if (run.point.inspect)
     for (std::string& line : dispatch_lines(run, pod)) o.notes.push_back(std::move(line));
   o.health = health_rows(run, pod, own.group);
@@ -228,6 +229,16 @@ void take_fault(const prepared_run& run, const thrown_fault& fault, run_outcome&
   o.message = std::move(f.message);
   if (f.record)
     o.detected = detected(*f.record, fault.instance, run.machine.config.shape(), names, fault.at.ns());
+}
+
+std::function<void(abi::hal&, const abi::launch_block&)> firmware_of(host_side& hosts,
+                                                                     const prepared_run& run,
+                                                                     std::uint64_t draw, pe_coord pe) {
+  sw::runtime_options options = sw::options_from(run.machine.config, pe);
+  options.start_delay += jitter_delay(run, draw, pe);
+  return [&hosts, options](abi::hal& hal, const abi::launch_block& block) {
+    hosts.firmware(hal, block, options);
+  };
 }
 
 void conclude(end_of_run end, const prepared_run& run, const host_side& s, sim_time now,

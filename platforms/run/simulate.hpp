@@ -27,14 +27,18 @@ namespace diecast::platforms {
 
 // sim.fidelity = message: a run on the timed mock machine, with the same hosts, firmware and checks.
 
-/// As simulate(). Precondition: check_message_run() has passed.
+/// As simulate(). Precondition: refuse_messages() was asked of what the run has.
 [[nodiscard]] run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32_t> only,
                                             std::uint64_t draw);
 
 /// Throws user_error with every setting of the config that transfers as a whole do not show, if the config
-/// asks for message fidelity; so does the other for what is run.
+/// asks for message fidelity; so does the other, for what is run ("workloads are").
 void check_message_config(const config::machine_config& config);
-void check_message_run(const prepared_run& run);
+struct message_refusal {
+  const char* flag;
+  std::string what, value;
+};
+void refuse_messages(const config::machine_config& config, const message_refusal& why);
 
 // Status and message of a run by what ended it, on whatever machine it ran.
 
@@ -53,15 +57,6 @@ struct end_reports {
 };
 void conclude(end_of_run end, const prepared_run& run, const host_side& s, sim_time now,
               const end_reports& reports, run_outcome& o);
-
-// How much streams cost each other: each is run alone on the same machine.
-
-/// Runs every stream of a workload alone, in a process of its own, with the queue pairs and memory it has
-/// in the whole, and fills isolated_ns and slowdown of the outcome's streams; or, for a stream that needs the
-/// others (messages between them) or deadlocks without them, not_isolated. An outcome that has not finished
-/// stays as it is. A stream that is wrong or fails in another way alone gives the outcome its status and
-/// message.
-void add_isolated_times(const prepared_run& run, const app::registries& tables, run_outcome& o);
 
 // --jitter: how far small delays of the PEs' starts move the time of a run. What two schedules, machines or
 // fidelities differ by is a finding only where it exceeds that.

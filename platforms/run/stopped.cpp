@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 
 #include "hw/base/time.hpp"
@@ -98,6 +100,52 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
     });
   }
   return flights;
+}
+
+std::uint64_t word_at(netlist::pod& pod, abi::address at) {
+  const auto where = abi::decode(at);
+  if (!where) throw std::logic_error(fmt::format("{:#x}, which firmware watches, is no address", at));
+  std::uint64_t word = 0;
+  for (const auto& m : pod.at(where->sip).cubes()[where->cube.value]->memories()) {
+    if (!m || m->kind != where->kind || m->unit != where->unit) continue;
+    tlm::tlm_generic_payload look;
+    look.set_command(tlm::TLM_READ_COMMAND);
+    look.set_address(where->offset);
+    look.set_data_ptr(reinterpret_cast<unsigned char*>(&word));
+    look.set_data_length(sizeof word);
+    look.set_streaming_width(sizeof word);
+    if (m->block.socket->get_base_interface().transport_dbg(look) != sizeof word) break;
+    return word;
+  }
+  throw std::logic_error(fmt::format("no memory answers at {:#x}, which firmware watches", at));
+}
+
+std::optional<analysis::cached_word> cached(netlist::pod& pod, pe_coord pe, abi::address at) {
+  const protocol::data_cache::line* const line = pod.pe(pe).core.memory().cache().find(at);
+  if (line == nullptr) return std::nullopt;
+  analysis::cached_word word{0, line->dirty};
+  std::memcpy(&word.value, line->bytes.data() + (at - line->at), sizeof word.value);
+  return word;
+}
+
+/// Who waits for which word, and what caches and memory hold of it. `history` may be null.
+std::vector<analysis::watched_word> watched_words(netlist::pod& pod, const std::vector<pe_coord>& members,
+                                                  const analysis::line_history* history) {
+  std::vector<analysis::watched_word> words;
+  for (const pe_coord pe : members) {
+    const auto& wanted = pod.pe(pe).core.watching();
+    if (!wanted) continue;
+    analysis::watched_word w{pe,
+                             *wanted,
+                             cached(pod, pe, wanted->at),
+                             word_at(pod, wanted->at),
+                             cached(pod, wanted->expected_writer, wanted->at),
+                             {},
+                             pod.pe(wanted->expected_writer).core.watching()};
+    if (history != nullptr) w.history = history->of(wanted->at);
+    words.push_back(std::move(w));
+  }
+  return words;
 }
 
 }  // namespace

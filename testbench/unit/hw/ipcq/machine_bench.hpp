@@ -10,9 +10,9 @@
 
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
+#include "platforms/app/builtin.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/registries.hpp"
 #include "platforms/run/simulate.hpp"
 #include "sw/collectives/rings/ring_patterns.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -68,8 +68,7 @@ inline platforms::run_outcome run(const job& j) {
   point.bytes = 64;
   return platforms::run_in_child([&] {
     const platforms::machine_model machine(j.config);
-    const platforms::prepared_run prepared(machine, tables, point);
-    return platforms::simulate(prepared, tables);
+    return platforms::simulate(*platforms::prepare_point(machine, tables, point), tables);
   });
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "models/types/error.hpp"
-#include "platforms/run/prepare.hpp"
-#include "platforms/run/registries.hpp"
+#include "platforms/app/builtin.hpp"
+#include "platforms/job/algorithms.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/registries.hpp"
-
 #include <set>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/app/builtin.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

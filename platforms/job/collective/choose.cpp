@@ -4,119 +4,14 @@
 #include <map>
 
 #include "models/comm/collective.hpp"
-#include "models/config/text.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/types/error.hpp"
-#include "platforms/files/input.hpp"
-#include "platforms/run/prepare.hpp"
+#include "platforms/job/algorithms.hpp"
+#include "platforms/job/collective/collective.hpp"
 #include "sw/mock_machine/race.hpp"
+#include "sw/mock_machine/timed_run.hpp"
 
 namespace diecast::platforms {
-
-namespace {
-
-void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_point& point) {
-  std::vector<problem> problems;
-  const auto refuse = [&problems](const char* where, std::string value, const char* expected) {
-    problems.push_back({where, "does not apply to a shard-wise run (--ranks sip with a sharded layout)",
-                        std::move(value), expected});
-  };
-  if (point.iters != 1) refuse("--iters", std::to_string(point.iters), "1");
-  if (point.warmup != 0) refuse("--warmup", std::to_string(point.warmup), "0");
-  if (point.pattern_data != "exact") refuse("--data", point.pattern_data, "exact");
-  if (s.pattern) refuse("ccl.algorithms: pattern", *s.pattern, "the algorithm's own");
-  if (!problems.empty()) throw user_error(std::move(problems));
-}
-
-}  // namespace
-
-std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& config,
-                                                  const run_point& point, const sw::kernel_entry& kernel,
-                                                  comm::rank_set set) {
-  const config::algorithm_settings s = settings_of(config, point.algorithm);
-  const bool given = s.cube_layout || s.pe_layout;
-  const bool demanded = kernel.every_pe && s.validator == "multi_pe_sip_local";
-  if (set != comm::rank_set::sip || (s.validator && !demanded) || (!given && !kernel.every_pe))
-    return std::nullopt;
-  const comm::tensor_layout own = given ? comm::layout_of(set) : comm::tensor_layout{};
-  const comm::tensor_layout layout{s.cube_layout.value_or(own.cube), s.pe_layout.value_or(own.pe)};
-  const machine_shape shape = config.shape();
-  const std::uint64_t shards = comm::shards_per_sip(shape, layout);
-  if (shards == 1 || (demanded && shards != shape.cubes_per_sip() * shape.pes_per_cube)) return std::nullopt;
-  refuse_what_streams_cannot(s, point);
-  return layout;
-}
-
-comm::workload streams_of(const std::vector<comm::shard_group>& shards, const sw::kernel_entry& kernel,
-                          const run_point& point, std::uint64_t root) {
-  const comm::collective what = *comm::collective_named(kernel.collective);
-  comm::workload w;
-  w.source = "the shards";
-  for (const comm::shard_group& shard : shards) {
-    comm::workload_op op;
-    op.where = fmt::format("{} of {}", kernel.collective, shard.place);
-    op.id = shard.place;
-    op.kind = kernel.collective;
-    op.fields = {{"algorithm", kernel.name},
-                 {"bytes", shard.elements * numeric::size_of(point.type)},
-                 {"dtype", std::string(numeric::to_string(point.type))}};
-    if (comm::reduces(what)) op.fields["redop"] = std::string(numeric::to_string(point.op));
-    if (comm::has_root(what)) op.fields["root"] = root;
-    comm::workload_stream stream;
-    stream.where = stream.name = stream.on = shard.place;
-    stream.ops.push_back(std::move(op));
-    comm::workload_group group{shard.place, shard.place, shard.members.set, {}, shard.members.members};
-    w.groups.push_back(std::move(group));
-    w.streams.push_back(std::move(stream));
-  }
-  return w;
-}
-
-void add_bound_of_shards(const prepared_run& run, run_outcome& outcome) {
-  const comm::collective what = *comm::collective_named(run.point.collective);
-  const auto& m = run.machine;
-  const auto root = static_cast<std::uint32_t>(m.config.ccl.root_rank);
-  const auto keep = [&outcome](const cost::bound_term& term, const std::string& of) {
-    if (term.ns <= outcome.bound_ns) return;
-    outcome.bound_ns = term.ns;
-    outcome.bound_kind = term.kind;
-    outcome.bound_detail = fmt::format("{} ({})", term.detail, of);
-  };
-  for (const comm::shard_group& s : run.shards) {
-    const std::uint64_t bytes = s.elements * numeric::size_of(run.point.type);
-    const cost::bound b = cost::lower_bound(m.topology, m.config, {what, s.members, bytes, root});
-    if (!b.terms.empty()) keep(b.terms.front(), "shard of " + s.place);
-  }
-  // Whoever holds them, all shards together cross the edge of a SIP.
-  const cost::bound whole =
-      cost::lower_bound(m.topology, m.config, {what, run.shards.front().members, run.point.bytes, root});
-  for (const cost::bound_term& term : whole.terms)
-    if (term.kind == "sip") keep(term, "all shards");
-}
-
-std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const app::registries& tables) {
-  std::vector<problem> problems;
-  std::vector<cost::algorithm_rule> rules = cost::parse_rules(ccl.algorithm_rules, problems);
-  if (!ccl.tuner.empty()) {
-    const input_file& file = read_input("ccl.tuner", ccl.tuner);
-    if (!file.failure.empty()) {
-      problems.push_back(cannot_be_read("ccl.tuner", ccl.tuner, file.failure, "a CSV file"));
-    } else {
-      for (auto& rule : cost::parse_tuner(ccl.tuner, file.text, problems)) rules.push_back(std::move(rule));
-    }
-  }
-  for (const cost::algorithm_rule& rule : rules) {
-    std::vector<std::string> known;
-    for (const auto& k : tables.kernels)
-      if (k.collective == comm::to_string(rule.what)) known.push_back(k.name);
-    if (std::find(known.begin(), known.end(), rule.algorithm) != known.end()) continue;
-    problems.push_back({fmt::format("ccl: {}", rule.where),
-                        fmt::format("no such {} algorithm", comm::to_string(rule.what)), rule.algorithm,
-                        config::join(known)});
-  }
-  if (!problems.empty()) throw user_error(std::move(problems));
-  return rules;
-}
 
 namespace {
 
@@ -136,14 +31,8 @@ run_point point_for(const config::machine_config& config, run_point point, const
   return point;
 }
 
-const sw::kernel_entry& kernel_of(const app::registries& tables, const run_point& point) {
-  return *std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
-    return k.collective == point.collective && k.name == point.algorithm;
-  });
-}
-
 comm::group members_of(const machine_model& machine, const app::registries& tables, const run_point& point) {
-  return members_for(tables, machine.config, kernel_of(tables, point), point);
+  return members_for(tables, machine.config, *kernel_of(tables, point), point);
 }
 
 /// The first rule for the point on the ranks that its algorithm has.
@@ -169,7 +58,7 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
   point.algorithm_reason = fmt::format("rule {}", rule.where);
   point.chosen_by = chooser::rule;
   try {
-    return std::make_unique<prepared_run>(machine, tables, std::move(point));
+    return prepare_named(machine, tables, point);
   } catch (const user_error& e) {
     std::vector<problem> problems = e.problems();
     for (problem& p : problems)
@@ -239,7 +128,7 @@ class contest {
     for (const std::string& name : names) {
       try {
         const run_point own = point_for(machine_.config, asked_, name, shared_);
-        const sw::kernel_entry& kernel = kernel_of(tables_, own);
+        const sw::kernel_entry& kernel = *kernel_of(tables_, own);
         if (kernel.by_config) continue;
         const comm::group members = members_for(tables_, machine_.config, kernel, own);
         if (sharded_layout(machine_.config, own, kernel, members.set)) continue;
@@ -262,8 +151,7 @@ class contest {
     const auto [at, fresh] = runs_.try_emplace(name);
     if (!fresh) return at->second.get();
     try {
-      at->second = std::make_unique<prepared_run>(machine_, tables_,
-                                                  point_for(machine_.config, asked_, name, shared_));
+      at->second = prepare_named(machine_, tables_, point_for(machine_.config, asked_, name, shared_));
     } catch (const user_error& e) {
       refused_.add(name, e);
       passed_over_ += (passed_over_.empty() ? "; " : ", ") + name;
@@ -273,9 +161,10 @@ class contest {
 
   std::optional<std::unique_ptr<sw::timed_run>> start(const std::string& name) {
     const prepared_run* const r = prepared(name);
-    if (r == nullptr || !r->launch) return std::nullopt;
-    if (!sw::not_estimated(r->plan, r->kernel).empty()) return nullptr;
-    return std::make_unique<sw::timed_run>(r->machine.topology, r->plan, r->kernel, *r->launch);
+    if (r == nullptr || r->launch() == nullptr) return std::nullopt;
+    const auto& [arguments, kernel] = *r->launch();
+    if (!sw::not_estimated(r->plan, kernel).empty()) return nullptr;
+    return std::make_unique<sw::timed_run>(r->machine.topology, r->plan, kernel, arguments);
   }
 
   std::unique_ptr<prepared_run> chosen(const std::string& name, const std::string& reason) {
@@ -298,12 +187,8 @@ class contest {
 
 }  // namespace
 
-std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const app::registries& tables,
-                                            run_point point) {
-  // Barriers choose by themselves (barrier_run), programs and workloads have their own algorithms.
-  const bool chosen = job_of(point.collective, point.workload) == job_kind::collective;
-  if (!chosen || point.algorithm != automatic_algorithm)
-    return std::make_unique<prepared_run>(machine, tables, std::move(point));
+std::unique_ptr<prepared_run> prepare_chosen(const machine_model& machine, const app::registries& tables,
+                                             const run_point& point) {
   const comm::rank_set set = [&] {
     (void)algorithms_of(tables, point.collective);  // throws when there are none
     return rank_set_of(point, tables);

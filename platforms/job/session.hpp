@@ -14,8 +14,10 @@
 #include "models/abi/hal.hpp"
 #include "models/events/events.hpp"
 #include "models/golden/collective_check.hpp"
+#include "platforms/job/kernel_run.hpp"
+#include "platforms/job/stream_run.hpp"
 #include "platforms/run/host_side.hpp"
-#include "platforms/run/prepare.hpp"
+#include "sw/host/collective.hpp"
 #include "sw/workload/log.hpp"
 
 namespace diecast::platforms {
@@ -24,7 +26,7 @@ class session final : public host_side {
  public:
   /// `on_round` is called before each launch, once all SIPs are ready.
   /// `sips`: of this process, whose hosts these are.
-  session(const prepared_run& run, std::uint64_t sips, start_agreement& agreement,
+  session(const kernel_run& run, std::uint64_t sips, start_agreement& agreement,
           std::function<void()> on_round);
 
   /// Called with every rank's output after each launch, when there is data.
@@ -35,7 +37,7 @@ class session final : public host_side {
 
   void host_program(abi::host_hal& host) override;
   void firmware(abi::hal& hal, const abi::launch_block& block, const sw::runtime_options& options) override {
-    sw::run_kernel(run_.kernel, hal, block.arguments, options);
+    sw::run_kernel(run_.launch()->kernel, hal, block.arguments, options);
   }
 
   void join(process_group& group) override;
@@ -59,10 +61,10 @@ class session final : public host_side {
   void widen_range(std::span<const std::byte> got);
   [[nodiscard]] std::vector<std::uint32_t> members_of(sip_id s) const;
   [[nodiscard]] sw::member_launch launch_of(std::uint32_t rank) const {
-    return {run_.kernel, *run_.launch, rank, arguments_[rank]};
+    return {run_.launch()->kernel, run_.launch()->arguments, rank, arguments_[rank]};
   }
 
-  const prepared_run& run_;
+  const kernel_run& run_;
   std::uint64_t sips_;
   std::function<void()> on_round_;
   std::function<void(std::uint32_t, std::span<const std::byte>)> on_result_;
@@ -96,7 +98,7 @@ class workload_session final : public host_side, private sw::op_observer {
  public:
   /// `only`: the stream to run, as if the file had no other. `on_start` is called before the launch.
   /// `sips`: of this process, whose hosts these are.
-  workload_session(const prepared_run& run, std::optional<std::uint32_t> only, std::uint64_t sips,
+  workload_session(const stream_run& run, std::optional<std::uint32_t> only, std::uint64_t sips,
                    start_agreement& agreement, std::function<void()> on_start);
 
   void host_program(abi::host_hal& host) override;
@@ -124,7 +126,7 @@ class workload_session final : public host_side, private sw::op_observer {
   void report_ops(run_outcome& o) const;
   void report_streams(run_outcome& o) const;
 
-  const prepared_run& run_;
+  const stream_run& run_;
   std::optional<std::uint32_t> only_;
   std::uint64_t sips_;
   std::function<void()> on_start_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/session.hpp"
+#include "platforms/job/session.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -15,22 +15,22 @@
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/simulate.hpp"
-#include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::platforms {
 
-session::session(const prepared_run& run, std::uint64_t sips, start_agreement& agreement,
+session::session(const kernel_run& run, std::uint64_t sips, start_agreement& agreement,
                  std::function<void()> on_round)
     : run_(run), sips_(sips), on_round_(std::move(on_round)), agreement_(agreement) {
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
-    arguments_.push_back(sw::make_arguments(run.kernel, *run.launch, r));
-  if (!run.point.data || run.barrier) return;
+    arguments_.push_back(sw::make_arguments(run.launch()->kernel, run.launch()->arguments, r));
+  if (!run.point.data || !run.form.moves_data) return;
   const auto pattern = run.point.pattern_data == "rank_plus_one" ? random::data_pattern::rank_plus_one
                                                                  : random::data_pattern::random;
-  check_.emplace(sw::shape_of(run.kernel, *run.launch), run.point.type, run.point.op,
-                 run.machine.config.sim.seed, pattern, run.kernel.sums);
+  const sw::kernel_entry& kernel = run.launch()->kernel;
+  check_.emplace(sw::shape_of(kernel, run.launch()->arguments), run.point.type, run.point.op,
+                 run.machine.config.sim.seed, pattern, kernel.sums);
 }
 
 std::vector<std::uint32_t> session::members_of(sip_id s) const {
@@ -43,11 +43,11 @@ std::vector<std::uint32_t> session::members_of(sip_id s) const {
 void session::host_program(abi::host_hal& host) {
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
   install_ns_ = std::max(install_ns_, host.now().ns());
-  sw::load_images(host, run_.kernel, *run_.launch, arguments_);
-  if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_);
+  sw::load_images(host, run_.launch()->kernel, run_.launch()->arguments, arguments_);
+  run_.set_up(host, arguments_);
   sw::register_memory(host, run_.machine.config, run_.members.members);
   sw::set_errata(host, run_.machine.config, run_.members.members,
-                 run_.barrier ? run_.barrier->errata : abi::errata_word{});
+                 *abi::parse_errata(run_.machine.config.ccl.errata));
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     if (check_) write_inputs(host);
@@ -80,7 +80,8 @@ sim_time session::agree_on_start(abi::host_hal& host) {
 }
 
 void session::launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start) {
-  const auto launches = sw::make_launches(run_.kernel, 0, *run_.launch, host.self(), launch_id, start);
+  const auto& [arguments, kernel] = *run_.launch();
+  const auto launches = sw::make_launches(kernel, 0, arguments, host.self(), launch_id, start);
   host.launch(launches);
   host.wait_for_completions(launch_id, static_cast<std::uint32_t>(launches.size()));
 }
@@ -202,31 +203,14 @@ void session::report(run_outcome& o) const {
   if (!check_) return;
   o.verified = wrong_ == 0;
   o.wrong_elements = wrong_;
-  if (comm::outputs_equal(sw::shape_of(run_.kernel, *run_.launch).what)) o.ranks_bitwise_equal = equal_;
+  if (comm::outputs_equal(sw::shape_of(run_.launch()->kernel, run_.launch()->arguments).what))
+    o.ranks_bitwise_equal = equal_;
   o.output_min = output_min_;
   o.output_max = output_max_;
   o.verified_how = check_->method();
   if (wrong_ == 0) return;
   o.status = run_status::wrong;
   o.message = fmt::format("{} of {} elements; the first: {}", wrong_, elements_, first_wrong_);
-}
-
-std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional<std::uint32_t> only,
-                                          std::uint64_t sips, start_agreement& agreement,
-                                          std::function<void()> on_round) {
-  if (run.workload)
-    return std::make_unique<workload_session>(run, only, sips, agreement, std::move(on_round));
-  return std::make_unique<session>(run, sips, agreement, std::move(on_round));
-}
-
-std::function<void(abi::hal&, const abi::launch_block&)> firmware_of(host_side& hosts,
-                                                                     const prepared_run& run,
-                                                                     std::uint64_t draw, pe_coord pe) {
-  sw::runtime_options options = sw::options_from(run.machine.config, pe);
-  options.start_delay += jitter_delay(run, draw, pe);
-  return [&hosts, options](abi::hal& hal, const abi::launch_block& block) {
-    hosts.firmware(hal, block, options);
-  };
 }
 
 }  // namespace diecast::platforms

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/comm/install_plan.hpp"
+#include "platforms/job/session.hpp"
 #include "platforms/run/bound.hpp"
-#include "platforms/run/session.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::platforms {
 
-workload_session::workload_session(const prepared_run& run, std::optional<std::uint32_t> only,
+workload_session::workload_session(const stream_run& run, std::optional<std::uint32_t> only,
                                    std::uint64_t sips, start_agreement& agreement,
                                    std::function<void()> on_start)
     : run_(run),
@@ -161,7 +161,7 @@ void workload_session::report(run_outcome& o) const {
   o.launch_ns = launch_ns_;
   if (!finished()) return;
   o.time_ns = o.time_min_ns = o.time_max_ns = last_end_.ns();
-  if (!run_.shards.empty()) report_bandwidth(o);
+  if (run_.form.one_algorithm) report_bandwidth(o);
   for (const op_row& op : o.ops) {
     if (!op.wrong_elements) continue;
     o.wrong_elements = o.wrong_elements.value_or(0) + *op.wrong_elements;

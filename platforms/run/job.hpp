@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kind of job: what of the command line it runs, and how that is made ready. What it is made into is a
+// prepared_run (platforms/run/prepare.hpp). Kinds are rows of registries::jobs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/events/events.hpp"
+#include "models/types/immovable.hpp"
+#include "platforms/netlist/pod.hpp"
+#include "platforms/result/run_point.hpp"
+
+namespace diecast::app {
+struct registries;
+}
+namespace diecast::analysis {
+class line_history;
+}
+
+namespace diecast::platforms {
+
+class host_side;
+struct machine_model;
+struct prepared_run;
+
+/// What of the command line says what to run.
+struct job_request {
+  std::string collective{"all_reduce"};
+  std::string workload;                 ///< file of --workload; empty for none
+  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
+  std::vector<std::uint64_t> bytes{65536};
+  numeric::dtype type{numeric::dtype::f16};
+  numeric::reduction op{numeric::reduction::sum};
+  std::optional<comm::rank_set> ranks;
+  std::uint64_t iters{1};
+  std::uint64_t warmup{0};
+  bool no_data{};
+  std::string pattern_data{"exact"};
+  std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks
+  bool isolate{};
+  bool estimate{};
+  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those of these that were given
+
+  /// What all runs of the request share.
+  [[nodiscard]] run_point point() const;
+  /// A run per algorithm and size.
+  [[nodiscard]] std::vector<run_point> points(const std::vector<std::string>& named) const;
+};
+
+struct job_entry {
+  std::string name;
+  job_form form;
+  /// Whether this kind runs the collective, or the file of --workload (empty for none).
+  bool (*runs)(const std::string& collective, const std::string& workload){};
+  /// The runs asked for. Throws user_error for flags that mean nothing to this kind.
+  std::vector<run_point> (*points)(const app::registries& tables, const job_request& request,
+                                   const config::machine_config& config){};
+  /// Throws user_error with every problem.
+  std::unique_ptr<prepared_run> (*prepare)(const machine_model& machine, const app::registries& tables,
+                                           run_point point){};
+};
+
+/// The kind that runs this; the last of the table that does. Throws user_error where none does.
+[[nodiscard]] const job_entry& job_of(const app::registries& tables, const std::string& collective,
+                                      const std::string& workload);
+
+/// Watches a run, and says at its end whether what it saw was right.
+class judge : abstract_interface {
+ public:
+  /// A launch begins.
+  virtual void next_launch() {}
+  /// Verdict, counts and notes.
+  virtual void report(const host_side& hosts, netlist::pod& pod, run_outcome& o) const = 0;
+  /// Who stored and wrote back what, for reports of hangs; may be null.
+  [[nodiscard]] virtual const analysis::line_history* history() const { return nullptr; }
+};
+
+}  // namespace diecast::platforms
