@@ -92,8 +92,10 @@ void barrier_watch::next_launch() {
 }
 
 struct barrier_watch::counts {
+  counts() = default;
   counts(const prepared_run& run, netlist::pod& pod) {
     for (const pe_coord pe : run.members.members) {
+      if (!pod.has(pe.sip)) continue;
       const hw::pe_core& core = pod.pe(pe).core;
       memory += core.memory().statistics();
       for (unsigned i = 0; i < abi::firmware_counts; ++i)
@@ -103,14 +105,23 @@ struct barrier_watch::counts {
   [[nodiscard]] std::uint64_t of(abi::firmware_count what) const {
     return firmware[static_cast<unsigned>(what)];
   }
+  void add(const counts& other) {
+    memory += other.memory;
+    for (unsigned i = 0; i < abi::firmware_counts; ++i) firmware[i] += other.firmware[i];
+  }
 
   hw::core_memory::counters memory;
   std::array<std::uint64_t, abi::firmware_counts> firmware{};
 };
 
-void barrier_watch::report(const host_side& s, netlist::pod& pod, run_outcome& o) const {
+void barrier_watch::report(const host_side& s, netlist::pod& pod, process_group* group,
+                           run_outcome& o) const {
   if (!checker_) return;
-  const counts sum(run_, pod);
+  counts sum(run_, pod);
+  if (group != nullptr) {
+    add_others(*group, sum, [] { return counts(); });
+    add_others(*group, *checker_, [this] { return analysis::barrier_checker(run_.machine.config.shape()); });
+  }
   if (run_.barrier) {
     report_barrier(s, sum, o);
   } else {

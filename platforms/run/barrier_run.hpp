@@ -18,6 +18,7 @@ namespace diecast::platforms {
 struct machine_model;
 struct prepared_run;
 class host_side;
+class process_group;
 
 /// A barrier, ready to simulate.
 struct barrier_plan {
@@ -41,7 +42,8 @@ class barrier_watch {
   /// A launch begins.
   void next_launch();
   /// Verdict (of a workload: also of each op and stream), counts per barrier and their formulas.
-  void report(const host_side& s, netlist::pod& pod, run_outcome& o) const;
+  /// `group`: of the processes that simulate the other SIPs; null when this one has all.
+  void report(const host_side& s, netlist::pod& pod, process_group* group, run_outcome& o) const;
   [[nodiscard]] const analysis::line_history* history() const { return history_.get(); }
 
  private:
