@@ -6,7 +6,9 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "models/comm/sync_layout.hpp"
@@ -25,80 +27,100 @@ std::string_view name_in(std::string_view mark, std::string_view words) {
 
 void barrier_checker::expect(const std::string& name, const std::vector<pe_coord>& members,
                              const std::vector<std::uint32_t>& ranks) {
-  barrier& b = barriers_[name];
-  b.members.clear();
-  for (std::size_t i = 0; i < members.size(); ++i) b.members.emplace(members[i], ranks[i]);
+  auto& rank_of = barriers_[name];
+  rank_of.clear();
+  for (std::size_t i = 0; i < members.size(); ++i) rank_of.emplace(members[i], ranks[i]);
 }
 
 void barrier_checker::next_launch() {
-  for (auto& [name, b] : barriers_) b.calls.clear();
-}
-
-barrier_checker::barrier& barrier_checker::named(std::string_view name, pe_coord pe) {
-  const auto at = barriers_.find(name);
-  if (at == barriers_.end()) {
-    throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which is not registered", name));
-  }
-  if (!at->second.members.contains(pe)) {
-    throw std::logic_error(
-        fmt::format("{} marks barrier \"{}\", of which it is no member", pe_path(shape_, pe), name));
-  }
-  return at->second;
+  ++launch_;
+  std::erase_if(calls_, [this](const auto& at) {
+    const bool known = at.second.entered.empty() && at.second.left.empty();
+    if (known) settled_.add(at.second.known);
+    return known;
+  });
 }
 
 void barrier_checker::on(const events::step_entered& e) {
-  if (e.name.starts_with(enter)) return entered(named(name_in(e.name, enter), e.pe), e);
-  if (!e.name.starts_with(left)) return;
-  const std::string_view name = name_in(e.name, left);
-  has_left(name, named(name, e.pe), e);
+  const bool enters = e.name.starts_with(enter);
+  if (!enters && !e.name.starts_with(left)) return;
+  const std::string_view name = name_in(e.name, enters ? enter : left);
+  const auto at = barriers_.find(name);
+  if (at == barriers_.end())
+    throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which is not registered", name));
+  if (!at->second.contains(e.pe))
+    throw std::logic_error(
+        fmt::format("{} marks barrier \"{}\", of which it is no member", pe_path(shape_, e.pe), name));
+  const call_key key{at->first, launch_, e.index};
+  call& c = calls_[key];
+  (enters ? c.entered : c.left).emplace_back(e.at, e.pe);
+  if (std::min(c.entered.size(), c.left.size()) == at->second.size()) c = {{}, {}, judge(key, c)};
 }
 
-void barrier_checker::entered(barrier& b, const events::step_entered& e) {
-  call& c = b.calls[e.index];
-  ++c.seen.entered;
-  if (c.when_entered.emplace(e.pe, e.at).second) c.last_entered = std::max(c.last_entered, e.at);
-}
-
-void barrier_checker::has_left(std::string_view name, barrier& b, const events::step_entered& e) {
-  call& c = b.calls[e.index];
-  ++c.seen.left;
-  // A mark bears the time of the firmware's own clock, which runs ahead of the event that brings it.
-  if (c.when_entered.size() < b.members.size() || c.last_entered > e.at) {
-    ++escapes_;
-    ++c.seen.escapes;
-    if (c.escaped.insert(b.members.at(e.pe)).second) {
-      ++escaped_ranks_;
-      ++c.seen.escaped_ranks;
-    }
-    if (first_escape_.empty()) {
-      first_escaped_ = e.pe;
-      const auto missing = [&](const auto& member) {
-        const auto at = c.when_entered.find(member.first);
-        return at == c.when_entered.end() || at->second > e.at;
-      };
-      const auto absent = std::find_if(b.members.begin(), b.members.end(), missing);
-      const auto open = std::count_if(b.members.begin(), b.members.end(), missing);
-      first_escape_ = fmt::format(
-          "{} left barrier {}{}{} of its launch at {:.3f} ns; {} of {} PEs had not entered "
-          "it, {} among them",
-          pe_path(shape_, e.pe), name, name.empty() ? "" : " ", e.index, e.at.ns(), open, b.members.size(),
-          pe_path(shape_, absent->first));
-    }
+void barrier_checker::add(const barrier_checker& other) {
+  settled_.add(other.settled_);
+  for (const auto& [key, c] : other.calls_) {
+    call& own = calls_[key];
+    own.entered.insert(own.entered.end(), c.entered.begin(), c.entered.end());
+    own.left.insert(own.left.end(), c.left.begin(), c.left.end());
+    own.known.add(c.known);
   }
-  if (c.seen.left == b.members.size()) c.when_entered.clear();
+}
+
+void barrier_checker::judgment::add(const judgment& other) {
+  seen.entered += other.seen.entered;
+  seen.left += other.seen.left;
+  seen.escapes += other.seen.escapes;
+  seen.escaped_ranks += other.seen.escaped_ranks;
+  if (other.first < first) std::tie(first, first_text) = std::tie(other.first, other.first_text);
+}
+
+barrier_checker::judgment barrier_checker::judge(const call_key& key, const call& c) const {
+  const auto& ranks = barriers_.at(key.name);
+  std::map<pe_coord, sim_time> entered;
+  sim_time last;
+  for (const auto& [at, pe] : c.entered)
+    if (entered.emplace(pe, at).second) last = std::max(last, at);
+  if (entered.size() < ranks.size()) last = sim_time::never();
+  judgment j{{c.entered.size(), c.left.size()}};
+  std::set<std::uint32_t> escaped;
+  for (const mark& m : c.left) {
+    if (last <= m.first) continue;
+    ++j.seen.escapes;
+    escaped.insert(ranks.at(m.second));
+    j.first = std::min(j.first, m);
+  }
+  j.seen.escaped_ranks = escaped.size();
+  if (j.seen.escapes == 0) return j.add(c.known), j;
+  const auto& [when, who] = j.first;
+  const auto missing = [&entered, &at = when](const auto& member) {
+    const auto entry = entered.find(member.first);
+    return entry == entered.end() || entry->second > at;
+  };
+  j.first_text = fmt::format(
+      "{} left barrier {}{}{} of its launch at {:.3f} ns; {} of {} PEs had not entered it, {} among them",
+      pe_path(shape_, who), key.name, key.name.empty() ? "" : " ", key.number, when.ns(),
+      std::count_if(ranks.begin(), ranks.end(), missing), ranks.size(),
+      pe_path(shape_, std::find_if(ranks.begin(), ranks.end(), missing)->first));
+  j.add(c.known);
+  return j;
+}
+
+barrier_checker::judgment barrier_checker::all() const {
+  judgment sum = settled_;
+  for (const auto& [key, c] : calls_) sum.add(judge(key, c));
+  return sum;
 }
 
 barrier_checker::verdict barrier_checker::of(const std::string& name, std::uint32_t first,
                                              std::uint32_t count) const {
-  verdict sum;
-  const auto& calls = barriers_.at(name).calls;
-  for (auto at = calls.lower_bound(first); at != calls.end() && at->first - first < count; ++at) {
-    sum.entered += at->second.seen.entered;
-    sum.left += at->second.seen.left;
-    sum.escapes += at->second.seen.escapes;
-    sum.escaped_ranks += at->second.seen.escaped_ranks;
-  }
-  return sum;
+  judgment sum;
+  for (auto at = calls_.lower_bound({name, launch_, first});
+       at != calls_.end() && at->first.name == name && at->first.launch == launch_ &&
+       at->first.number - first < count;
+       ++at)
+    sum.add(judge(at->first, at->second));
+  return sum.seen;
 }
 
 std::string barrier_checker::complaint(const std::string& name, const verdict& seen, std::uint64_t calls) {

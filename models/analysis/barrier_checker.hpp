@@ -8,9 +8,9 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -45,42 +45,68 @@ class barrier_checker : public events::observer {
   void on(const events::step_entered& e) override;
   /// A new launch begins: calls are numbered from 0 again.
   void next_launch();
+  /// Adds the marks of other PEs of the same run.
+  void add(const barrier_checker& other);
 
   /// PEs that left a barrier before every member had entered it.
-  [[nodiscard]] std::uint64_t escapes() const { return escapes_; }
+  [[nodiscard]] std::uint64_t escapes() const { return all().seen.escapes; }
   /// Ranks of which a PE did, once for each call of the barrier.
-  [[nodiscard]] std::uint64_t escaped_ranks() const { return escaped_ranks_; }
+  [[nodiscard]] std::uint64_t escaped_ranks() const { return all().seen.escaped_ranks; }
   /// The first escape: who left when, and who had not come.
-  [[nodiscard]] const std::string& first_escape() const { return first_escape_; }
+  [[nodiscard]] std::string first_escape() const { return all().first_text; }
   /// The PE that left. Precondition: escapes() > 0.
-  [[nodiscard]] pe_coord first_escaped() const { return first_escaped_; }
+  [[nodiscard]] pe_coord first_escaped() const { return all().first.second; }
   /// Calls `first` to `first + count - 1` of the launch. Precondition: expect(name, ...).
   [[nodiscard]] verdict of(const std::string& name, std::uint32_t first, std::uint32_t count) const;
   /// What is wrong with a barrier in which so many calls of all members were to be; empty when nothing is.
   [[nodiscard]] static std::string complaint(const std::string& name, const verdict& seen,
                                              std::uint64_t calls);
+  template <class Archive>
+  void members(Archive archive) {
+    archive(calls_, launch_, settled_);
+  }
 
  private:
-  struct call {
-    std::map<pe_coord, sim_time> when_entered{};  ///< emptied when the last member has left
-    sim_time last_entered;                        ///< the latest of them
-    std::set<std::uint32_t> escaped{};            ///< ranks
-    verdict seen{};
+  using mark = std::pair<sim_time, pe_coord>;
+  struct call_key {
+    std::string name;
+    std::uint64_t launch{};
+    std::uint32_t number{};
+    auto operator<=>(const call_key&) const = default;
+    template <class Archive>
+    void members(Archive archive) {
+      archive(name, launch, number);
+    }
   };
-  struct barrier {
-    std::map<pe_coord, std::uint32_t> members;  ///< and the rank of each within the barrier
-    std::map<std::uint32_t, call> calls;        ///< by number within the launch
+  /// What is known of calls. Who left too early is known when all marks are: marks bear the time of the
+  /// firmware's own clock, and come in any order.
+  struct judgment {
+    verdict seen;
+    mark first{sim_time::never(), {}};  ///< the earliest escape
+    std::string first_text{};
+    void add(const judgment& other);
+    template <class Archive>
+    void members(Archive archive) {
+      archive(seen, first, first_text);
+    }
+  };
+  struct call {
+    std::vector<mark> entered{}, left{};
+    judgment known{};  ///< since all members have left; then the marks are forgotten
+    template <class Archive>
+    void members(Archive archive) {
+      archive(entered, left, known);
+    }
   };
 
-  [[nodiscard]] barrier& named(std::string_view name, pe_coord pe);
-  void entered(barrier& b, const events::step_entered& e);
-  void has_left(std::string_view name, barrier& b, const events::step_entered& e);
+  [[nodiscard]] judgment judge(const call_key& key, const call& c) const;
+  [[nodiscard]] judgment all() const;
 
   machine_shape shape_;
-  std::map<std::string, barrier, std::less<>> barriers_;
-  std::uint64_t escapes_{}, escaped_ranks_{};
-  std::string first_escape_;
-  pe_coord first_escaped_;
+  std::map<std::string, std::map<pe_coord, std::uint32_t>, std::less<>> barriers_;  ///< ranks of the members
+  std::map<call_key, call> calls_;
+  std::uint64_t launch_{};
+  judgment settled_;  ///< of earlier launches
 };
 
 // Why a wait for a word in global memory does not end, from what the caches and the memory hold: a pure

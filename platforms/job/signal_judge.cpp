@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/protocol/fault_record.hpp"
+#include "platforms/run/process_group.hpp"
 
 namespace diecast::platforms {
 
@@ -51,6 +52,7 @@ signal_judge::signal_judge(const prepared_run& run, events::hub& events)
 
 barrier_counts::barrier_counts(const prepared_run& run, netlist::pod& pod) {
   for (const pe_coord pe : run.members.members) {
+    if (!pod.has(pe.sip)) continue;
     const hw::pe_core& core = pod.pe(pe).core;
     memory += core.memory().statistics();
     for (unsigned i = 0; i < abi::firmware_counts; ++i)
@@ -58,8 +60,17 @@ barrier_counts::barrier_counts(const prepared_run& run, netlist::pod& pod) {
   }
 }
 
-void signal_judge::report(const host_side& hosts, netlist::pod& pod, run_outcome& o) const {
-  const barrier_counts sum(run_, pod);
+void barrier_counts::add(const barrier_counts& other) {
+  memory += other.memory;
+  for (unsigned i = 0; i < abi::firmware_counts; ++i) firmware[i] += other.firmware[i];
+}
+
+void signal_judge::report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) {
+  barrier_counts sum(run_, pod);
+  if (group != nullptr) {
+    add_others(*group, sum, [] { return barrier_counts(); });
+    add_others(*group, checker_, [this] { return analysis::barrier_checker(run_.machine.config.shape()); });
+  }
   judge_barriers(hosts, sum, o);
   if (hosts.finished() && o.status == run_status::ok && run_.point.tell_faults) tell_harmless(sum, o);
 }

@@ -15,7 +15,9 @@ namespace diecast::platforms {
 
 /// What the firmware and the data caches of all members have counted.
 struct barrier_counts {
+  barrier_counts() = default;
   barrier_counts(const prepared_run& run, netlist::pod& pod);
+  void add(const barrier_counts& other);
   [[nodiscard]] std::uint64_t of(abi::firmware_count what) const {
     return firmware[static_cast<unsigned>(what)];
   }
@@ -39,7 +41,7 @@ class signal_judge : public judge {
   signal_judge(const prepared_run& run, events::hub& events);
 
   void next_launch() override { checker_.next_launch(); }
-  void report(const host_side& hosts, netlist::pod& pod, run_outcome& o) const override;
+  void report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) override;
   [[nodiscard]] const analysis::line_history* history() const override { return history_.get(); }
 
  protected:

@@ -78,7 +78,7 @@ void workload_session::tell(const sw::pe_step& step, std::uint64_t iteration, si
 }
 
 void workload_session::join(process_group& group) {
-  log_.join(group.self(), group.gather(log_.text()));
+  add_others(group, log_, [this] { return sw::workload_log(*run_.workload, run_.point.data, {}); });
   nlohmann::json own{{"install_ns", install_ns_}, {"end", last_end_.fs}, {"done", finished()}};
   for (const std::string& text : group.gather(own.dump())) {
     const auto part = nlohmann::json::parse(text);

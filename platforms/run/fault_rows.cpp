@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <sstream>
 
 #include "models/abi/dispatch_table.hpp"
 #include "models/config/faults.hpp"
@@ -32,14 +31,10 @@ class collector {
   }
   /// Adds what other processes have counted.
   void join(process_group& group) {
-    std::string own;
-    for (const config::fault_tally& t : tallies_) own += fmt::format("{} {} ", t.chances, t.met);
-    for (config::fault_tally& t : tallies_) t.chances = t.met = 0;
-    for (const std::string& part : group.gather(own)) {
-      std::istringstream in(part);
-      std::uint64_t chances = 0, met = 0;
-      for (std::size_t i = 0; i < tallies_.size() && in >> chances >> met; ++i) add(i, chances, met);
-    }
+    std::vector<config::fault_tally> own(tallies_.size());
+    std::swap(own, tallies_);
+    for (const auto& part : gathered(group, own))
+      for (std::size_t i = 0; i < part.size(); ++i) add(i, part[i].chances, part[i].met);
   }
   [[nodiscard]] const config::fault_tally& of(std::size_t fault) const { return tallies_[fault]; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
-#include <sstream>
+#include <utility>
 
 #include "models/abi/address.hpp"
 #include "models/timing/link.hpp"
@@ -16,6 +16,10 @@ class table {
   struct row {
     std::uint64_t section{}, place{};
     std::string text;
+    template <class Archive>
+    void members(Archive archive) {
+      archive(section, place, text);
+    }
   };
   /// Rows from here on are of this rank or SIP.
   void begin(std::uint64_t section, std::uint64_t place) { at_ = {section, place, {}}; }
@@ -24,16 +28,8 @@ class table {
     rows_.push_back(at_);
   }
   void join(process_group& group) {
-    std::string own;
-    for (const row& r : rows_) own += fmt::format("{} {} {}", r.section, r.place, r.text);
-    rows_.clear();
-    for (const std::string& part : group.gather(own)) {
-      std::istringstream in(part);
-      for (row r; in >> r.section >> r.place && in.get() && std::getline(in, r.text);) {
-        r.text += '\n';
-        rows_.push_back(r);
-      }
-    }
+    const auto all = gathered(group, std::exchange(rows_, {}));
+    for (const auto& part : all) rows_.insert(rows_.end(), part.begin(), part.end());
     std::stable_sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) {
       return std::pair(a.section, a.place) < std::pair(b.section, b.place);
     });
@@ -62,23 +58,11 @@ sending_end sending_end_of(const Adapter& a) {
 /// Sending ends of all SIP links, by index of the link, those in other processes included.
 std::map<std::uint32_t, sending_end> sending_ends(netlist::pod& pod, process_group* group) {
   std::map<std::uint32_t, sending_end> ends;
-  std::string own;
-  for (const auto& sip : pod.sips()) {
-    for (std::uint32_t l = 0; l < sip->ports().size(); ++l) {
-      if (!sip->ports()[l]) continue;
-      const sending_end e = ends[l] = sending_end_of(*sip->ports()[l]);
-      own += fmt::format("{} {} {} {} {}\n", l, e.packets, e.seen.oldest_credit.fs, e.seen.corrupted,
-                         e.seen.out_of_order);
-    }
-  }
+  for (const auto& sip : pod.sips())
+    for (std::uint32_t l = 0; l < sip->ports().size(); ++l)
+      if (sip->ports()[l]) ends[l] = sending_end_of(*sip->ports()[l]);
   if (group == nullptr) return ends;
-  for (const std::string& part : group->gather(own)) {
-    std::istringstream in(part);
-    std::uint32_t link = 0;
-    for (sending_end e;
-         in >> link >> e.packets >> e.seen.oldest_credit.fs >> e.seen.corrupted >> e.seen.out_of_order;)
-      ends[link] = e;
-  }
+  for (auto& part : gathered(*group, ends)) ends.merge(part);
   return ends;
 }
 

@@ -28,6 +28,7 @@ class line_history;
 namespace diecast::platforms {
 
 class host_side;
+class process_group;
 struct machine_model;
 struct prepared_run;
 
@@ -77,8 +78,9 @@ class judge : abstract_interface {
  public:
   /// A launch begins.
   virtual void next_launch() {}
-  /// Verdict, counts and notes.
-  virtual void report(const host_side& hosts, netlist::pod& pod, run_outcome& o) const = 0;
+  /// Verdict, counts and notes. `group`: of the processes that simulate the other SIPs; null when this one
+  /// has all.
+  virtual void report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) = 0;
   /// Who stored and wrote back what, for reports of hangs; may be null.
   [[nodiscard]] virtual const analysis::line_history* history() const { return nullptr; }
 };

@@ -46,7 +46,11 @@ end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>&
       continue;
     }
     const sim_time look = next_look(sim, hw::now() + sim_time{next.value()});
-    sc_core::sc_start(std::min(hw::to_sc(look - hw::now()), left), sc_core::SC_EXIT_ON_STARVATION);
+    const sc_core::sc_time end = std::min(hw::to_sc(look), limit);
+    sc_core::sc_start(end - sc_core::sc_time_stamp(), sc_core::SC_EXIT_ON_STARVATION);
+    // What is found between slices is found at their end, as by several processes.
+    if (sc_core::sc_pending_activity() && sc_core::sc_time_stamp() < end && !faults.fault())
+      sc_core::sc_start(end - sc_core::sc_time_stamp(), sc_core::SC_RUN_TO_TIME);
     between();
   }
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/types/archive.hpp"
 #include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
@@ -38,5 +39,29 @@ class process_group : public abstract_interface {
   /// What every process gives, by process.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& own) = 0;
 };
+
+/// The same of values (models/types/archive.hpp).
+template <class T>
+[[nodiscard]] std::vector<T> gathered(process_group& group, const T& own) {
+  archive_writer written;
+  written(own);
+  std::vector<T> all;
+  for (const std::string& part : group.gather(written.bytes())) archive_reader{part}(all.emplace_back());
+  return all;
+}
+
+/// Calls own.add(other) with what every other process has; `make` makes what that is read into.
+template <class T, class Make>
+void add_others(process_group& group, T& own, Make make) {
+  archive_writer written;
+  written(own);
+  const std::vector<std::string> all = group.gather(written.bytes());
+  for (std::uint32_t p = 0; p < group.count(); ++p) {
+    if (p == group.self()) continue;
+    T other = make();
+    archive_reader{all[p]}(other);
+    own.add(other);
+  }
+}
 
 }  // namespace diecast::platforms

@@ -218,7 +218,6 @@ std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partit
   const auto refuse = [&](bool given, const char* where, const char* what, const std::string& value) {
     if (given) problems.push_back({where, what, value, "--processes 1"});
   };
-  refuse(run.uses_signals, "--processes", "barriers are watched by one process", std::to_string(p.processes));
   refuse(c.sim.check_credits, "sim.check_credits", "one process watches all queue pairs", "true");
   refuse(c.comm.path == config::transfer_path::staged, "comm.path",
          "host memory that SIPs share belongs to one process", "staged");
@@ -286,6 +285,7 @@ json point_json(const run_point& p) {
          {"tell_faults", p.tell_faults},
          {"waits", p.waits}};
   if (p.ranks) j["ranks"] = *p.ranks;
+  if (p.team) j["team"] = {p.team->start, p.team->stride, p.team->size, p.team->list};
   return j;
 }
 
@@ -305,6 +305,7 @@ run_point point_from(const json& j) {
   p.tell_faults = j.at("tell_faults");
   p.waits = j.at("waits");
   if (j.contains("ranks")) p.ranks = j.at("ranks").get<comm::rank_set>();
+  if (j.contains("team")) p.team = {j["team"][0], j["team"][1], j["team"][2], j["team"][3]};
   p.progress = progress_mode::off;
   return p;
 }

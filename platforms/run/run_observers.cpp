@@ -162,8 +162,9 @@ void run_observers::report_path(run_outcome& o) const {
   }
 }
 
-void run_observers::report_verdict(const host_side& hosts, netlist::pod& pod, run_outcome& o) const {
-  if (judge_) judge_->report(hosts, pod, o);
+void run_observers::report_verdict(const host_side& hosts, netlist::pod& pod, process_group* group,
+                                   run_outcome& o) const {
+  if (judge_) judge_->report(hosts, pod, group, o);
 }
 
 void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {

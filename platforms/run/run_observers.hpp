@@ -61,7 +61,7 @@ class run_observers {
   /// Whether all credits are where they belong after a run that has finished; a fault when not.
   void check_credits(run_outcome& o) const;
   /// What the job's own judge has seen.
-  void report_verdict(const host_side& hosts, netlist::pod& pod, run_outcome& o) const;
+  void report_verdict(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) const;
   /// Rows of waits and steps, and the critical path of a run that has finished.
   void report(end_of_run end, netlist::pod& pod, run_outcome& o);
   /// Ends waveform and timeline. Precondition, as of catch_up(): listen_to(pod).

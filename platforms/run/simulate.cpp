@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "hw/base/time.hpp"
@@ -68,7 +67,7 @@ void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_gro
   for (const pe_coord pe : run.members.members)
     if (pod.has(pe.sip) && pod.pe(pe).core.state() != events::core_state::done) ++unfinished;
   std::uint64_t all = 0;
-  for (const std::string& text : group.gather(std::to_string(unfinished))) all += std::stoull(text);
+  for (const std::uint64_t part : gathered(group, unfinished)) all += part;
   o.status = status;
   o.message = fmt::format(
       "at {:.3f} ns {} of {} PEs have not finished and {}; with --processes 1 the same run also reports who "
@@ -99,12 +98,7 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
 /// What all processes see together.
 movement of_all(const movement& own, process_group& group) {
   movement all;
-  for (const std::string& text :
-       group.gather(fmt::format("{} {} {} {} {} {}", own.watched, own.packets_move, own.kernels_run,
-                                own.moves, own.moves_watched, own.busy_until.fs))) {
-    std::istringstream in(text);
-    movement m;
-    in >> m.watched >> m.packets_move >> m.kernels_run >> m.moves >> m.moves_watched >> m.busy_until.fs;
+  for (const movement& m : gathered(group, own)) {
     all.watched |= m.watched;
     all.packets_move |= m.packets_move;
     all.kernels_run |= m.kernels_run;
@@ -187,7 +181,7 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   }
   report_totals(run, totals, *hosts, &watching.hops(), hw::now(), o);
   rate_against_bound(o);
-  watching.report_verdict(*hosts, pod, o);
+  watching.report_verdict(*hosts, pod, own.group, o);
   if (run.point.inspect)
     for (std::string& line : dispatch_lines(run, pod)) o.notes.push_back(std::move(line));
   o.health = health_rows(run, pod, own.group);

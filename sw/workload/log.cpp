@@ -2,7 +2,6 @@
 #include "sw/workload/log.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "sw/runtime/messaging.hpp"
 
@@ -38,47 +37,26 @@ void workload_log::ended(const pe_step& step, std::uint64_t iteration, sim_time 
     r.wrong = r.wrong.value_or(0) + *wrong;
 }
 
-std::string workload_log::text() const {
-  std::ostringstream out;
-  out << fingerprint_.sum() << ' ' << message_totals_.size() << '\n';
-  for (const auto& [name, count] : message_totals_) out << name << ' ' << count << '\n';
-  for (std::size_t op = 0; op < records_.size(); ++op) {
-    for (std::size_t i = 0; i < records_[op].size(); ++i) {
-      const op_record& r = records_[op][i];
-      out << op << ' ' << i << ' ' << r.start.fs << ' ' << r.end.fs << ' ' << r.started << ' ' << r.ended
-          << ' ' << r.wrong.has_value() << ' ' << r.wrong.value_or(0) << '\n';
+void workload_log::add(const workload_log& other) {
+  fingerprint_.add_sum(other.fingerprint_.sum());
+  for (const auto& [name, count] : other.message_totals_) {
+    const auto known = std::find_if(message_totals_.begin(), message_totals_.end(),
+                                    [&n = name](const auto& t) { return t.first == n; });
+    if (known == message_totals_.end()) {
+      message_totals_.emplace_back(name, count);
+    } else {
+      known->second += count;
     }
   }
-  return out.str();
-}
-
-void workload_log::join(std::uint32_t self, const std::vector<std::string>& all) {
-  for (std::uint32_t p = 0; p < all.size(); ++p) {
-    if (p == self) continue;
-    std::istringstream in(all[p]);
-    std::uint64_t sum = 0, totals = 0, count = 0;
-    in >> sum >> totals;
-    fingerprint_.add_sum(sum);
-    for (std::string name; totals > 0 && in >> name >> count; --totals) {
-      const auto known = std::find_if(message_totals_.begin(), message_totals_.end(),
-                                      [&name](const auto& t) { return t.first == name; });
-      if (known == message_totals_.end()) {
-        message_totals_.emplace_back(name, count);
-      } else {
-        known->second += count;
-      }
-    }
-    std::uint32_t op = 0;
-    std::uint64_t iteration = 0, wrong = 0;
-    bool checked = false;
-    for (op_record other; in >> op >> iteration >> other.start.fs >> other.end.fs >> other.started >>
-                          other.ended >> checked >> wrong;) {
-      op_record& r = record(op, iteration);
-      r.start = std::min(r.start, other.start);
-      r.end = std::max(r.end, other.end);
-      r.started += other.started;
-      r.ended += other.ended;
-      if (checked) r.wrong = r.wrong.value_or(0) + wrong;
+  for (std::uint32_t op = 0; op < records_.size(); ++op) {
+    for (std::size_t i = 0; i < other.records_[op].size(); ++i) {
+      const op_record& more = other.records_[op][i];
+      op_record& r = record(op, i);
+      r.start = std::min(r.start, more.start);
+      r.end = std::max(r.end, more.end);
+      r.started += more.started;
+      r.ended += more.ended;
+      if (more.wrong) r.wrong = r.wrong.value_or(0) + *more.wrong;
     }
   }
 }

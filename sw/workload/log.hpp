@@ -33,10 +33,12 @@ class workload_log final : public op_observer {
   void ended(const pe_step& step, std::uint64_t iteration, sim_time at) override;
   void messages(const message_counts& counts) override;
 
-  /// For other processes that simulate PEs of the same run.
-  [[nodiscard]] std::string text() const;
-  /// Adds what the others know: `all` are texts by process, `self` the number of this one.
-  void join(std::uint32_t self, const std::vector<std::string>& all);
+  /// Adds what another process knows of its PEs.
+  void add(const workload_log& other);
+  template <class Archive>
+  void members(Archive archive) {
+    archive(records_, fingerprint_, message_totals_);
+  }
 
   /// Records of an op by iteration; empty for an op that no PE has started.
   [[nodiscard]] const std::vector<op_record>& records(std::uint32_t op) const { return records_.at(op); }

@@ -51,7 +51,8 @@ TEST_CASE("barrier checker: escapes count by PE and, once for each call, by rank
   b.leave(5, 22);
   CHECK(b.checker.escapes() == 3);
   CHECK(b.checker.escaped_ranks() == 2);
-  CHECK(b.checker.first_escape() ==
+  const std::string first = b.checker.first_escape();
+  CHECK(first ==
         "pod.sip0.cube_1_0.pe0 left barrier b 0 of its launch at 20.000 ns; 1 of 6 PEs had not entered it, "
         "pod.sip0.cube_0_0.pe1 among them");
   b.enter(1, 30);

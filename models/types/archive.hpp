@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values as bytes for another process of the same program. A class that is no plain value lists its members:
+// `template <class Archive> void members(Archive archive) { archive(a, b); }`.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace diecast {
+
+namespace archives {
+
+struct any_archive {
+  template <class... T>
+  void operator()(T&...) const {}
+};
+template <class T>
+concept listed = requires(T& v, any_archive a) {
+  v.members(a);
+};
+template <class T>
+concept container = requires(const T& v) {
+  v.begin();
+  v.size();
+};
+template <class T>
+struct plain_element {
+  using type = T;
+};
+template <class K, class V>
+struct plain_element<std::pair<const K, V>> {
+  using type = std::pair<K, V>;
+};
+
+}  // namespace archives
+
+class archive_writer {
+ public:
+  template <class... T>
+  void operator()(const T&... values) {
+    (put(values), ...);
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  template <class T>
+  void put(const T& v) {
+    if constexpr (archives::listed<T>) {
+      const_cast<T&>(v).members([this](auto&... m) { (*this)(m...); });  // which changes nothing
+    } else if constexpr (archives::container<T>) {
+      put(std::uint64_t{v.size()});
+      for (const auto& element : v) put(element);
+    } else {
+      static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
+      bytes_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    }
+  }
+  template <class A, class B>
+  void put(const std::pair<A, B>& v) {
+    (*this)(v.first, v.second);
+  }
+  template <class T>
+  void put(const std::optional<T>& v) {
+    put(v.has_value());
+    if (v) put(*v);
+  }
+
+  std::string bytes_;
+};
+
+class archive_reader {
+ public:
+  explicit archive_reader(std::string_view bytes) : rest_(bytes) {}
+  template <class... T>
+  void operator()(T&... values) {
+    (get(values), ...);
+  }
+
+ private:
+  template <class T>
+  void get(T& v) {
+    if constexpr (archives::listed<T>) {
+      v.members([this](auto&... m) { (*this)(m...); });
+    } else if constexpr (archives::container<T>) {
+      std::uint64_t size = 0;
+      get(size);
+      v = {};
+      for (; size > 0; --size) {
+        typename archives::plain_element<typename T::value_type>::type element{};
+        get(element);
+        v.insert(v.end(), std::move(element));
+      }
+    } else {
+      if (rest_.size() < sizeof v) throw std::logic_error("an archive is shorter than what is read from it");
+      std::memcpy(std::addressof(v), rest_.data(), sizeof v);
+      rest_.remove_prefix(sizeof v);
+    }
+  }
+  /// Views are of names in static storage, which another process has elsewhere.
+  void get(std::string_view& v) {
+    static std::set<std::string, std::less<>> names;
+    std::string name;
+    get(name);
+    v = *names.insert(std::move(name)).first;
+  }
+  template <class A, class B>
+  void get(std::pair<A, B>& v) {
+    (*this)(v.first, v.second);
+  }
+  template <class T>
+  void get(std::optional<T>& v) {
+    bool has = false;
+    get(has);
+    v.reset();
+    if (has) get(v.emplace());
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace diecast
