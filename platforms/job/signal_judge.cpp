@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "models/abi/errata.hpp"
 #include "models/protocol/fault_record.hpp"
 #include "platforms/run/process_group.hpp"
 

@@ -3,6 +3,7 @@
 """All-reduce algorithms on the SystemC machine (a subset of the mock machine's matrix), and the ccl block."""
 import collections
 import csv
+import itertools
 import json
 import re
 
@@ -38,13 +39,15 @@ class Matrix(harness.Case):
             for name in (*GRIDS, "intercube", "intercube_pipelined", "packed_trees"):
                 self.assertEqual(found[name]["ranks"], columns * rows, name)
 
-    def test_slots_and_sizes(self):
-        for n_slots in (1, 2, 4):
-            for size in (2, 1000, 9002):
-                self.algorithms("--bytes", size, *harness.sets(f"ipcq.n_slots={n_slots}", "ipcq.slot_bytes=512"))
+    @harness.cases(((1, 9002), (3, 1000), (2, 2)), (*itertools.product((1, 2, 3, 4), (2, 1000, 9002, 100000)),))
+    def test_slots_and_sizes(self, tried):
+        for n_slots, size in tried:
+            self.algorithms("--bytes", size, *harness.sets(f"ipcq.n_slots={n_slots}", "ipcq.slot_bytes=512"))
 
-    def test_types_and_operations(self):
-        for dtype, op in (("f16", "max"), ("bf16", "avg"), ("f32", "prod"), ("i32", "min"), ("i32", "avg")):
+    @harness.cases((("f16", "max"), ("bf16", "avg"), ("f32", "prod"), ("i32", "min"), ("i32", "avg")),
+                   (*itertools.product(("f16", "bf16", "f32", "i32"), ("sum", "max", "min", "prod", "avg")),))
+    def test_types_and_operations(self, tried):
+        for dtype, op in tried:
             for row in self.algorithms("--bytes", "3000", "--dtype", dtype, "--op", op).values():
                 self.assertIs(row["ranks_bitwise_equal"], True, row["algorithm"])
 

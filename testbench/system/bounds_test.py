@@ -109,7 +109,7 @@ class Bounds(harness.Case):
         else:
             self.assertIsNone(row["efficiency"], where)
 
-    @harness.cases(20, 50)
+    @harness.cases(10, 50)
     def test_random_machines_never_beat_it(self, count):
         rng, rng_of_places = random.Random(6), random.Random(7)
         seen = set()
@@ -124,7 +124,7 @@ class Bounds(harness.Case):
                 seen.add(row["bound_kind"])
         self.assertGreaterEqual(len(seen - {"none"}), min(4, count // 6), f"of the kinds of bounds only {seen} ever bind")
 
-    @harness.cases(20, 60)
+    @harness.cases(8, 60)
     def test_unequal_machines_never_beat_it(self, count):
         rng = random.Random(12)
         seen, refused = set(), 0
@@ -144,7 +144,7 @@ class Bounds(harness.Case):
                 self.assert_not_beaten(row)
                 seen.add(row["bound_kind"])
         self.assertLess(refused, count / 4)
-        self.assertGreaterEqual(len(seen - {"none"}), 4, f"of the kinds of bounds only {seen} ever bind")
+        self.assertGreaterEqual(len(seen - {"none"}), min(4, count // 4), f"of the kinds of bounds only {seen} ever bind")
 
     def test_messages_out_of_hbm_never_beat_it(self):
         """Nothing comes to TCM first: what that costs is no part of the bound."""
@@ -273,12 +273,14 @@ class Attained(harness.Case):
         others = {"reduce_scatter": "ring_1d", "all_to_all": "direct"}
         self.on_grid(2, self.WIDE_LINKS, {**self.SCHEDULES, **others})
 
+    @harness.exhaustive
     def test_on_3_x_3(self):
         others = {"reduce_scatter": "pairwise", "all_to_all": "pairwise"}
         self.on_grid(3, self.WIDE_LINKS, {**self.SCHEDULES, **others})
 
-    def test_where_links_bind(self):
-        for side in (2, 3):
+    @harness.cases((2,), (2, 3))
+    def test_where_links_bind(self, sides):
+        for side in sides:
             self.on_grid(side, self.SLOW_LINKS, self.OVER_LINKS, kinds=("links", "cube", "bisection"))
 
 
@@ -305,7 +307,7 @@ class Table(harness.Case):
             self.assertEqual(block[1].split(), ["size", "algorithm", *self.COLUMNS[1:]])
 
     def test_no_line_has_more_than_100_columns(self):
-        jobs = [("--algorithm", "all", "--bytes", "4KiB:64KiB:x16"), ("--algorithm", "all", "--bytes", "1MiB", "--no-data"),
+        jobs = [("--algorithm", "all", "--bytes", "4KiB:64KiB:x16"), ("--algorithm", "two_level,hierarchical_pipelined", "--bytes", "1MiB", "--no-data"),
                 ("--bytes", "1KiB:64KiB:x8"), ("--collective", "barrier", "--algorithm", "all", "--team", "0:1:4,0:1:8"),
                 ("--algorithm", "ring_1d", "--ranks", "sip", "--set", "ipcq.match=sender"),
                 *(("--workload", file) for file in sorted((harness.ROOT / "platforms/workloads").glob("*.json")))]

@@ -57,12 +57,12 @@ class Collectives(harness.Case):
     def test_every_algorithm_at_several_sizes(self):
         """Nothing, one element, an odd number of them, and more than all slots of a ring hold."""
         for number, collective in enumerate(COLLECTIVES):
-            for bytes_, (ranks, members) in itertools.product((0, 2, 1234, 98302), (("pe", 16), ("cube", 4))):
+            for bytes_, (ranks, members) in itertools.product((0, 2, 1234, 12302), (("pe", 16), ("cube", 4))):
                 factor = (members - 1) / members if collective in BLOCKWISE else 1
                 root = 3 * number % members
                 rows = self.runs(*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", bytes_,
                                  "--ranks", ranks,
-                                 *harness.sets(f"ccl.root_rank={root}", f"ipcq.n_slots={1 + number % 3}"))
+                                 *harness.sets(f"ccl.root_rank={root}", f"ipcq.n_slots={1 + number % 3}", "ipcq.slot_bytes=1024"))
                 self.assertGreaterEqual(len(rows), 2)
                 for row in rows:
                     self.assertEqual((row["collective"], row["ranks"], row["bytes"]), (collective, members, bytes_))

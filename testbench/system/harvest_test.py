@@ -25,10 +25,11 @@ def missing(*names):
 
 
 class Harvested(harness.Case):
-    def test_random_sets_of_missing_pes_and_channels(self):
+    @harness.cases(4, 10)
+    def test_random_sets_of_missing_pes_and_channels(self, count):
         """Every algorithm runs on what is left, verified; those that want a shape may say that it is none."""
         draw, refused = random.Random(20261120), 0
-        for _ in range(10):
+        for _ in range(count):
             names = draw.sample(PES, draw.randint(1, 11)) + draw.sample(CHANNELS, draw.randint(0, 4))
             ranks = draw.choice(("pe", "cube", "sip"))
             wanted = self.members(names, ranks)

@@ -9,9 +9,10 @@ COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduc
 
 
 class HbmTensors(harness.Case):
-    def test_every_algorithm_of_every_collective_is_right(self):
+    @harness.cases(1, 3)
+    def test_every_algorithm_of_every_collective_is_right(self, count):
         for collective in COLLECTIVES:
-            for size, chunk in (("2", "auto"), ("30006", "4KiB"), ("96KiB", "auto")):
+            for size, chunk in (("30006", "4KiB"), ("2", "auto"), ("96KiB", "auto"))[:count]:
                 rows = self.runs(*harness.SMALL, *IN_HBM, *harness.sets(f"ccl.tensor_chunk_bytes={chunk}"),
                                  "--collective", collective, "--algorithm", "all", "--bytes", size)
                 self.assertGreaterEqual(len(rows), 2, collective)
@@ -50,18 +51,18 @@ class HbmTensors(harness.Case):
 
     def test_an_all_to_all_in_steps_needs_no_chunks(self):
         sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", *IN_HBM, "--collective", "all_to_all")
-        job = (*sip, "--algorithm", "mesh_steps")
-        row = self.one(*job, "--bytes", "4MiB")
+        job = (*sip, "--algorithm", "mesh_steps", "--bytes")
+        row = self.one(*job, "4MiB")
         self.assertGreater(row["efficiency"], 0.80)
-        in_chunks = self.result(*job, "--bytes", "4MiB", "--no-data", *harness.sets("ccl.tensor_chunk_bytes=128KiB"))["runs"][0]
+        in_chunks = self.result(*job, "4MiB", "--no-data", *harness.sets("ccl.tensor_chunk_bytes=128KiB"))["runs"][0]
         self.assertLess(row["time_ns"], 0.9 * in_chunks["time_ns"])
-        for order in ("reverse", "shuffle:3"):
-            other = self.one(*job, "--bytes", "512KiB", *harness.sets(f"sim.build_order={order}"))
-            self.assertEqual(other["fingerprint"], self.one(*job, "--bytes", "512KiB")["fingerprint"], order)
+        orders = ("forward", "reverse", "shuffle:3")
+        self.assertEqual(len({self.one(*job, "128KiB", *harness.sets(f"sim.build_order={o}"))["fingerprint"] for o in orders}), 1)
 
-    def test_auto_knows_what_an_all_to_all_takes_in_few_steps(self):
+    @harness.cases(2, 5)
+    def test_auto_knows_what_an_all_to_all_takes_in_few_steps(self, count):
         job = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", *IN_HBM, "--collective", "all_to_all", "--no-data")
-        for columns, rows, kib in ((2, 1, 1024), (3, 1, 256), (5, 1, 256), (2, 2, 64), (2, 4, 256)):
+        for columns, rows, kib in ((3, 1, 256), (2, 2, 64), (2, 1, 1024), (5, 1, 256), (2, 4, 256))[:count]:
             shape = (*harness.sets(f"sip.columns={columns}", f"sip.rows={rows}"), "--bytes", f"{columns * rows * kib}KiB")
             tried = self.result(*job, *shape, "--algorithm", "all")["runs"]
             chosen = self.result(*job, *shape, "--algorithm", "auto")["runs"][0]
@@ -88,9 +89,9 @@ class HbmTensors(harness.Case):
                     f"ccl.accumulation={mode}", f"ipcq.buffer_kind={rings}", "ccl.tensor_chunk_bytes=6000"))
 
     def test_auto_knows_what_staging_costs(self):
-        job = (*harness.SMALL, *IN_HBM, "--bytes", "256KiB")
-        row = self.one(*job, "--algorithm", "auto")
-        best = min(r["time_ns"] for r in self.runs(*job, "--ranks", "pe", "--algorithm", "all"))
+        job = (*harness.SMALL, *IN_HBM, "--bytes", "64KiB", "--no-data", "--algorithm")
+        row, = self.result(*job, "auto")["runs"]
+        best = min(r["time_ns"] for r in self.result(*job, "all", "--ranks", "pe")["runs"])
         self.assertLess(row["time_ns"], 1.1 * best, row["algorithm_reason"])
 
     def test_workloads_are_refused(self):

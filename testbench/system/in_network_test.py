@@ -38,9 +38,10 @@ class InNetwork(harness.Case):
             words.append("overrides=" + json.dumps(parts))
         return harness.sets(*words)
 
-    def test_random_machines_verify_and_never_beat_the_bound(self):
+    @harness.cases(24, 60)
+    def test_random_machines_verify_and_never_beat_the_bound(self, count):
         rng = random.Random(11)
-        for number in range(60):
+        for number in range(count):
             machine = bounds_test.random_machine(rng)
             more = harness.sets(f"noc.multicast_cycles={rng.choice([1, 5])}", f"noc.reduce_cycles={rng.choice([1, 9])}",
                                 f"noc.reduce_bytes_per_cycle={rng.choice([8, 64, 4096])}",
@@ -55,9 +56,10 @@ class InNetwork(harness.Case):
             self.assertIs(row["verified"], True, row)
             self.assertGreaterEqual(row["time_ns"], row["bound_ns"], row)
 
-    def test_software_does_not_beat_the_bound_of_such_a_machine_either(self):
+    @harness.cases(4, 12)
+    def test_software_does_not_beat_the_bound_of_such_a_machine_either(self, count):
         rng = random.Random(12)
-        for _ in range(12):
+        for _ in range(count):
             machine = bounds_test.random_machine(rng)
             collective = rng.choice(["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "scatter",
                                      "gather", "all_to_all"])

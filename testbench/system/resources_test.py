@@ -20,7 +20,7 @@ ALGORITHMS = ("ring_1d", "two_level", "recursive_doubling", "rabenseifner", "pac
 class Resources(harness.Case):
     maxDiff = None
 
-    @harness.cases(6, 200)
+    @harness.cases(3, 200)
     def test_twice_of_a_resource_is_no_slower(self, count):
         slower = []
         for seed in range(count):

