@@ -175,7 +175,6 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   // After --out, in whose directory they may lie.
   claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});  // a record is written whole at the end
   report.start(runs);
-  platforms::install_signal_handlers();
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& r = runs[i];

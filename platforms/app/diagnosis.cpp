@@ -106,7 +106,6 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   if (!o.workload.empty()) (void)platforms::read_input("--workload", o.workload);  // no output replaces it
   const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
   tell_what_is_left_out(o);
-  platforms::install_signal_handlers();
   auto [arguments, faults] = without_faults(argc, argv);
   const bool withheld = !faults.empty();
   faults.emplace_back("--hide-faults");

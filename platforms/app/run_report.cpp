@@ -97,6 +97,7 @@ std::unique_ptr<platforms::output_dir> open_outputs(const common_options& option
           {flag, fmt::format("would overwrite what {} reads", input->reader), file, "another file"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
+  platforms::install_signal_handlers();  // from the first file on, a signal ends the runs and not the program
   if (options.out.empty()) return try_files(written), nullptr;
   return std::make_unique<platforms::output_dir>(options.out, config, named, [&] { try_files(written); });
 }

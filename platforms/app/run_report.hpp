@@ -48,7 +48,7 @@ template <class Outcome>
 
 /// --out, for a run whose config has the text `config`; null where it was not given. Throws user_error where
 /// --out or a file of `written` would replace a file that was read, output_error where one of them cannot be
-/// written; what an earlier run left is removed only then.
+/// written; what an earlier run left is removed only then. Installs the handlers of signals.
 [[nodiscard]] std::unique_ptr<platforms::output_dir> open_outputs(const common_options& options,
                                                                   const std::string& config,
                                                                   flag_files written);

@@ -189,7 +189,6 @@ int run_checked(const registries& tables, int argc, char** argv) {
       config);
   app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   report.start(table_header(points.front().pattern_text()));
-  platforms::install_signal_handlers();
   for (const auto& p : points) {
     study_outcome outcome = measure(o, p, config, tables.make_memory);
     const std::string rows = table_rows(outcome);

@@ -101,7 +101,6 @@ int run_checked(int argc, char** argv) {
       net.config);
   app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   report.start(table_header(common.traffic_text()));
-  platforms::install_signal_handlers();
   double saturated = std::numeric_limits<double>::infinity();
   std::size_t not_run = 0;
   for (const study_point& point : points) {

@@ -573,14 +573,14 @@ class Outputs(harness.Case):
         if shutil.which("strace") is None:
             self.skipTest("no strace")
         words = self.command(*SMALL, "--bytes", "1KiB", "--quiet", "--out", "d")
-        for calls in ("/^rename", "/^unlink"):
-            for n in range(1, 30, step):
+        for number, calls in (("KILL", "/^rename"), ("KILL", "/^unlink"), ("TERM", "/^open")):
+            for n in range(1, 60, step):
                 self.assertEqual(harness.subprocess.run(words, cwd=self.folder).returncode, 0, f"after {calls} {n - 1}")
                 complete = {p.name for p in (self.folder / "d").iterdir()}
-                done = harness.subprocess.run(["strace", "-o", "/dev/null", "-e", f"inject={calls}:signal=KILL:when={n}", *words],
+                done = harness.subprocess.run(["strace", "-o", "/dev/null", "-e", f"inject={calls}:signal={number}:when={n}", *words],
                                               cwd=self.folder, capture_output=True)
                 left = {p.name for p in (self.folder / "d").iterdir()}
-                self.assertTrue("result.json" not in left or left >= complete, (calls, n, left))
+                self.assertTrue(complete >= left >= {"result.json"} if number == "TERM" else "result.json" not in left or left >= complete, (n, left))
                 if done.returncode == 0:
                     break
             self.assertGreater(n, 8)
