@@ -6,7 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/events/events.hpp"
-#include "models/fabric/interface_buffers.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 

@@ -10,7 +10,6 @@
 #include <systemc>
 #include <unistd.h>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"

@@ -11,7 +11,6 @@
 #include "models/comm/collective.hpp"
 #include "models/config/faults.hpp"
 #include "models/config/population.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"

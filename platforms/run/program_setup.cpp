@@ -8,7 +8,6 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/faults.hpp"
 #include "models/config/population.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/prepare.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "hw/hbm/make_hbm.hpp"
+#include "hw/hbm/hbm_controller.hpp"
 #include "models/comm/collective.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/config/text.hpp"
