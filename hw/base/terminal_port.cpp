@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/comm/install_plan.hpp"
-#include "models/fabric/interface_buffers.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

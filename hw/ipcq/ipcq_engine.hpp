@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "hw/base/pe_interfaces.hpp"
-#include "hw/base/pe_setup.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/events/events.hpp"

@@ -25,7 +25,7 @@
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/debug_port.hpp"
 #include "models/abi/address.hpp"
-#include "models/config/memory_window.hpp"
+#include "models/config/population.hpp"
 
 namespace diecast::hw {
 

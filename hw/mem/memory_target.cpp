@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "hw/mem/debug_port.hpp"
-#include "models/config/memory_window.hpp"
+#include "models/config/population.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {

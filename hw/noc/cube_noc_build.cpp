@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "hw/noc/cube_noc.hpp"
-#include "models/fabric/interface_buffers.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/traffic/transactions.hpp"
 #include "models/types/error.hpp"
 

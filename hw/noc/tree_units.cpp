@@ -23,8 +23,6 @@ tree_units::tree_units(const fabric::topology& topology, const config::machine_c
       credit_cycles_(config.noc.credit_cycles),
       flit_bytes_(static_cast<std::uint32_t>(config.noc.flit_bytes)) {}
 
-// --- ports --------------------------------------------------------------------------------------
-
 void tree_units::add_port(fabric::router_index router, fabric::tree_port port, std::uint32_t number) {
   if (ports_.size() >= UINT16_MAX - first_exit) {
     throw user_error(problem{"noc.multicast", "a cube has more router ports than trees can name",
@@ -53,8 +51,6 @@ tree_units::exit_port tree_units::exit_port_of(fabric::router_index router, std:
   if (to.router == router) return {true, to.number, {}};
   return {false, 0, fabric::opposite(static_cast<fabric::side>(to.at.number))};
 }
-
-// --- the tree -----------------------------------------------------------------------------------
 
 void tree_units::install(const tree_program& program, packet_pool& pool) {
   if (rings_) throw protocol_error(name_ + ": a tree is installed already");
@@ -119,8 +115,6 @@ tree_units::node& tree_units::node_of(std::uint32_t unit, bool as_parent, const 
   }
   return nodes_[r.node];
 }
-
-// --- packets ------------------------------------------------------------------------------------
 
 void tree_units::take(const switch_core::departure& d, packet_ptr p) {
   const std::uint32_t unit = unit_of_[d.output];
@@ -205,8 +199,6 @@ void tree_units::combine_credit(std::uint32_t unit, const switch_core::departure
   send(n.parent, abi::tree_flow::credits, std::move(p), d.first + fork_cycles_, d.last + fork_cycles_);
 }
 
-// --- sums ---------------------------------------------------------------------------------------
-
 void tree_units::contribute(std::uint32_t unit, const switch_core::departure& d, packet_ptr p) {
   node& n = node_of(unit, false, *p);
   returned_.push_back({ports_[unit].number, d.vc, d.flits, d.first + credit_cycles_});
@@ -277,8 +269,6 @@ packet_ptr tree_units::sum_of(node& n) {
   sum->data = total.result();
   return sum;
 }
-
-// --- addresses ----------------------------------------------------------------------------------
 
 void tree_units::address_to(packet& p, pe_coord pe, abi::address match) const {
   p.header.target = abi::mailbox_of(pe);

@@ -48,8 +48,6 @@ void core_memory::publish(events::memory_phase phase, abi::address at,
   setup_.events.publish(events::memory_event{hw::now(), phase, setup_.self, at, bytes});
 }
 
-// --- packets ------------------------------------------------------------------------------------
-
 void core_memory::issue(core_access access) {
   access.tag = next_tag_++;
   dma_->start_access(std::move(access));
@@ -91,8 +89,6 @@ void core_memory::access_done(std::uint32_t tag, std::span<const std::byte> data
   }
   done_.notify();
 }
-
-// --- what firmware asks for ---------------------------------------------------------------------
 
 void core_memory::make_present(abi::address at) {
   hooks_.owe(setup_.config.pe.cache_hit_cycles);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "hw/base/pe_interfaces.hpp"
-#include "hw/base/pe_setup.hpp"
 #include "models/abi/hal.hpp"
 #include "models/protocol/data_cache.hpp"
 

@@ -58,8 +58,6 @@ bool dma_engine::serves_core_only() const {
   return !others && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
 }
 
-// --- requests of the other blocks ---------------------------------------------------------------
-
 void dma_engine::enqueue(port which, job j) {
   const auto& pe = pe_.config.pe;
   const sim_time started = edge_after(pe.dma_launch_cycles + pe.dma_startup_cycles);
@@ -128,8 +126,6 @@ void dma_engine::send_packet(packet_ptr p) {
   work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::send_packet), foreign_++),
             {work_kind::send_packet, 0, 0, std::move(p)});
 }
-
-// --- out: descriptors to packets ----------------------------------------------------------------
 
 bool dma_engine::may_issue(port which) const {
   const auto& queue = jobs_[which];
@@ -266,8 +262,6 @@ void dma_engine::issue_copy(job& j) {
   }
   j.next += at_least_one(bytes);
 }
-
-// --- accesses and transactions ------------------------------------------------------------------
 
 void dma_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                             std::uint32_t index) {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "hw/base/pe_interfaces.hpp"
-#include "hw/base/pe_setup.hpp"
 #include "hw/base/terminal_port.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/base/transaction_table.hpp"

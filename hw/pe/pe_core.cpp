@@ -61,8 +61,6 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
   set_stack_size(static_cast<std::size_t>(setup.config.sim.firmware_stack_kib) * 1024);
 }
 
-// --- time ---------------------------------------------------------------------------------------
-
 sim_time pe_core::now() const { return hw::now() + core_clock_.cycles(owed_cycles_); }
 
 void pe_core::wait_until(sim_time t) {
@@ -101,8 +99,6 @@ void pe_core::die_if_due() {
   for (;;) sc_core::wait(never_);
 }
 
-// --- events for observers ------------------------------------------------------------------------
-
 void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
   if (to > from && setup_.events.wants(events::work))
     setup_.events.publish(events::core_worked{from, to, setup_.self, what});
@@ -122,8 +118,6 @@ void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_wo
   }
   setup_.events.publish(e);
 }
-
-// --- launch -------------------------------------------------------------------------------------
 
 void pe_core::launch(const packet_ptr& p) { launch_block_arrived(abi::decode_launch(p->data)); }
 
@@ -162,8 +156,6 @@ void pe_core::run_one(const abi::launch_block& block) {
   set_state(events::core_state::done);
   dma->send_launch_done(block.launch_id);
 }
-
-// --- registers and memory -----------------------------------------------------------------------
 
 std::uint64_t pe_core::read_register(abi::register_offset reg) {
   owed_cycles_ += setup_.config.pe.register_cycles;
@@ -260,8 +252,6 @@ void pe_core::poll_until(const abi::poll_request& wanted) {
   ++moves_;
 }
 
-// --- global memory ------------------------------------------------------------------------------
-
 void pe_core::access_done(std::uint32_t tag, std::span<const std::byte> data) {
   memory_.access_done(tag, data);
 }
@@ -293,8 +283,6 @@ void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
   watched_ = wanted;
   tasks_.watches(wanted.has_value());
 }
-
-// --- vector unit --------------------------------------------------------------------------------
 
 void pe_core::post_block(const abi::vector_command& c, std::uint64_t first, std::uint64_t count) {
   const sim_time at = clock_.edge_at_or_after(hw::now()) + clock_.cycles(1);
@@ -366,8 +354,6 @@ void pe_core::evaluate(const abi::vector_command& c) {
   }
   if (!stores_->takes(c.destination, a)) tcm->debug_write(c.destination, a);
 }
-
-// --- state --------------------------------------------------------------------------------------
 
 void pe_core::set_state(events::core_state s) {
   state_ = s;

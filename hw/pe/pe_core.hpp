@@ -13,7 +13,7 @@
 #include <optional>
 #include <systemc>
 
-#include "hw/base/pe_setup.hpp"
+#include "hw/base/pe_interfaces.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/core_memory.hpp"
 #include "hw/pe/pe_faults.hpp"

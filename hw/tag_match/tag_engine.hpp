@@ -11,7 +11,6 @@
 #include <systemc>
 
 #include "hw/base/pe_interfaces.hpp"
-#include "hw/base/pe_setup.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/base/transaction_table.hpp"
 #include "hw/mem/tcm_if.hpp"

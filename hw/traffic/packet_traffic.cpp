@@ -6,7 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/events/events.hpp"
-#include "models/fabric/interface_buffers.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
@@ -88,54 +88,39 @@ void packet_traffic::serve() {
   armed_ = UINT64_MAX;
   take_credits(cycle);
   make_packets(wormhole_ ? cycle + cycles_ahead : cycle);
-  while (!due_.empty() && due_.front().cycle <= cycle) {
-    const due_node d = due_.front();
-    std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-    due_.pop_back();
+  while (!due_.empty() && due_.top().cycle <= cycle) {
+    const due_node d = due_.top();
+    due_.pop();
     if (nodes_[d.node].due != d.cycle) continue;  // entered again for an earlier cycle since
     nodes_[d.node].due = UINT64_MAX;
     try_send(d.node, cycle);
   }
-  if (!due_.empty()) wake_at(due_.front().cycle);
+  if (!due_.empty()) wake_at(due_.top().cycle);
   if (more_) wake_at(next_.cycle);
-  if (waiting_ != 0 && !returning_.empty()) wake_at(returning_.front().cycle);
+  if (waiting_ != 0 && !returning_.empty()) wake_at(returning_.top().cycle);
 }
 
 void packet_traffic::enqueue(std::uint64_t cycle) {
   source& from = nodes_[next_.source];
-  std::uint32_t index = free_queued_;
-  if (index == none) {
-    index = static_cast<std::uint32_t>(queue_.size());
-    queue_.emplace_back();
-  } else {
-    free_queued_ = queue_[index].next;
-  }
-  queue_[index] = {next_, from.sequence++, none};
+  from.queue.push_back({next_, from.sequence++});
   ++waiting_;
-  if (from.first == none) {
-    from.first = from.last = index;
-    schedule(next_.source, std::max(cycle, from.free_from));
-  } else {
-    queue_[from.last].next = index;
-    from.last = index;
-  }
+  if (from.queue.size() == 1) schedule(next_.source, std::max(cycle, from.free_from));
 }
 
 void packet_traffic::take_credits(std::uint64_t cycle) {
-  while (!returning_.empty() && returning_.front().cycle <= cycle) {
-    const returning_credit r = returning_.front();
-    std::pop_heap(returning_.begin(), returning_.end(), std::greater<>());
-    returning_.pop_back();
+  while (!returning_.empty() && returning_.top().cycle <= cycle) {
+    const returning_credit r = returning_.top();
+    returning_.pop();
     credits_[r.node_vc] += r.flits;
     const std::uint32_t n = r.node_vc / vcs_;
-    if (nodes_[n].first != none) schedule(n, std::max(cycle, nodes_[n].free_from));
+    if (!nodes_[n].queue.empty()) schedule(n, std::max(cycle, nodes_[n].free_from));
   }
 }
 
 void packet_traffic::try_send(std::uint32_t n, std::uint64_t cycle) {
   source& from = nodes_[n];
-  if (from.first == none) return;
-  const traffic::packet_arrival& what = queue_[from.first].what;
+  if (from.queue.empty()) return;
+  const traffic::packet_arrival& what = from.queue.front().what;
   if (what.flits > room_) {
     throw protocol_error(
         fmt::format("{}: packet of {} flits at node {} (expected at most {}, the NoC's buffer)", this->name(),
@@ -144,7 +129,7 @@ void packet_traffic::try_send(std::uint32_t n, std::uint64_t cycle) {
   const std::uint32_t vc = choose_vc(from, n, vcs_for(what), what.flits);
   if (vc == none) return;  // a credit will wake it
   send(n, static_cast<std::uint8_t>(vc), cycle);
-  if (from.first != none) schedule(n, from.free_from);
+  if (!from.queue.empty()) schedule(n, from.free_from);
 }
 
 /// The next VC in turn with room for the packet.
@@ -159,16 +144,12 @@ std::uint32_t packet_traffic::choose_vc(const source& from, std::uint32_t n, fab
 
 void packet_traffic::send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle) {
   source& from = nodes_[n];
-  const std::uint32_t index = from.first;
-  const queued q = queue_[index];
-  const std::uint32_t flits = q.what.flits;
-  from.first = q.next;
-  queue_[index].next = free_queued_;
-  free_queued_ = index;
+  const queued q = from.queue.front();
+  from.queue.pop_front();
   --waiting_;
-  from.free_from = cycle + flits;
+  from.free_from = cycle + q.what.flits;
   from.last_vc = vc;
-  credits_[n * vcs_ + vc] -= flits;
+  credits_[n * vcs_ + vc] -= q.what.flits;
   hand_over(q.what, q.sequence, vc, cycle);
 }
 
@@ -193,16 +174,14 @@ void packet_traffic::on_packet(unsigned port, packet_ptr&& p, const fabric_phase
 
 void packet_traffic::on_credit(unsigned port, const fabric_phase& phase) {
   const std::uint64_t cycle = clock_.cycles_covering(phase.head);
-  returning_.push_back({cycle, port * vcs_ + phase.vc, phase.flits});
-  std::push_heap(returning_.begin(), returning_.end(), std::greater<>());
-  if (nodes_[port].first != none) wake_at(cycle);
+  returning_.push({cycle, port * vcs_ + phase.vc, phase.flits});
+  if (!nodes_[port].queue.empty()) wake_at(cycle);
 }
 
 void packet_traffic::schedule(std::uint32_t n, std::uint64_t cycle) {
   if (cycle >= nodes_[n].due) return;
   nodes_[n].due = cycle;
-  due_.push_back({cycle, n});
-  std::push_heap(due_.begin(), due_.end(), std::greater<>());
+  due_.push({cycle, n});
 }
 
 void packet_traffic::wake_at(std::uint64_t cycle) {
@@ -213,7 +192,7 @@ void packet_traffic::wake_at(std::uint64_t cycle) {
 
 bool packet_traffic::quiescent() const {
   std::vector<std::uint32_t> credits = credits_;
-  for (const returning_credit& r : returning_) credits[r.node_vc] += r.flits;
+  for (auto back = returning_; !back.empty(); back.pop()) credits[back.top().node_vc] += back.top().flits;
   const auto full = [this](std::uint32_t c) { return c == room_; };
   return waiting_ == 0 && std::all_of(credits.begin(), credits.end(), full);
 }

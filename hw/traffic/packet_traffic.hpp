@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <queue>
 #include <systemc>
 #include <vector>
 
@@ -83,11 +84,10 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   struct queued {
     traffic::packet_arrival what;
     std::uint64_t sequence;
-    std::uint32_t next;
   };
   struct source {
-    std::uint32_t first{none}, last{none};  ///< queue of packets that wait
-    std::uint64_t free_from{};              ///< cycle in which the next packet may start
+    std::deque<queued> queue;   ///< packets that wait
+    std::uint64_t free_from{};  ///< cycle in which the next packet may start
     std::uint64_t sequence{};
     std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for
     std::uint8_t last_vc{};
@@ -140,11 +140,11 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   bool more_{};
   std::vector<source> nodes_;
   std::vector<std::uint32_t> credits_;  ///< [node][VC]
-  std::vector<queued> queue_;
-  std::uint32_t free_queued_{none};
   std::uint64_t waiting_{};
-  std::vector<due_node> due_;                ///< a heap, earliest in front
-  std::vector<returning_credit> returning_;  ///< a heap, earliest in front
+  template <class Entry>
+  using earliest_first = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
+  earliest_first<due_node> due_;
+  earliest_first<returning_credit> returning_;
   std::uint64_t measured_made_sum_{},
       measured_done_sum_{};  ///< sums of the cycles in which packets were made and done
   std::uint64_t armed_{UINT64_MAX};

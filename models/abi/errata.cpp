@@ -5,28 +5,26 @@
 #include <array>
 
 namespace diecast::abi {
-constexpr std::array table{
-    erratum_description{erratum::set_without_dcci, "set_without_dcci",
-                        "a signal is stored and its line not written back: it stays in the writer's cache"},
-    erratum_description{erratum::wait_without_dcci, "wait_without_dcci",
-                        "a wait does not invalidate its cache line and polls a stale copy forever"},
-    erratum_description{erratum::no_round_barrier, "no_round_barrier",
-                        "group_dissemination has no core barrier between its rounds"},
-    erratum_description{erratum::late_counter, "late_counter",
-                        "the team's counter is loaded after the entry core barrier"},
-    erratum_description{erratum::no_entry_barrier, "no_entry_barrier",
-                        "a rank barrier begins without waiting for the other cores of the rank"},
-    erratum_description{erratum::slot_by_rank, "slot_by_rank",
-                        "dissemination signals the line numbered by the sender's rank, not by the round"},
-    erratum_description{erratum::packed_flags, "packed_flags",
-                        "flags lie 8 bytes apart: several share a line that is written back whole"},
-    erratum_description{erratum::reused_team_state, "reused_team_state",
-                        "a new team takes a slot without clearing its flags and counter"},
-    erratum_description{erratum::unchecked_radix, "unchecked_radix",
-                        "group_dissemination does not refuse radix 1, whose shift never grows"},
-    erratum_description{
-        erratum::exact_count, "exact_count",
-        "a wait accepts only its own count and polls forever when a peer is one barrier ahead"}};
+constexpr auto table = std::to_array<erratum_description>(
+    {{erratum::set_without_dcci, "set_without_dcci",
+      "a signal is stored and its line not written back: it stays in the writer's cache"},
+     {erratum::wait_without_dcci, "wait_without_dcci",
+      "a wait does not invalidate its cache line and polls a stale copy forever"},
+     {erratum::no_round_barrier, "no_round_barrier",
+      "group_dissemination has no core barrier between its rounds"},
+     {erratum::late_counter, "late_counter", "the team's counter is loaded after the entry core barrier"},
+     {erratum::no_entry_barrier, "no_entry_barrier",
+      "a rank barrier begins without waiting for the other cores of the rank"},
+     {erratum::slot_by_rank, "slot_by_rank",
+      "dissemination signals the line numbered by the sender's rank, not by the round"},
+     {erratum::packed_flags, "packed_flags",
+      "flags lie 8 bytes apart: several share a line that is written back whole"},
+     {erratum::reused_team_state, "reused_team_state",
+      "a new team takes a slot without clearing its flags and counter"},
+     {erratum::unchecked_radix, "unchecked_radix",
+      "group_dissemination does not refuse radix 1, whose shift never grows"},
+     {erratum::exact_count, "exact_count",
+      "a wait accepts only its own count and polls forever when a peer is one barrier ahead"}});
 
 std::span<const erratum_description> errata() { return table; }
 

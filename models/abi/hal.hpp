@@ -12,7 +12,6 @@
 #include "models/abi/address.hpp"
 #include "models/abi/firmware_tasks.hpp"
 #include "models/abi/launch.hpp"
-#include "models/abi/operation_note.hpp"
 #include "models/abi/registers.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"

@@ -18,7 +18,6 @@ struct register_description {
   register_offset offset;
   const char* name;
   access mode;
-  std::uint64_t reset;
   const char* meaning;
 };
 

@@ -15,7 +15,6 @@
 #include "models/config/population.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/numeric/types.hpp"
-#include "models/types/direction.hpp"
 #include "models/types/error.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/time.hpp"

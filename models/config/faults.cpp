@@ -15,14 +15,24 @@ namespace {
 constexpr auto interposer = fault_mechanism::interposer;
 constexpr auto policy = fault_mechanism::policy;
 constexpr auto errata = fault_mechanism::errata;
-constexpr const char* either =
-    "a PE (packets that arrive there), a UCIe side or a SIP port (packets that leave)";
-constexpr const char* a_link = "a UCIe side or a SIP port (packets that leave there)";
-constexpr const char* a_pe = "a PE";
 
 using key_list = std::vector<std::string>;
 const key_list of_packets{"after", "count", "from_us", "probability"};
 const key_list with_delay{"after", "count", "from_us", "probability", "delay_ns"};
+
+fault_kind_entry anywhere(fault_kind kind, const char* name, const key_list& keys, const char* description) {
+  constexpr const char* place =
+      "a PE (packets that arrive there), a UCIe side or a SIP port (packets that leave)";
+  return {kind, name, interposer, place, true, true, keys, description};
+}
+fault_kind_entry on_links(fault_kind kind, const char* name, const key_list& keys, const char* description) {
+  constexpr const char* place = "a UCIe side or a SIP port (packets that leave there)";
+  return {kind, name, interposer, place, true, false, keys, description};
+}
+fault_kind_entry at_pes(fault_kind kind, const char* name, fault_mechanism mechanism, const key_list& keys,
+                        const char* description, bool barriers_only = false) {
+  return {kind, name, mechanism, "a PE", false, true, keys, description, barriers_only};
+}
 
 template <auto Member>
 field_value get_member(const fault_setting& f) {
@@ -89,116 +99,40 @@ const char* to_string(fault_mechanism m) {
 std::span<const fault_kind_entry> fault_kinds() {
   using k = fault_kind;
   static const std::array all{
-      fault_kind_entry{k::bit_flip, "bit_flip", interposer, either, true, true, of_packets,
-                       "one bit of a packet's payload is inverted"},
-      fault_kind_entry{k::drop, "drop", interposer, either, true, true, of_packets,
-                       "a packet of data is lost"},
-      fault_kind_entry{k::duplicate, "duplicate", interposer, either, true, true, of_packets,
-                       "a packet of data comes twice"},
-      fault_kind_entry{k::reorder, "reorder", interposer, either, true, true, with_delay,
-                       "a packet of data is overtaken by packets that come within delay_ns"},
-      fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
-                       "a returning credit is lost"},
-      fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
-                       "a returning credit, and those behind it, come delay_ns late"},
-      fault_kind_entry{k::link_down,
-                       "link_down",
-                       interposer,
-                       a_link,
-                       true,
-                       false,
-                       {"after", "from_us"},
-                       "a link stops: packets sent over it do not arrive"},
-      fault_kind_entry{k::link_degraded,
-                       "link_degraded",
-                       interposer,
-                       a_link,
-                       true,
-                       false,
-                       {"from_us", "factor"},
-                       "a link carries packets `factor` times slower"},
-      fault_kind_entry{k::token_before_data,
-                       "token_before_data",
-                       policy,
-                       a_pe,
-                       false,
-                       true,
-                       {"after", "count", "delay_ns"},
-                       "a message is announced while its bytes stay delay_ns in a write buffer"},
-      fault_kind_entry{
-          k::slow_pe, "slow_pe", policy, a_pe, false, true, {"factor"}, "a core runs `factor` times slower"},
-      fault_kind_entry{k::dead_pe,
-                       "dead_pe",
-                       policy,
-                       a_pe,
-                       false,
-                       true,
-                       {"after", "from_us"},
-                       "a core stops after `after` writes of its firmware to registers or global memory"},
-      fault_kind_entry{
-          k::wrong_install,
-          "wrong_install",
-          policy,
-          a_pe,
-          false,
-          true,
-          {"how"},
-          "two directions of a PE are swapped, or their receive rings overlap, or all that lead to one peer "
-          "write into the peer's first ring for this PE"},
-      fault_kind_entry{k::tag_list_race,
-                       "tag_list_race",
-                       policy,
-                       a_pe,
-                       false,
-                       true,
-                       {},
-                       "a new entry of the tag-matching unit takes messages that came after one that "
-                       "firmware has not seen"},
-      fault_kind_entry{k::sendrecv_alias,
-                       "sendrecv_alias",
-                       errata,
-                       a_pe,
-                       false,
-                       true,
-                       {"after"},
-                       "the one-call send-receive uses one page, chosen by earlier sends, for both halves"},
-      fault_kind_entry{
-          k::dispatch_corruption,
-          "dispatch_corruption",
-          policy,
-          a_pe,
-          false,
-          true,
-          {"how"},
-          "the registration-cache monitor writes a wrong target into the firmware's dispatch table: not a "
-          "routine (trap), or the routine of an idle core (wrong_routine)"},
-      fault_kind_entry{k::stale_cache_line,
-                       "stale_cache_line",
-                       errata,
-                       a_pe,
-                       false,
-                       true,
-                       {},
-                       "in a barrier, a wait polls a stale copy of its cache line forever",
-                       true},
-      fault_kind_entry{k::signal_without_flush,
-                       "signal_without_flush",
-                       errata,
-                       a_pe,
-                       false,
-                       true,
-                       {},
-                       "in a barrier, a signal is stored and stays in its writer's cache",
-                       true},
-      fault_kind_entry{k::infinite_poll,
-                       "infinite_poll",
-                       errata,
-                       a_pe,
-                       false,
-                       true,
-                       {},
-                       "in a barrier, a wait misses the signal of a peer that is one barrier ahead",
-                       true},
+      anywhere(k::bit_flip, "bit_flip", of_packets, "one bit of a packet's payload is inverted"),
+      anywhere(k::drop, "drop", of_packets, "a packet of data is lost"),
+      anywhere(k::duplicate, "duplicate", of_packets, "a packet of data comes twice"),
+      anywhere(k::reorder, "reorder", with_delay,
+               "a packet of data is overtaken by packets that come within delay_ns"),
+      anywhere(k::lost_credit, "lost_credit", of_packets, "a returning credit is lost"),
+      anywhere(k::late_credit, "late_credit", with_delay,
+               "a returning credit, and those behind it, come delay_ns late"),
+      on_links(k::link_down, "link_down", {"after", "from_us"},
+               "a link stops: packets sent over it do not arrive"),
+      on_links(k::link_degraded, "link_degraded", {"from_us", "factor"},
+               "a link carries packets `factor` times slower"),
+      at_pes(k::token_before_data, "token_before_data", policy, {"after", "count", "delay_ns"},
+             "a message is announced while its bytes stay delay_ns in a write buffer"),
+      at_pes(k::slow_pe, "slow_pe", policy, {"factor"}, "a core runs `factor` times slower"),
+      at_pes(k::dead_pe, "dead_pe", policy, {"after", "from_us"},
+             "a core stops after `after` writes of its firmware to registers or global memory"),
+      at_pes(k::wrong_install, "wrong_install", policy, {"how"},
+             "two directions of a PE are swapped, or their receive rings overlap, or all that lead to one "
+             "peer write into the peer's first ring for this PE"),
+      at_pes(k::tag_list_race, "tag_list_race", policy, {},
+             "a new entry of the tag-matching unit takes messages that came after one that firmware has not "
+             "seen"),
+      at_pes(k::sendrecv_alias, "sendrecv_alias", errata, {"after"},
+             "the one-call send-receive uses one page, chosen by earlier sends, for both halves"),
+      at_pes(k::dispatch_corruption, "dispatch_corruption", policy, {"how"},
+             "the registration-cache monitor writes a wrong target into the firmware's dispatch table: not a "
+             "routine (trap), or the routine of an idle core (wrong_routine)"),
+      at_pes(k::stale_cache_line, "stale_cache_line", errata, {},
+             "in a barrier, a wait polls a stale copy of its cache line forever", true),
+      at_pes(k::signal_without_flush, "signal_without_flush", errata, {},
+             "in a barrier, a signal is stored and stays in its writer's cache", true),
+      at_pes(k::infinite_poll, "infinite_poll", errata, {},
+             "in a barrier, a wait misses the signal of a peer that is one barrier ahead", true),
       fault_kind_entry{
           k::premature_barrier,
           "premature_barrier",

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <regex>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {

@@ -2,6 +2,7 @@
 // Which PEs and memory channels a machine has: all of its shape's, less those that overrides leave out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -93,6 +94,16 @@ struct pod_grid {
     columns = pod.sips / rows;
   }
   return {static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pod.sips / columns)};
+}
+
+// How many transactions the network interface of a memory has in flight.
+
+inline constexpr std::uint64_t least_memory_window = 64;
+
+/// Window of an HBM port: the queue of the simple model can be filled, whatever its size. The controller
+/// counts in bursts and holds requests back itself.
+[[nodiscard]] inline std::uint64_t hbm_window(const hbm_block& hbm) {
+  return hbm.model == hbm_model::simple ? std::max(least_memory_window, hbm.queue) : least_memory_window;
 }
 
 }  // namespace diecast::config

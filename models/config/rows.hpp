@@ -33,20 +33,22 @@ block_table trace_table();
 
 inline constexpr const char* assumption = "assumption";
 
-/// Collects the rows of one block. `Block` is the struct, `block` its member of machine_config.
+/// Collects the rows of one block. A row without a source is an assumption. `Block` is the struct, `block`
+/// its member of machine_config.
 template <class Block>
 class rows {
  public:
   rows(Block machine_config::*block, std::string name, std::string description)
       : block_(block), table_{std::move(name), std::move(description), {}} {}
 
-  rows& boolean(bool Block::*member, std::string key, std::string description, std::string source) {
+  rows& boolean(bool Block::*member, std::string key, std::string description,
+                std::string source = assumption) {
     add(member, field_type::boolean, std::move(key), "", std::move(description), std::move(source));
     return *this;
   }
 
   rows& count(std::uint64_t Block::*member, std::string key, std::string unit, std::uint64_t least,
-              std::uint64_t most, std::string description, std::string source) {
+              std::uint64_t most, std::string description, std::string source = assumption) {
     field& f = add(member, field_type::count, std::move(key), std::move(unit), std::move(description),
                    std::move(source));
     f.least = least;
@@ -55,7 +57,7 @@ class rows {
   }
 
   rows& real(double Block::*member, std::string key, std::string unit, double least, double most,
-             std::string description, std::string source) {
+             std::string description, std::string source = assumption) {
     field& f = add(member, field_type::real, std::move(key), std::move(unit), std::move(description),
                    std::move(source));
     f.real_least = least;
@@ -64,7 +66,7 @@ class rows {
   }
 
   rows& text(std::string Block::*member, std::string key, std::string pattern, std::string description,
-             std::string source) {
+             std::string source = assumption) {
     field& f = add(member, field_type::text, std::move(key), "", std::move(description), std::move(source));
     f.pattern = std::move(pattern);
     return *this;
@@ -72,7 +74,7 @@ class rows {
 
   /// Pieces between commas, each of which matches. Empty if the default is.
   rows& list(std::string Block::*member, std::string key, std::string pattern_of_piece,
-             std::string description, std::string source) {
+             std::string description, std::string source = assumption) {
     text(member, std::move(key), std::move(pattern_of_piece), std::move(description), std::move(source));
     field& f = table_.fields.back();
     f.list = true;
@@ -81,7 +83,7 @@ class rows {
   }
 
   rows& auto_size(auto_count Block::*member, std::string key, std::string unit, std::uint64_t least,
-                  std::uint64_t most, std::string description, std::string source) {
+                  std::uint64_t most, std::string description, std::string source = assumption) {
     field& f = bare(member, field_type::count_or_auto, std::move(key), std::move(unit),
                     std::move(description), std::move(source));
     f.least = least;
@@ -98,7 +100,7 @@ class rows {
   }
 
   rows& real_or_auto(auto_real Block::*member, std::string key, std::string unit, double least, double most,
-                     std::string description, std::string source) {
+                     std::string description, std::string source = assumption) {
     field& f = bare(member, field_type::real_or_auto, std::move(key), std::move(unit), std::move(description),
                     std::move(source));
     f.real_least = least;
@@ -117,7 +119,7 @@ class rows {
   /// `names` in the order of the enumerators, which count from 0.
   template <class Enum>
   rows& choice(Enum Block::*member, std::string key, const std::vector<std::string>& names,
-               std::string description, std::string source) {
+               std::string description, std::string source = assumption) {
     field& f =
         bare(member, field_type::choice, std::move(key), "", std::move(description), std::move(source));
     f.choices = names;
@@ -142,7 +144,7 @@ class rows {
   }
 
   rows& links(std::vector<pod_link> Block::*member, std::string key, std::string description,
-              std::string source) {
+              std::string source = assumption) {
     add(member, field_type::links, std::move(key), "", std::move(description), std::move(source));
     return *this;
   }

@@ -4,6 +4,7 @@
 #include "models/config/rows.hpp"
 
 namespace diecast::config {
+
 std::span<const block_table> tables() {
   static const std::array all{
       sim_table(),  pod_table(),       sip_table(), cube_table(), placement_table(), pe_table(),
@@ -32,7 +33,7 @@ block_table energy_table() {
       .real(&b::link_pj_per_byte, "link_pj_per_byte", pj_byte, 0, most, "A byte from router to router.",
             floonoc)
       .real(&b::dma_pj_per_byte, "dma_pj_per_byte", pj_byte, 0, most,
-            "A byte through DMA engine and network interface of a PE, in or out.", assumption)
+            "A byte through DMA engine and network interface of a PE, in or out.")
       .real(&b::tcm_pj_per_byte, "tcm_pj_per_byte", pj_byte, 0, most, "A byte read from or written to TCM.",
             horowitz)
       .real(&b::sram_pj_per_byte, "sram_pj_per_byte", pj_byte, 0, most,
@@ -52,9 +53,9 @@ block_table energy_table() {
             operations)
       .real(&b::vector_i32_pj, "vector_i32_pj", "pJ", 0, most, "An element of i32 through the vector unit.",
             operations)
-      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Power of a PE, busy or idle.", assumption)
+      .real(&b::pe_idle_mw, "pe_idle_mw", "mW", 0, most, "Power of a PE, busy or idle.")
       .real(&b::cube_idle_mw, "cube_idle_mw", "mW", 0, most,
-            "Power of a cube without its PEs: NoC, memory controllers, adapters.", assumption)
+            "Power of a cube without its PEs: NoC, memory controllers, adapters.")
       .table();
 }
 
@@ -63,21 +64,20 @@ block_table energy_table() {
 block_table tag_match_table() {
   using b = tag_match_block;
   constexpr const char* unit_source = "assumption: one comparison per cycle, a few to start";
-  return rows<b>(&machine_config::tag_match, "tag_match",
-                 "Tag-matched messages between PEs and the unit that matches them. Cycles are of "
-                 "noc.clock_ghz.")
-      .count(&b::entries, "entries", "", 0, 4096, "Receives that the unit of a PE holds; 0 turns it off.",
-             assumption)
+  return rows<b>(
+             &machine_config::tag_match, "tag_match",
+             "Tag-matched messages between PEs and the unit that matches them. Cycles are of noc.clock_ghz.")
+      .count(&b::entries, "entries", "", 0, 4096, "Receives that the unit of a PE holds; 0 turns it off.")
       .count(&b::ring_messages, "ring_messages", "", 1, 256,
-             "Unexpected messages of each peer that a PE's ring holds: the peer's eager credits.", assumption)
+             "Unexpected messages of each peer that a PE's ring holds: the peer's eager credits.")
       .count(&b::heap_kib, "heap_kib", "KiB", 0, 65'536,
-             "Memory of a PE into which firmware empties a full ring.", assumption)
+             "Memory of a PE into which firmware empties a full ring.")
       .count(&b::eager_bytes, "eager_bytes", "B", 64, 65'536,
-             "Longest message that is sent eagerly; longer ones go by rendezvous.", assumption)
+             "Longest message that is sent eagerly; longer ones go by rendezvous.")
       .count(&b::rndv_inline_bytes, "rndv_inline_bytes", "B", 0, 65'536,
-             "First bytes of a rendezvous message that travel with its request.", assumption)
+             "First bytes of a rendezvous message that travel with its request.")
       .count(&b::rndv_max_bytes, "rndv_max_bytes", "B", 64, 1ULL << 36,
-             "Longest message whose rendezvous the unit does; software reads longer ones.", assumption)
+             "Longest message whose rendezvous the unit does; software reads longer ones.")
       .count(&b::match_cycles, "match_cycles", "cycles", 1, 10'000, "Cycles of the unit to take a message.",
              unit_source)
       .count(&b::entry_cycles, "entry_cycles", "cycles", 0, 10'000,
@@ -85,13 +85,51 @@ block_table tag_match_table() {
       .count(&b::command_cycles, "command_cycles", "cycles", 1, 10'000,
              "Cycles of the unit to execute a command.", unit_source)
       .count(&b::software_entry_cycles, "software_entry_cycles", "cycles", 0, 10'000,
-             "Cycles of firmware to compare one element of a list.", assumption)
+             "Cycles of firmware to compare one element of a list.")
       .count(&b::offload_min_bytes, "offload_min_bytes", "B", 0, 1ULL << 36,
-             "Shorter receives are matched by firmware.", assumption)
+             "Shorter receives are matched by firmware.")
       .boolean(&b::offload_wildcards, "offload_wildcards",
-               "Receives with wildcards are given to the unit, too.", assumption)
+               "Receives with wildcards are given to the unit, too.")
       .count(&b::offload_force_bytes, "offload_force_bytes", "B", 0, 1ULL << 36,
-             "A receive this long first gives the unit the receives that wait in firmware.", assumption)
+             "A receive this long first gives the unit the receives that wait in firmware.")
+      .table();
+}
+
+// Rows of the block comm: protection of messages, paths of transfers, firmware forms.
+
+block_table comm_table() {
+  using b = comm_block;
+  return rows<b>(&machine_config::comm, "comm", "How messages are protected and transferred.")
+      .choice(&b::profile, "profile", {"none", "trusted", "defensive"},
+              "Sets path, checksum and deterministic_reduction together, unless set explicitly: trusted is "
+              "direct, none, false; defensive is staged, crc32c, true.")
+      .choice(&b::checksum, "checksum", {"none", "xor64", "crc32c", "end_to_end"},
+              "Checksum of every IPCQ packet over payload, sequence number, slot address and offset: made by "
+              "the sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors. "
+              "end_to_end is crc32c and one more checksum per message, computed by firmware over the "
+              "sender's and over the receiver's buffer: it covers copies within a PE, too.")
+      .real(&b::checksum_gbytes_s, "checksum_gbytes_s", "GB/s", 0.001, 1e6,
+            "Rate of the checksum engine at each end; packets pass through it.")
+      .boolean(&b::deterministic_reduction, "deterministic_reduction",
+               "Replaces the all-reduce algorithm by p2p_tree.")
+      .choice(&b::path, "path", {"direct", "staged"},
+              "Transfers between SIPs: from DMA to DMA, or through host memory.")
+      .real(&b::direct_efficiency, "direct_efficiency", "", 0.001, 1,
+            "Share of a SIP link's rate that direct transfers reach.")
+      .choice(&b::sendrecv, "sendrecv", {"one_call", "split"},
+              "How firmware sends and receives at once: in one call, or as isend, irecv and waitall, which "
+              "costs two more calls. The fault sendrecv_alias affects one_call only.")
+      .choice(&b::staging, "sendrecv_staging", {"none", "pages"},
+              "Whether one_call copies what it sends and receives through TCM pages of its own "
+              "(ipcq.slot_bytes per direction; tag-matched messages: heap memory). With comm.path=staged "
+              "host memory takes their place.")
+      .choice(&b::monitor, "mr_cache_monitor", {"enabled", "disabled"},
+              "Whether registered memory is cached. If so, the cache's monitor redirects each PE's dispatch "
+              "table to stubs, which the fault dispatch_corruption corrupts. If not, the memory of every "
+              "message is registered again.")
+      .count(&b::registration_cycles, "registration_cycles", "cycles", 0, 1'000'000,
+             "comm.mr_cache_monitor disabled: firmware's time to register the memory of a message, for every "
+             "send of a queue pair and every tag-matched send and receive.")
       .table();
 }
 

@@ -11,22 +11,19 @@ constexpr double most_ns = 1e6;
 block_table noc_table() {
   using b = noc_block;
   return rows<b>(&machine_config::noc, "noc", "Network of routers of a cube.")
-      .choice(
-          &b::topology, "topology", {"mesh", "torus", "ring", "crossbar", "torus_oneway"},
-          "How routers are joined: a ring takes columns x rows routers in order of their numbers; a "
-          "crossbar is one router with every terminal; the links of a torus_oneway lead in one direction per "
-          "dimension, see noc.directions.",
-          assumption)
-      .count(&b::columns, "columns", "", 1, 128, "Routers from west to east.", assumption)
-      .count(&b::rows, "rows", "", 1, 128, "Routers from south to north.", assumption)
+      .choice(&b::topology, "topology", {"mesh", "torus", "ring", "crossbar", "torus_oneway"},
+              "How routers are joined: a ring takes columns x rows routers in order of their numbers; a "
+              "crossbar is one router with every terminal; the links of a torus_oneway lead in one direction "
+              "per dimension, see noc.directions.")
+      .count(&b::columns, "columns", "", 1, 128, "Routers from west to east.")
+      .count(&b::rows, "rows", "", 1, 128, "Routers from south to north.")
       .real(&b::clock_ghz, "clock_ghz", "GHz", 0.001, 100, "Clock of routers, PEs and IPCQ.",
             "Tenstorrent Wormhole, Furiosa RNGD")
       .count(&b::flit_bytes, "flit_bytes", "B", 16, 4096, "Bytes a link moves per cycle.",
              "Tenstorrent Blackhole (60.9 B per clock), FlooNoC (512 bit)")
       .count(&b::hop_cycles, "hop_cycles", "cycles", 2, 1000, "Router to router, head flit; preset lean: 2.",
              "Tenstorrent Wormhole (9); FlooNoC (2)")
-      .count(&b::link_cycles, "link_cycles", "cycles", 1, 999, "The wire's part of noc.hop_cycles.",
-             assumption)
+      .count(&b::link_cycles, "link_cycles", "cycles", 1, 999, "The wire's part of noc.hop_cycles.")
       .count(
           &b::routing_cycles, "routing_cycles", "cycles", 0, 999,
           "Route computation within noc.hop_cycles; starts when the previous packet of the same VC has left.",
@@ -43,7 +40,7 @@ block_table noc_table() {
                  "allocation and the link leave of noc.hop_cycles.",
                  "the stages of a hop add up to it")
       .count(&b::credit_cycles, "credit_cycles", "cycles", 1, 1000,
-             "From a freed flit buffer to the credit's use upstream.", assumption)
+             "From a freed flit buffer to the credit's use upstream.")
       .count(&b::ni_in_cycles, "ni_in_cycles", "cycles", 1, 1000, "Network interface, terminal to router.",
              niu)
       .count(&b::ni_out_cycles, "ni_out_cycles", "cycles", 1, 1000, "Network interface, router to terminal.",
@@ -64,7 +61,7 @@ block_table noc_table() {
               "slower to simulate. auto: vcs where noc.flow is wormhole and noc.arbitration round_robin.",
               "BookSim2's hold_switch_for_packet: 1 as classes, 0 as vcs")
       .choice(&b::sideband, "sideband", {"wires", "vc"},
-              "Credits of IPCQ on wires of their own or in a VC class of their own.", assumption)
+              "Credits of IPCQ on wires of their own or in a VC class of their own.")
       .auto_size(&b::vcs, "vcs", "", 1, 64,
                  "VCs per class and leg: flows are spread over them (per_flow), or a packet chooses one at "
                  "each hop (dynamic). auto: 1, but 2 with dynamic on a torus or ring.",
@@ -76,23 +73,19 @@ block_table noc_table() {
               "dynamic: BookSim2 (Jiang et al., ISPASS 2013)")
       .choice(
           &b::arbiter, "arbitration", {"round_robin", "weighted"},
-          "How an output chooses among inputs; weighted: classes by their noc.*_weight, then round robin.",
-          assumption)
-      .count(&b::request_weight, "request_weight", "", 1, 256, "Weight of class request.", assumption)
-      .count(&b::response_weight, "response_weight", "", 1, 256, "Weight of class response.", assumption)
-      .count(&b::comm_weight, "comm_weight", "", 1, 256, "Weight of class comm.", assumption)
-      .count(&b::message_weight, "message_weight", "", 1, 256, "Weight of class message.", assumption)
-      .count(&b::sideband_weight, "sideband_weight", "", 1, 256, "Weight of class sideband.", assumption)
-      .boolean(
-          &b::vc_round_robin, "vc_round_robin",
-          "Where VC and switch are allocated together (noc.vc_alloc_cycles 0), a head flit tries an output's "
-          "VCs round robin; false: lowest first.",
-          assumption)
-      .boolean(
-          &b::leg_vcs, "leg_vcs",
-          "One VC per leg of a route (source cube, transit, destination); false: the route check shows the "
-          "cycle that this prevents.",
-          "dependency check of all routes")
+          "How an output chooses among inputs; weighted: classes by their noc.*_weight, then round robin.")
+      .count(&b::request_weight, "request_weight", "", 1, 256, "Weight of class request.")
+      .count(&b::response_weight, "response_weight", "", 1, 256, "Weight of class response.")
+      .count(&b::comm_weight, "comm_weight", "", 1, 256, "Weight of class comm.")
+      .count(&b::message_weight, "message_weight", "", 1, 256, "Weight of class message.")
+      .count(&b::sideband_weight, "sideband_weight", "", 1, 256, "Weight of class sideband.")
+      .boolean(&b::vc_round_robin, "vc_round_robin",
+               "Where VC and switch are allocated together (noc.vc_alloc_cycles 0), a head flit tries an "
+               "output's VCs round robin; false: lowest first.")
+      .boolean(&b::leg_vcs, "leg_vcs",
+               "One VC per leg of a route (source cube, transit, destination); false: the route check shows "
+               "the cycle that this prevents.",
+               "dependency check of all routes")
       .boolean(&b::dateline_vcs, "dateline_vcs",
                "Two VC sets on a torus or ring, before and after a wrap link; false: the route check shows "
                "the cycle that they prevent.",
@@ -103,8 +96,7 @@ block_table noc_table() {
           "come back; for the algorithms multicast and in_network. Needs noc.flow virtual_cut_through.",
           "Krishna et al., MICRO 2011 (routers that fork and join); NVLink SHARP (multimem)")
       .count(&b::multicast_cycles, "multicast_cycles", "cycles", 1, 1000,
-             "Cycles that a router of a tree adds to a hop: table look-up and a second switch allocation.",
-             assumption)
+             "Cycles that a router of a tree adds to a hop: table look-up and a second switch allocation.")
       .boolean(&b::reduce, "reduce",
                "Routers combine contributions that come up a tree; for the algorithm in_network. Needs "
                "noc.multicast.",
@@ -116,45 +108,37 @@ block_table noc_table() {
              "five flits into one per cycle: SHARP works at the rate of its links")
       .count(&b::reduce_buffer_kib, "reduce_buffer_kib", "KiB", 1, 65'536,
              "Router buffer per input for contributions that wait for others; at least a ring of "
-             "ipcq.n_slots x ipcq.slot_bytes.",
-             assumption)
+             "ipcq.n_slots x ipcq.slot_bytes.")
       .text(&b::directions, "directions", "(east|west|north|south)_[a-z]+(,[a-z]+_[a-z]+)*",
             "noc.topology torus_oneway: the two directions of its links, in routing order; a list has a pair "
-            "for each of noc.networks.",
-            assumption)
+            "for each of noc.networks.")
       .count(&b::networks, "networks", "", 1, 8,
-             "Parallel networks that join the same terminals, for diecast-noc --traffic transactions.",
-             assumption)
+             "Parallel networks that join the same terminals, for diecast-noc --traffic transactions.")
       .choice(
           &b::replay, "replay", {"open", "closed"},
           "When the operations of a transaction file are issued. open: at their recorded times. closed: the "
-          "recorded gap after the previous operation's issue, or after the previous barrier's simulated end.",
-          assumption)
+          "recorded gap after the previous operation's issue, or after the previous barrier's simulated end.")
       .count(&b::window, "window", "", 1, 65'536,
-             "Most transactions of a core in flight in one network; the next one waits.", assumption)
+             "Most transactions of a core in flight in one network; the next one waits.")
       .count(&b::request_queue, "request_queue", "", 1, 65'536,
-             "Requests that wait or are served at a terminal; further ones wait in the network.", assumption)
+             "Requests that wait or are served at a terminal; further ones wait in the network.")
       .count(&b::access_cycles, "access_cycles", "cycles", 1, 65'536,
-             "At a terminal, arrival of a request to the start of its response.", assumption)
+             "At a terminal, arrival of a request to the start of its response.")
       .real(&b::tile_bytes_per_cycle, "tile_bytes_per_cycle", "B", 0.001, 1e6,
-            "Data rate of reads from the memory of a core, shared by its terminals in all networks.",
-            assumption)
+            "Data rate of reads from the memory of a core, shared by its terminals in all networks.")
       .count(&b::completion_cycles, "completion_cycles", "cycles", 0, 65'536,
-             "Arrival of the last response of a barrier to its end: counters and the core's poll.",
-             assumption)
+             "Arrival of the last response of a barrier to its end: counters and the core's poll.")
       .count(&b::barrier_cycles, "barrier_cycles", "cycles", 0, 65'536,
-             "Least cycles of a barrier: the time of one with nothing in flight.", assumption)
+             "Least cycles of a barrier: the time of one with nothing in flight.")
       .text(&b::dram_tiles, "dram_tiles", "none|[0-9]+_[0-9]+([,/][0-9]+_[0-9]+)*",
             "Terminals of memory controllers as COLUMN_ROW: a comma joins those of one controller, a slash "
-            "separates controllers.",
-            assumption)
+            "separates controllers.")
       .count(&b::dram_request_queue, "dram_request_queue", "", 1, 65'536,
-             "Requests that wait or are served at a terminal of a memory controller.", assumption)
+             "Requests that wait or are served at a terminal of a memory controller.")
       .count(&b::dram_access_cycles, "dram_access_cycles", "cycles", 1, 65'536,
-             "At a terminal of a memory controller, arrival of a request to the start of its response.",
-             assumption)
+             "At a terminal of a memory controller, arrival of a request to the start of its response.")
       .real(&b::dram_bytes_per_cycle, "dram_bytes_per_cycle", "B", 0.001, 65'536,
-            "Data rate of a memory controller, shared by its terminals.", assumption)
+            "Data rate of a memory controller, shared by its terminals.")
       .table();
 }
 
@@ -177,11 +161,10 @@ block_table ucie_table() {
       .auto_size(&b::retry_flits, "retry_flits", "UCIe flits", 1, 1 << 20,
                  "Retry buffer of the link; auto: raw rate x twice the latency.",
                  "22 ns x 128 GB/s = 11 flits of 256 B per module")
-      .real_or_auto(
-          &b::ber, "ber", "", 0, 0.002,
-          "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC. At 0.002, 1 "
-          "of 60 frames of 256 B is error-free.",
-          "UCIe")
+      .real_or_auto(&b::ber, "ber", "", 0, 0.002,
+                    "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC. At "
+                    "0.002, 1 of 60 frames of 256 B is error-free.",
+                    "UCIe")
       .real_or_auto(
           &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
           "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
@@ -195,7 +178,7 @@ block_table sip_link_table() {
       .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Payload rate in each direction.",
             "what one NoC port (64 B per cycle) can feed; assumption")
       .real(&b::latency_ns, "latency_ns", "ns", 0.001, most_ns,
-            "One crossing, port to port; presets seed_ucie, ucie_retimer, serdes_112g.", assumption)
+            "One crossing, port to port; presets seed_ucie, ucie_retimer, serdes_112g.")
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
                  "Receive buffer per VC in NoC flits; auto: bandwidth x round trip, in whole packets.",
                  "bandwidth x round trip")
@@ -210,7 +193,7 @@ block_table hbm_table() {
   constexpr double most_timing = 100'000;
   return rows<b>(&machine_config::hbm, "hbm", "HBM of a cube.")
       .choice(&b::model, "model", {"bank", "simple"},
-              "Timing of banks and rows, or a rate and a latency per pseudo-channel.", assumption)
+              "Timing of banks and rows, or a rate and a latency per pseudo-channel.")
       .count(&b::ports, "ports", "", 1, 256, "Channels, each at a NoC terminal.", "JEDEC HBM3: 16 channels")
       .count(&b::port_mib, "port_mib", "MiB", 1, 65'536,
              "Capacity of a channel; the number of rows follows from it.", "JEDEC HBM3, 16 GiB stack")
@@ -237,8 +220,8 @@ block_table hbm_table() {
       .choice(&b::refresh, "refresh", {"all_bank", "per_bank", "none"},
               "Refresh of all banks of a pseudo-channel at once, of one bank at a time, or none.",
               "Ramulator 2.1, AllBank")
-      .count(&b::read_queue, "read_queue", "bursts", 1, 65'536, "Read queue of a channel.", assumption)
-      .count(&b::write_queue, "write_queue", "bursts", 1, 65'536, "Write queue of a channel.", assumption)
+      .count(&b::read_queue, "read_queue", "bursts", 1, 65'536, "Read queue of a channel.")
+      .count(&b::write_queue, "write_queue", "bursts", 1, 65'536, "Write queue of a channel.")
       .real(&b::drain_high, "drain_high", "", 0, 1,
             "Share of the write queue above which writes are drained; they are also drained when no read "
             "waits.",
@@ -285,20 +268,20 @@ block_table hbm_table() {
       .real(&b::controller_ns, "controller_ns", "ns", 0, 10'000, "Controller and PHY, added to each access.",
             "gem5 MemCtrl, static front-end and back-end latency (10 + 10 ns)")
       .real(&b::simple_gbytes_s, "simple_gbytes_s", "GB/s", 0.001, 1e6,
-            "Model simple: rate of a pseudo-channel.", assumption)
+            "Model simple: rate of a pseudo-channel.")
       .real(&b::simple_latency_ns, "simple_latency_ns", "ns", 0, most_ns,
-            "Model simple: added to each access.", assumption)
+            "Model simple: added to each access.")
       .count(&b::queue, "queue", "", 1, 65'536,
-             "Model simple: transactions a channel accepts before it holds back the next.", assumption)
+             "Model simple: transactions a channel accepts before it holds back the next.")
       .table();
 }
 
 block_table sram_table() {
   using b = sram_block;
   return rows<b>(&machine_config::sram, "sram", "Shared SRAM of a cube.")
-      .count(&b::kib, "kib", "KiB", 1, 1 << 26, "Size.", assumption)
-      .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Rate of reads and writes together.", assumption)
-      .real(&b::latency_ns, "latency_ns", "ns", 0, most_ns, "Added to each access.", assumption)
+      .count(&b::kib, "kib", "KiB", 1, 1 << 26, "Size.")
+      .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Rate of reads and writes together.")
+      .real(&b::latency_ns, "latency_ns", "ns", 0, most_ns, "Added to each access.")
       .table();
 }
 

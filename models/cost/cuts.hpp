@@ -8,7 +8,7 @@
 
 #include "models/comm/patterns.hpp"
 #include "models/cost/lower_bound.hpp"
-#include "models/cost/wire_rates.hpp"
+#include "models/cost/message_cost.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::cost {

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <map>
 #include <utility>
+#include <vector>
 
+#include "models/comm/install_plan.hpp"
+#include "models/cost/cuts.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/cost/message_cost.hpp"
-#include "models/cost/wire_rates.hpp"
 
 namespace diecast::cost {
+
 namespace {
 
 using comm::collective;
@@ -133,6 +136,144 @@ algorithm_bound bound_of(const fabric::topology& t, const config::machine_config
   return {std::max({any.ns, rounds, wires}),
           std::max(w.copies * least_sent(r.what, d(r.bytes), p), p * w.bytes),
           rounds + std::max(any.ns, wires)};
+}
+
+namespace {
+
+using comm::collective;
+
+constexpr std::uint32_t distances_up_to = 512;  ///< cubes: beyond, pairs count as neighbors
+
+/// Ranks per node, and how many links any two nodes are apart at least.
+class nodes {
+ public:
+  nodes(const fabric::topology& t, const config::machine_config& c, const comm::group& g, bool of_sips)
+      : topology_(t), of_sips_(of_sips) {
+    const machine_shape& s = t.shape();
+    ranks_.resize(of_sips ? s.sips : s.cubes());
+    next_.resize(ranks_.size());
+    for (const pe_coord& m : g.members) ++ranks_[node_of(m.sip.value, m.cube.value)];
+    if (is_staged(c)) {
+      join_staged();
+    } else {
+      join_by_links();
+    }
+    if (!of_sips) join_cubes();
+  }
+  [[nodiscard]] double with_ranks() const {
+    return static_cast<double>(std::count_if(ranks_.begin(), ranks_.end(), [](auto r) { return r > 0; }));
+  }
+  /// Sum over nodes of ranks x links from `from`.
+  [[nodiscard]] double links_from(std::uint32_t from) const {
+    const std::vector<std::uint32_t> away = distances(from);
+    double sum = 0;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) sum += static_cast<double>(ranks_[i] * away[i]);
+    return sum;
+  }
+  /// Sum over ordered pairs of ranks of the links between them.
+  [[nodiscard]] double links_of_pairs() const {
+    double sum = 0;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i)
+      if (ranks_[i] > 0) sum += static_cast<double>(ranks_[i]) * links_from(i);
+    return sum;
+  }
+  /// Sum over ranks of the links to the next rank, cyclically.
+  [[nodiscard]] double links_to_next(const comm::group& g) const {
+    std::vector<std::vector<std::uint32_t>> nexts(ranks_.size());
+    for (std::size_t i = 0; i < g.members.size(); ++i) {
+      const pe_coord &m = g.members[i], &next = g.members[(i + 1) % g.members.size()];
+      nexts[node_of(m.sip.value, m.cube.value)].push_back(node_of(next.sip.value, next.cube.value));
+    }
+    double sum = 0;
+    for (std::uint32_t i = 0; i < nexts.size(); ++i) {
+      if (nexts[i].empty()) continue;
+      const std::vector<std::uint32_t> away = distances(i);
+      for (const std::uint32_t next : nexts[i]) sum += away[next];
+    }
+    return sum;
+  }
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t sip, std::uint32_t cube) const {
+    return of_sips_ ? sip : sip * topology_.shape().cubes_per_sip() + cube;
+  }
+
+ private:
+  void join_by_links() {
+    for (const fabric::sip_link& l : topology_.sip_links())
+      next_[node_of(l.from.sip, l.from.cube)].push_back(node_of(l.to.sip, l.to.cube));
+  }
+  /// Any SIP with any other, from I/O CPU to I/O CPU.
+  void join_staged() {
+    if (ranks_.size() > distances_up_to) return;
+    const std::uint32_t sips = topology_.shape().sips;
+    for (std::uint32_t a = 0; a < sips; ++a) {
+      for (std::uint32_t b = 0; b < sips; ++b)
+        if (a != b) next_[io_node(a)].push_back(io_node(b));
+    }
+  }
+  [[nodiscard]] std::uint32_t io_node(std::uint32_t sip) const {
+    return node_of(sip, comm::io_cpu_node(topology_, sip_id{sip}).cube);
+  }
+  void join_cubes() {
+    const machine_shape& s = topology_.shape();
+    for (std::uint32_t i = 0; i < s.cubes(); ++i) {
+      for (unsigned k = 0; k < fabric::sides; ++k) {
+        const auto beside = topology_.neighbor(cube_id{i % s.cubes_per_sip()}, static_cast<fabric::side>(k));
+        if (beside) next_[i].push_back(node_of(i / s.cubes_per_sip(), beside->value));
+      }
+    }
+  }
+  [[nodiscard]] std::vector<std::uint32_t> distances(std::uint32_t from) const {
+    if (ranks_.size() > distances_up_to) {
+      std::vector<std::uint32_t> one(ranks_.size(), 1);
+      one[from] = 0;
+      return one;
+    }
+    std::vector<std::uint32_t> away(ranks_.size(), UINT32_MAX);
+    std::vector<std::uint32_t> queue{from};
+    away[from] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const std::uint32_t n : next_[queue[i]]) {
+        if (away[n] != UINT32_MAX) continue;
+        away[n] = away[queue[i]] + 1;
+        queue.push_back(n);
+      }
+    }
+    return away;
+  }
+
+  const fabric::topology& topology_;
+  bool of_sips_;
+  std::vector<std::uint64_t> ranks_;
+  std::vector<std::vector<std::uint32_t>> next_;
+};
+
+double work_over(const fabric::topology& t, const config::machine_config& c, const bound_request& r,
+                 bool sips) {
+  const nodes graph(t, c, r.ranks, sips);
+  const double between = graph.with_ranks() - 1;
+  if (between < 1) return 0;
+  const double n = static_cast<double>(r.bytes);
+  const double part = std::max(0.0, n / static_cast<double>(r.ranks.members.size()) - longest_element);
+  const pe_coord root = r.ranks.members.at(std::min<std::size_t>(r.root, r.ranks.members.size() - 1));
+  switch (r.what) {
+    case collective::all_reduce: return 2 * between * n;
+    case collective::reduce_scatter:
+    case collective::broadcast:
+    case collective::reduce: return between * n;
+    case collective::all_gather: return between * part * static_cast<double>(r.ranks.members.size());
+    case collective::all_to_all: return part * graph.links_of_pairs();
+    case collective::gather:
+    case collective::scatter: return part * graph.links_from(graph.node_of(root.sip.value, root.cube.value));
+    case collective::send_recv: return n * graph.links_to_next(r.ranks);
+    case collective::barrier: return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+link_work link_work_of(const fabric::topology& t, const config::machine_config& c, const bound_request& r) {
+  return {work_over(t, c, r, false), work_over(t, c, r, true)};
 }
 
 }  // namespace diecast::cost

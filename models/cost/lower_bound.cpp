@@ -9,7 +9,6 @@
 #include "models/cost/cuts.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/cost/staging.hpp"
-#include "models/cost/wire_rates.hpp"
 #include "models/timing/dram.hpp"
 #include "models/timing/link.hpp"
 
@@ -226,8 +225,6 @@ class bound_finder {
     }
   }
 
-  // --- tensors in HBM ---------------------------------------------------------------------------
-
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(r_.ranks.members.size()); }
   [[nodiscard]] staged_bytes staged_by(bool root) const {
     return staged_bytes_of(r_.what, n_, ranks(), root);
@@ -266,8 +263,6 @@ class bound_finder {
     keep("memory", staging_startup_ns_ + busiest_port_bytes(t_, c_, r_) / timing::port_gbytes_s(c_.hbm),
          "HBM ports of a rank, which hold its tensors");
   }
-
-  // --- latency ----------------------------------------------------------------------------------
 
   /// A message of one element between two ranks, and what its receiver must still do.
   void heard(const far_pair& pair) {

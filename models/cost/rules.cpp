@@ -70,8 +70,6 @@ std::optional<algorithm_rule> parse_rule(const std::string& text, std::vector<pr
   return rule;
 }
 
-// --- tuner table --------------------------------------------------------------------------------
-
 constexpr std::array needed{"collective", "min_bytes", "max_bytes", "algorithm"};
 constexpr std::array possible{"collective", "min_bytes", "max_bytes", "algorithm", "rank_set", "ranks"};
 

@@ -10,7 +10,6 @@
 
 #include "models/comm/hbm_tensor.hpp"
 #include "models/cost/message_cost.hpp"
-#include "models/cost/wire_rates.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {

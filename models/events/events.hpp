@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/abi/wire.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/immovable.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/config/memory_window.hpp"
 #include "models/config/placement.hpp"
+#include "models/config/population.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/dram.hpp"
 #include "models/timing/link.hpp"

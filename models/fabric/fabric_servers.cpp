@@ -2,7 +2,7 @@
 #include "models/fabric/fabric_servers.hpp"
 
 #include "models/abi/wire.hpp"
-#include "models/fabric/interface_buffers.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::fabric {

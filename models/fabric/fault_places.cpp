@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::fabric {

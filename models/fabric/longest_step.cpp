@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "models/config/overrides.hpp"
-#include "models/fabric/interface_buffers.hpp"
+#include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::fabric {

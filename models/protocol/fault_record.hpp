@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/types/direction.hpp"
 #include "models/types/error.hpp"
 #include "models/types/ids.hpp"
 

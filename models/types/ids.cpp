@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/types/ids.hpp"
 
+#include <array>
 #include <fmt/format.h>
 
 namespace diecast {
@@ -20,3 +21,33 @@ std::string owner_name(pe_coord pe) {
 }
 
 }  // namespace diecast
+
+namespace diecast::comm {
+
+constexpr std::array<const char*, first_custom> names{"N",        "S",          "E",          "W",
+                                                      "global_N", "global_S",   "global_E",   "global_W",
+                                                      "parent",   "child_left", "child_right"};
+
+std::string direction_name(direction d) {
+  return d < first_custom ? std::string(names[d]) : fmt::format("custom{}", d);
+}
+
+direction opposite(direction d) {
+  switch (d) {
+    case north: return south;
+    case south: return north;
+    case east: return west;
+    case west: return east;
+    case global_north: return global_south;
+    case global_south: return global_north;
+    case global_east: return global_west;
+    case global_west: return global_east;
+    default: return d;
+  }
+}
+
+direction_namer generic_names() {
+  return [](pe_coord, direction d) { return direction_name(d); };
+}
+
+}  // namespace diecast::comm

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "hw/hbm/make_hbm.hpp"
+#include "hw/hbm/hbm_controller.hpp"
 #include "platforms/job/barrier/barrier.hpp"
 #include "platforms/job/collective/collective.hpp"
 #include "platforms/job/program/program.hpp"

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/config_io/config_json.hpp"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/config_io/config_read.hpp"
 

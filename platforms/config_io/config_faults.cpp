@@ -2,7 +2,6 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/config_io/config_read.hpp"

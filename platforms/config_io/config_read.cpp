@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "models/config/overrides.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/files/input.hpp"

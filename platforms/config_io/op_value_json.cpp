@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/config_io/workload_json.hpp"
 

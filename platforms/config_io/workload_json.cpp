@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/files/input.hpp"
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "hw/hbm/hbm_controller.hpp"
-#include "hw/hbm/make_hbm.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "models/config/population.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/files/input.hpp"

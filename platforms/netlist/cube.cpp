@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/config/memory_window.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/random/stream.hpp"

@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "hw/base/missing_block.hpp"
+#include "hw/base/fabric_socket.hpp"
 #include "hw/d2d/sip_message.hpp"
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/fault/fault_interposer.hpp"
-#include "hw/host/forwarding_cpu.hpp"
 #include "hw/host/host_cpu.hpp"
+#include "hw/host/io_cpu.hpp"
 #include "hw/mem/memory_ni.hpp"
 #include "hw/mem/memory_target.hpp"
 #include "hw/noc/cube_noc.hpp"

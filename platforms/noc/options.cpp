@@ -2,7 +2,6 @@
 #include <boost/program_options.hpp>
 #include <sstream>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"

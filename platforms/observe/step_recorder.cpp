@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <tuple>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "platforms/files/output_dir.hpp"
 
 namespace diecast::observe {

@@ -5,7 +5,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"

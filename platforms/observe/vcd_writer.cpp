@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <fmt/format.h>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/files/output_dir.hpp"

@@ -8,7 +8,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/dispatch_table.hpp"
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/result/result_envelope.hpp"

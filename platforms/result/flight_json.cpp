@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/events/events.hpp"
 #include "platforms/result/deadlock_json.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/analysis/barrier_checker.hpp"
-#include "models/analysis/critical_hops.hpp"
+#include "models/analysis/critical_path.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "models/cost/energy.hpp"
 #include "platforms/netlist/pod.hpp"

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "models/analysis/credit_checker.hpp"
-#include "models/analysis/critical_hops.hpp"
 #include "models/analysis/critical_path.hpp"
 #include "models/analysis/waited_time.hpp"
 #include "models/events/events.hpp"

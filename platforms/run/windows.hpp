@@ -12,7 +12,7 @@
 
 #include "hw/base/fault_sink.hpp"
 #include "hw/d2d/sip_message.hpp"
-#include "models/analysis/critical_hops.hpp"
+#include "models/analysis/critical_path.hpp"
 #include "models/fabric/sip_partition.hpp"
 #include "models/types/immovable.hpp"
 #include "platforms/netlist/pod.hpp"

@@ -55,8 +55,6 @@ std::unique_ptr<protocol::match_policy> match_of(const config::machine_config& c
 
 }  // namespace
 
-// --- hosts --------------------------------------------------------------------------------------
-
 class mock_machine::impl::host_of_sip final : public abi::host_hal {
  public:
   host_of_sip(sip_id self, impl& machine) : self_(self), machine_(machine) {}
@@ -133,8 +131,6 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
   impl& machine_;
   std::map<std::uint32_t, std::uint32_t> completions_;
 };
-
-// --- machine ------------------------------------------------------------------------------------
 
 mock_machine::impl::impl(const config::machine_config& c, const comm::install_plan& plan,
                          const mock_options& o)

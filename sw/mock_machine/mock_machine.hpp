@@ -21,7 +21,7 @@
 #include "models/protocol/tag_unit.hpp"
 #include "models/types/immovable.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
-#include "sw/mock_machine/scheduler.hpp"
+#include "sw/mock_machine/agenda.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {

@@ -55,8 +55,6 @@ void mock_pe::interruption() {
   if (board_.interrupts) give_way();
 }
 
-// --- registers ----------------------------------------------------------------------------------
-
 /// Refusals of the blocks behind the registers, as those of the register walls of the machine.
 template <class Access>
 auto mock_pe::trapped(Access access) const {
@@ -138,8 +136,6 @@ void mock_pe::no_such_register(abi::register_offset reg) const {
       fmt::format("mock machine: {} has no register {:#x} in this direction", owner_name(self_), reg));
 }
 
-// --- memory and vector unit ---------------------------------------------------------------------
-
 abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   if (bytes > board_.tcm_bytes || offset > board_.tcm_bytes - bytes) {
     throw protocol_error(fmt::format("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}",
@@ -163,8 +159,6 @@ void mock_pe::vector(const abi::vector_command& command) {
   evaluate(board_.memory, command,
            [this](std::uint64_t at, std::uint64_t bytes) { return in_tcm(at, bytes); });
 }
-
-// --- global memory ------------------------------------------------------------------------------
 
 void mock_pe::publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const {
   if (errata_ != 0) board_.lines.on(events::memory_event{now(), phase, self_, at, bytes});
@@ -254,8 +248,6 @@ bool mock_pe::polled_unchanged() const {
   const std::size_t enough = words_.size() > 1 ? 4 * words_.size() : 2;
   return watched_ && looks_ >= enough && seen_changes_ == board_.changes;
 }
-
-// --- waiting ------------------------------------------------------------------------------------
 
 void mock_pe::pause(std::uint64_t cycles) {
   if (watched_) {

@@ -55,8 +55,6 @@ void timed_dma::release(std::uint32_t id) {
   if (--items_[id].open == 0) free_items_.push_back(id);
 }
 
-// --- places -------------------------------------------------------------------------------------
-
 bool timed_dma::is_local(std::uint32_t pe, abi::address a) const {
   const auto where = abi::decode(a);
   return where && where->kind == abi::region::tcm &&
@@ -129,8 +127,6 @@ sim_time timed_dma::ready_at(std::uint32_t pe, port which, sim_time handed_over)
   return p.last_ready;
 }
 
-// --- what firmware starts -----------------------------------------------------------------------
-
 void timed_dma::send(std::uint32_t pe, const protocol::send_request& message) {
   const std::uint32_t id = open(item::what::message, pe, 2);  // its token and its source
   item& i = items_[id];
@@ -179,8 +175,6 @@ void timed_dma::vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) {
   depart_at(from, id);
 }
 
-// --- packets of other blocks --------------------------------------------------------------------
-
 /// The terminal sends one cycle after it was asked to.
 void timed_dma::post(parcel p) {
   const std::uint32_t id = open(item::what::parcel, 0, 1);
@@ -195,8 +189,6 @@ void timed_dma::at(sim_time when, std::function<void()> then) {
   parcels_[id].then = std::move(then);
   events_.put(when, call, id);
 }
-
-// --- transfers ----------------------------------------------------------------------------------
 
 void timed_dma::move_bytes(abi::address from, abi::address to, std::uint64_t bytes) {
   if (!data_ || bytes == 0) return;
@@ -237,8 +229,6 @@ void timed_dma::start(std::uint32_t id) {
   const bool tells = i.kind == item::what::message || last_part;
   engine_.start(route, i.shape, events_.now(), events_.now(), id, tells ? packets_under_way : 0);
 }
-
-// --- pieces -------------------------------------------------------------------------------------
 
 void timed_dma::pump(std::uint32_t pe, port which) {
   port_state& p = states_[pe].of[which];
@@ -299,8 +289,6 @@ void timed_dma::piece_done(std::uint32_t id) {
   if (whole.ended == whole.bytes) events_.put(edge(1), copy_due, owner);
   pump(pe, copy_port);
 }
-
-// --- what arrives -------------------------------------------------------------------------------
 
 void timed_dma::transfer_left(std::uint32_t id, sim_time at) {
   const bool is_part = items_[id].kind == item::what::part;

@@ -88,8 +88,6 @@ void timed_pe::wait_owed() {
   wait_until(events_.now() + clock_.cycles(std::exchange(owed_, 0)));
 }
 
-// --- registers ----------------------------------------------------------------------------------
-
 std::uint64_t timed_pe::read_register(abi::register_offset reg) {
   owed_ += block_.register_cycles;
   wait_owed();
@@ -149,8 +147,6 @@ void timed_pe::look_for_events() {
     board_.resume_at(index_, events_.now());
   }
 }
-
-// --- memory and vector unit ---------------------------------------------------------------------
 
 abi::address timed_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   const std::uint64_t size = config_.pe.tcm_kib * 1024;
@@ -224,8 +220,6 @@ void timed_pe::vector(const abi::vector_command& c) {
   if (data_)
     evaluate(memory_, c, [this](std::uint64_t at, std::uint64_t bytes) { return in_tcm(at, bytes); });
 }
-
-// --- waiting ------------------------------------------------------------------------------------
 
 void timed_pe::wait_for_event_until(sim_time when) {
   wait_owed();

@@ -101,8 +101,6 @@ using abi::erratum;
 using abi::firmware_count;
 using comm::barrier_algorithm;
 
-// --- the whole ----------------------------------------------------------------------------------
-
 std::uint32_t rank_barriers::load_counter(const team& t) {
   return static_cast<std::uint32_t>(signals_.load(t.counter()));
 }
@@ -156,8 +154,6 @@ bool rank_barriers::comes_to(erratum e, firmware_count line) {
   return true;
 }
 
-// --- what reports say of it -----------------------------------------------------------------------
-
 void rank_barriers::note(const team& t, abi::operation_phase phase) {
   abi::operation_note& n = present_.at(t.slot);
   n.phase = phase;
@@ -190,8 +186,6 @@ void rank_barriers::barrier_all(const team& t, barrier_algorithm how) {
   signals_.quiet();
   barrier(t, how);
 }
-
-// --- flags --------------------------------------------------------------------------------------
 
 abi::address rank_barriers::flag(const team& t, std::uint32_t rank, std::uint32_t index) const {
   if (index >= comm::team_lines) {
@@ -228,8 +222,6 @@ void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t in
   signals_.wait_for_barrier(flag(t, at, index), count, writer, true);
   hal_.count(firmware_count::flags_checked, 1);
 }
-
-// --- algorithms ---------------------------------------------------------------------------------
 
 /// Every rank sets a flag in its own memory and polls the flags of all others in theirs; its cores share the
 /// polling. The own flag goes first, so that no rank waits for a rank that waits.
@@ -287,8 +279,6 @@ void rank_barriers::exchange_group(const team& t, std::uint32_t count, std::uint
     check_flag(t, t.me, line(j), count, core_of(t, from, cores_.me()), {"round", round});
   }
 }
-
-// --- teams --------------------------------------------------------------------------------------
 
 std::uint32_t rank_barriers::free_slot(const team& parent) {
   constexpr std::size_t words = comm::team_table_bytes / sizeof(std::uint64_t);

@@ -78,8 +78,6 @@ messaging::operation& messaging::find(message_request r) {
   return at->second;
 }
 
-// --- sends and receives ---------------------------------------------------------------------------
-
 message_request messaging::isend(const communicator& c, std::uint32_t to, std::uint32_t tag,
                                  const message_buffer& from, send_mode mode) {
   return post_send(c, to, tag, from, mode, check_of(from));
@@ -220,8 +218,6 @@ void messaging::cancel(message_request r) {
   on_decision(d);
 }
 
-// --- probes ---------------------------------------------------------------------------------------
-
 message_status messaging::status_of(const protocol::tag_message& m, std::uint64_t arrival) const {
   message_status s;
   s.source = static_cast<std::uint32_t>((m.tag & source_bits) >> source_shift);
@@ -296,8 +292,6 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
   reuse_room();
   return {id};
 }
-
-// --- the end --------------------------------------------------------------------------------------
 
 void messaging::finish() {
   for (const auto& [id, o] : operations_) {

@@ -12,8 +12,6 @@ namespace diecast::sw {
 
 using protocol::tag_op;
 
-// --- matched by firmware --------------------------------------------------------------------------
-
 void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
   stored m = messages_.at(message);
   messages_.erase(message);
@@ -34,8 +32,6 @@ void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
   if (m.header.op == tag_op::rndv) return read_remote({m.header.va, m.header.length, 0, 0}, here, receive);
   complete_receive(receive);
 }
-
-// --- matched by the unit --------------------------------------------------------------------------
 
 /// What the unit wrote is the message, but for a software rendezvous: then it is the request, which has to
 /// be read before the message overwrites it.
@@ -60,8 +56,6 @@ void messaging::matched(std::uint32_t receive, pe_coord source) {
 }
 
 void messaging::complete_receive(std::uint32_t receive) { end(receive, abi::operation_phase::completed); }
-
-// --- reads from the sender ------------------------------------------------------------------------
 
 /// Reads the message from byte `begin` on, as far as there is room; the last piece sends FIN.
 void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive) {
@@ -125,8 +119,6 @@ void messaging::describe_to(std::uint64_t offset, const message_buffer& b) {
                                            whole ? 0 : b.block, whole ? 0 : b.stride};
   runtime_.hal().store(offset, std::as_bytes(std::span{words}));
 }
-
-// --- copies within the TCM ------------------------------------------------------------------------
 
 void messaging::copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
   constexpr std::uint64_t element = 4;

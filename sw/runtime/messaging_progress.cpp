@@ -130,8 +130,6 @@ void messaging::on_decision(const protocol::tag_shadow::decision& d) {
   end(d.receive, abi::operation_phase::cancelled);
 }
 
-// --- sends ----------------------------------------------------------------------------------------
-
 /// Messages to one peer leave in the order of their sends, each with a credit.
 void messaging::start_sends(pe_coord peer) {
   const std::uint32_t key = abi::pack_short_peer(peer);

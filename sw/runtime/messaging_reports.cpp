@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/immovable.hpp"
 #include "sw/runtime/messaging.hpp"
 #include "sw/runtime/tag_driver.hpp"
 
 namespace diecast::sw {
-
-// --- waits ----------------------------------------------------------------------------------------
 
 /// A wait from its begin to its end: the step it is shown as, and the operations behind it.
 class messaging::open_wait : immovable {
@@ -77,8 +75,6 @@ void messaging::tell_waits() {
   for (open_wait* const w : waits_) w->tell_changes();
 }
 
-// --- operations -----------------------------------------------------------------------------------
-
 abi::operation_note messaging::note_of(std::uint32_t request, abi::operation_phase phase) const {
   const operation& o = operations_.at(request);
   abi::operation_note n;
@@ -140,8 +136,6 @@ std::string messaging::not_received() const {
   if (more > 0) of_peer.push_back(fmt::format("similar messages to {} other PEs", more));
   return of_peer.empty() ? std::string{} : fmt::format(": {}", fmt::join(of_peer, "; "));
 }
-
-// --- counters -------------------------------------------------------------------------------------
 
 std::vector<std::pair<const char*, std::uint64_t>> message_counts::rows() const {
   return {{"tag_posted", matching.posted},

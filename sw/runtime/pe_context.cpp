@@ -51,8 +51,6 @@ void pe_context::enter(abi::entry_point e) { impl_->runtime.enter(e); }
 std::uint32_t pe_context::slot_bytes(comm::direction dir) { return impl_->queue(dir).slot_bytes; }
 std::uint32_t pe_context::n_slots(comm::direction dir) { return impl_->queue(dir).n_slots; }
 
-// --- tasks --------------------------------------------------------------------------------------
-
 void pe_context::step(std::string_view name, std::uint32_t index) { impl_->hal.mark_step({name, index}); }
 
 void pe_context::run_tasks(const std::vector<std::function<void()>>& tasks) { impl_->tasks.run(tasks); }
@@ -66,8 +64,6 @@ void pe_context::wait_until(const std::function<bool()>& ready) {
   }
   impl_->tasks.block(ready);
 }
-
-// --- the end ------------------------------------------------------------------------------------
 
 void pe_context::check_ended() const {
   for (const auto& [dir, receives] : impl_->posted) {
@@ -162,8 +158,6 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   return bytes;
 }
 
-// --- send -----------------------------------------------------------------------------------------
-
 void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   const ticket t = isend(dir, tcm_offset, bytes);
   impl_->driver.wait_source(impl_->tx(dir), t.sequence);
@@ -183,8 +177,6 @@ std::uint32_t pe_context::wait(const ticket& t) {
   impl_->driver.wait_source(impl_->tx(t.dir), t.sequence);
   return 0;
 }
-
-// --- receive --------------------------------------------------------------------------------------
 
 ticket pe_context::recv_async(comm::direction dir, std::uint64_t tcm_offset) {
   impl_->charge();

@@ -22,7 +22,6 @@ slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const 
   return {bytes, payload};
 }
 
-// --- the one-call send-receive ------------------------------------------------------------------------
 // Pages of its own hold what is sent and received meanwhile, one for each half. The defect sendrecv_alias
 // takes one page for both, by the number of sends before, and orders nothing: the send's doorbell rings
 // before the copy into the page is done, so the DMA finds there what earlier sends and receives have left.
@@ -67,8 +66,6 @@ void pe_context::impl::fetch_through_page(queue_state& q, std::uint64_t offset, 
   driver.dma_copy(q.rx_slot(), options.address_of(through), bytes);
   fetch(options.address_of(through), offset, bytes);
 }
-
-// --- checksums over buffers ---------------------------------------------------------------------------
 
 std::uint32_t pe_context::impl::check_of(std::uint64_t offset, std::uint64_t bytes) {
   if (!options.end_to_end || offset > abi::max_offset || bytes == 0) return 0;
@@ -187,8 +184,6 @@ void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t dest
   });
 }
 
-// --- calls of kernels -----------------------------------------------------------------------------
-
 void pe_context::reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
   impl_->vector_reduce(destination, source, bytes);
 }
@@ -228,8 +223,6 @@ void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, st
   if (is_local(q.rx_slot())) return from(q.rx_slot() - options.tcm_base);
   in_staging(q, on_wire(bytes), from);
 }
-
-// --- calls of kernels -----------------------------------------------------------------------------
 
 void pe_context::widen() {
   impl& i = *impl_;

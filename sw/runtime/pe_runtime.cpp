@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {

@@ -70,8 +70,6 @@ queue_state& queue_driver::rx(comm::direction dir) {
   return q;
 }
 
-// --- transmit -----------------------------------------------------------------------------------
-
 void queue_driver::refresh_tx(queue_state& q) {
   const auto status = abi::status_halves::unpack(read(q, abi::qp_tx_status));
   // With a request armed, the free slots come with its event, which may be queued already: taking
@@ -144,8 +142,6 @@ void queue_driver::wait_sources_in(std::uint64_t offset, std::uint64_t bytes) {
   }
 }
 
-// --- receive ------------------------------------------------------------------------------------
-
 void queue_driver::refresh_rx(queue_state& q) {
   const auto status = abi::status_halves::unpack(read(q, abi::qp_rx_status));
   q.available = status.low;
@@ -181,8 +177,6 @@ void queue_driver::release(queue_state& q) {
   q.oldest_known = false;
   write(q, abi::qp_my_tail, q.tail);
 }
-
-// --- events -------------------------------------------------------------------------------------
 
 void queue_driver::arm(queue_state& q, std::uint64_t bit) {
   if ((q.armed & bit) != 0) return;
@@ -256,8 +250,6 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
                                                    static_cast<unsigned>(event.kind)));
   }
 }
-
-// --- DMA ----------------------------------------------------------------------------------------
 
 void queue_driver::dma_copy(abi::address from, abi::address to, std::uint64_t bytes) {
   wait_copy(start_copy(from, to, bytes));

@@ -165,7 +165,6 @@ class lane_runner {
  private:
   using side = kernel_tail::side;
 
-  // --- kernels that follow each other ---
   /// The kernel before has not ended.
   [[nodiscard]] bool follows() const { return c_.before != nullptr && !c_.before->ended(); }
   [[nodiscard]] bool is_own(const auto& e, side s) const {

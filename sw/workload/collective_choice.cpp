@@ -11,7 +11,6 @@
 #include "models/comm/collective.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/comm/network_tree.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
 #include "sw/host/collective.hpp"

@@ -143,32 +143,22 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
        .type = op_field_type::word,
        .description = "algorithm name or auto; default: the first that runs on the group"}};
   const std::vector<comm::op_field> data{
-      {.name = "bytes",
-       .type = op_field_type::size,
-       .description = comm::size_meaning_of(what) == comm::size_meaning::per_rank
-                          ? "bytes of each contributed vector"
-                          : "bytes of the whole vector, of which each rank has a part",
-       .required = true,
-       .most = 1e12},
-      {.name = "dtype",
-       .type = op_field_type::word,
-       .description = "element type",
-       .choices = {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"},
-       .otherwise = std::string("f16")}};
+      comm::required(comm::number_field("bytes", op_field_type::size,
+                                        comm::size_meaning_of(what) == comm::size_meaning::per_rank
+                                            ? "bytes of each contributed vector"
+                                            : "bytes of the whole vector, of which each rank has a part",
+                                        1e12)),
+      comm::word_field("dtype", "element type",
+                       {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"},
+                       std::string("f16"))};
   fields.insert(fields.begin(), data.begin(), data.end());
   if (comm::reduces(what)) {
-    fields.push_back({.name = "redop",
-                      .type = op_field_type::word,
-                      .description = "reduction",
-                      .choices = {"sum", "max", "min", "prod", "avg"},
-                      .otherwise = std::string("sum")});
+    fields.push_back(
+        comm::word_field("redop", "reduction", {"sum", "max", "min", "prod", "avg"}, std::string("sum")));
   }
   if (comm::has_root(what)) {
-    fields.push_back({.name = "root",
-                      .type = op_field_type::count,
-                      .description = "rank of the group",
-                      .most = 1e6,
-                      .otherwise = std::uint64_t{0}});
+    fields.push_back(
+        comm::number_field("root", op_field_type::count, "rank of the group", 1e6, 0, std::uint64_t{0}));
   }
   return fields;
 }

@@ -186,22 +186,13 @@ op_kind memory_op() {
   k.schema = {
       "memory",
       "Copies by the PE's DMA engine between its TCM and its home HBM port, or within its TCM.",
-      {{.name = "bytes",
-        .type = op_field_type::size,
-        .description = "bytes read and written together",
-        .required = true,
-        .least = 1,
-        .most = 1024.0 * 1024.0 * 1024.0},
-       {.name = "read_fraction",
-        .type = op_field_type::real,
-        .description =
-            "share of the bytes read from HBM, 0 to 1; the rest is written; default with where hbm: 0.5",
-        .most = 1},
-       {.name = "where",
-        .type = op_field_type::word,
-        .description = "hbm: between HBM and TCM; tcm: within TCM",
-        .choices = {"tcm", "hbm"},
-        .otherwise = std::string("hbm")}}};
+      {comm::required(comm::number_field("bytes", op_field_type::size, "bytes read and written together",
+                                         1024.0 * 1024.0 * 1024.0, 1)),
+       comm::number_field(
+           "read_fraction", op_field_type::real,
+           "share of the bytes read from HBM, 0 to 1; the rest is written; default with where hbm: 0.5", 1),
+       comm::word_field("where", "hbm: between HBM and TCM; tcm: within TCM", {"tcm", "hbm"},
+                        std::string("hbm"))}};
   k.plan = plan_memory;
   return k;
 }
@@ -245,14 +236,10 @@ constexpr double longest_ns = 1e9;
 
 op_kind compute_op() {
   op_kind k;
-  k.schema = {
-      "compute",
-      "Work of the core, in pieces of pe.task_quantum_cycles. Either cycles or ns.",
-      {{.name = "cycles",
-        .type = op_field_type::count,
-        .description = "cycles of noc.clock_ghz",
-        .most = 1e9},
-       {.name = "ns", .type = op_field_type::real, .description = "nanoseconds", .most = longest_ns}}};
+  k.schema = {"compute",
+              "Work of the core, in pieces of pe.task_quantum_cycles. Either cycles or ns.",
+              {comm::number_field("cycles", op_field_type::count, "cycles of noc.clock_ghz", 1e9),
+               comm::number_field("ns", op_field_type::real, "nanoseconds", longest_ns)}};
   k.plan = plan_compute;
   return k;
 }
@@ -261,11 +248,7 @@ op_kind delay_op() {
   op_kind k;
   k.schema = {"delay",
               "Time in which the core is free for other streams.",
-              {{.name = "ns",
-                .type = op_field_type::real,
-                .description = "nanoseconds",
-                .required = true,
-                .most = longest_ns}}};
+              {comm::required(comm::number_field("ns", op_field_type::real, "nanoseconds", longest_ns))}};
   k.plan = [](const op_request& r) {
     return std::make_unique<idle_time>(nanoseconds(r.op.get<double>("ns")));
   };

@@ -24,20 +24,15 @@ std::vector<op_field> peer_fields(bool any) {
                 .most = comm::max_message_ranks - 1};
   if (any) peer.choices = {"ANY"};
   return {peer,
-          {.name = "shift",
-           .type = op_field_type::count,
-           .description = "instead of peer: distance in ranks to the receiver, modulo the group",
-           .most = comm::max_message_ranks - 1},
-          {.name = "toward",
-           .type = op_field_type::word,
-           .description = "instead of peer: send to this neighbor in the grid, which wraps; a receive takes "
-                          "the messages of the opposite neighbor",
-           .choices = {"east", "west", "north", "south"}},
-          {.name = "grid",
-           .type = op_field_type::counts,
-           .description = "[columns, rows] of the group, ranks row by row",
-           .least = 1,
-           .most = comm::max_message_ranks}};
+          comm::number_field("shift", op_field_type::count,
+                             "instead of peer: distance in ranks to the receiver, modulo the group",
+                             comm::max_message_ranks - 1),
+          comm::word_field("toward",
+                           "instead of peer: send to this neighbor in the grid, which wraps; a receive takes "
+                           "the messages of the opposite neighbor",
+                           {"east", "west", "north", "south"}),
+          comm::number_field("grid", op_field_type::counts, "[columns, rows] of the group, ranks row by row",
+                             comm::max_message_ranks, 1)};
 }
 
 op_field tag(bool any) {
@@ -67,31 +62,18 @@ op_field receive_tag() {
 }
 
 op_field bytes(const char* what) {
-  return {.name = "bytes",
-          .type = op_field_type::size,
-          .description = what,
-          .required = true,
-          .least = 8,
-          .most = 1 << 20};
+  return comm::required(comm::number_field("bytes", op_field_type::size, what, 1 << 20, 8));
 }
 
 op_field times() {
-  return {.name = "times",
-          .type = op_field_type::count,
-          .description = "number of messages",
-          .least = 1,
-          .most = comm::max_op_messages,
-          .otherwise = comm::op_value{std::uint64_t{1}}};
+  return comm::number_field("times", op_field_type::count, "number of messages", comm::max_op_messages, 1,
+                            std::uint64_t{1});
 }
 
 op_field mode() {
-  return {.name = "mode",
-          .type = op_field_type::word,
-          .description =
-              "standard: complete when the source may be reused; synchronous: when a receive has "
-              "matched",
-          .choices = {"standard", "synchronous"},
-          .otherwise = comm::op_value{std::string("standard")}};
+  return comm::word_field(
+      "mode", "standard: complete when the source may be reused; synchronous: when a receive has matched",
+      {"standard", "synchronous"}, std::string("standard"));
 }
 
 op_field requests(bool required, const char* what) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::comm {

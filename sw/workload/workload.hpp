@@ -40,6 +40,25 @@ struct op_field {
   std::optional<op_value> otherwise{};  ///< value when the field is not given; empty: has none
 };
 
+/// Fields of a type in the ranges most have: a number within limits, a word of some.
+[[nodiscard]] inline op_field number_field(std::string name, op_field_type type, std::string description,
+                                           double most, double least = 0,
+                                           std::optional<op_value> otherwise = {}) {
+  return {std::move(name), type, std::move(description), false, least, most, {}, std::move(otherwise)};
+}
+[[nodiscard]] inline op_field word_field(std::string name, std::string description,
+                                         std::vector<std::string> choices,
+                                         std::optional<op_value> otherwise = {}) {
+  op_field f{std::move(name), op_field_type::word, std::move(description)};
+  f.choices = std::move(choices);
+  f.otherwise = std::move(otherwise);
+  return f;
+}
+[[nodiscard]] inline op_field required(op_field f) {
+  f.required = true;
+  return f;
+}
+
 /// A kind of op as the file's reader knows it.
 struct op_schema {
   std::string name;  ///< value of "op"

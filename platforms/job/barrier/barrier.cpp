@@ -6,7 +6,6 @@
 #include <set>
 
 #include "models/comm/collective.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/cost/barrier_cost.hpp"
 #include "models/types/error.hpp"

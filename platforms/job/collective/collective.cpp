@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "models/comm/collective.hpp"
-#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/types/error.hpp"

@@ -43,9 +43,10 @@ namespace diecast::sw {
 [[nodiscard]] pattern_table in_network_patterns();
 [[nodiscard]] pattern_table barrier_patterns();
 
-/// rank_sets of a kernel that runs on any, each PE a rank by default.
+/// rank_sets of a kernel that runs on any, each PE a rank by default, and of those that run on some only.
 inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube,
                                                    comm::rank_set::sip};
+inline const std::vector<comm::rank_set> pe_ranks{comm::rank_set::pe}, cube_ranks{comm::rank_set::cube};
 
 // What follows from a launch: found out once for each argument_context, which keeps it.
 

@@ -11,9 +11,12 @@
 #include "models/abi/address.hpp"
 #include "sw/collectives/base/blocks.hpp"
 #include "sw/collectives/base/builtin.hpp"
+#include "sw/collectives/base/neighbors.hpp"
+#include "sw/collectives/base/peer_patterns.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
+
 namespace direct_kernel {
 
 /// Direction from this PE to another rank, in the pattern all_to_all.
@@ -131,6 +134,27 @@ kernel_table direct_kernels() {
            any_ranks, run_one_shot, one_vector, nullptr},
           {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others",
            "all_to_all", any_ranks, run_two_shot, one_part, nullptr}};
+}
+
+pattern_table exchange_patterns() {
+  return {
+      {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", comm::all_to_all,
+       comm::numbered_names("plus", 1, 512), true},
+      {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
+       comm::circulant, comm::circulant_names(), true},
+      {"circulant_unidir", "rank r with ranks r + 1, r + 2, r + 4, ..., one way: send up, receive down",
+       comm::circulant_unidir, comm::circulant_names(), true},
+      {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", comm::pairwise,
+       comm::numbered_names("peer+", 1, 511), true},
+      {"box_lines",
+       "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs (peer+1, "
+       "...)",
+       comm::box_lines, comm::numbered_names("plus", 1, 512), true},
+      {"neighbors", "every rank with those one link away, both ways (neighbor0, neighbor1, ...)",
+       comm::neighbor_edges, comm::numbered_names("neighbor", 0, 16), true},
+      {"shift", "every rank to the next (send next, receive last)", comm::shift, {"next", "last"}, true},
+      {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", comm::star,
+       comm::star_names(), true}};
 }
 
 }  // namespace diecast::sw

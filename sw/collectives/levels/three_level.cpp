@@ -362,33 +362,15 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
 
 kernel_table three_level_kernels() {
   using namespace three_level_kernel;
-  return {{"three_level",
-           "all_reduce",
+  return {{"three_level", "all_reduce",
            "reduce-scatter and all-gather on rings within the cubes, between them and between SIPs",
-           "three_level_rings",
-           {comm::rank_set::pe},
-           run_all_reduce,
-           gather_scratch,
-           fill,
-           image},
-          {"three_level",
-           "all_gather",
-           "rings within the cubes, between them and between SIPs, for every position",
-           "three_level_rings",
-           {comm::rank_set::pe},
-           run_all_gather,
-           gather_scratch,
-           fill,
-           image},
-          {"three_level",
-           "reduce_scatter",
-           "rings within the cubes, between them and between SIPs, for every position",
-           "three_level_rings",
-           {comm::rank_set::pe},
-           run_reduce_scatter,
-           reduce_scratch,
-           fill,
-           image}};
+           "three_level_rings", pe_ranks, run_all_reduce, gather_scratch, fill, image},
+          {"three_level", "all_gather",
+           "rings within the cubes, between them and between SIPs, for every position", "three_level_rings",
+           pe_ranks, run_all_gather, gather_scratch, fill, image},
+          {"three_level", "reduce_scatter",
+           "rings within the cubes, between them and between SIPs, for every position", "three_level_rings",
+           pe_ranks, run_reduce_scatter, reduce_scratch, fill, image}};
 }
 
 }  // namespace diecast::sw

@@ -290,19 +290,16 @@ void fill_all_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_
 }  // namespace packed_sums_kernel
 
 kernel_table packed_tree_kernels() {
+  const std::vector<comm::rank_set> leaders{comm::rank_set::cube, comm::rank_set::sip};
   return {{"packed_trees", "broadcast", "down two shallow trees fitted to the links, half of the vector each",
            "packed_trees", any_ranks, broadcast_packed_kernel::run, without_scratch,
            broadcast_packed_kernel::fill},
           {"packed_trees", "reduce", "up two shallow trees fitted to the links, half of the vector each",
            "packed_trees_up", any_ranks, packed_sums_kernel::run_reduce, without_scratch,
            packed_sums_kernel::fill_reduce},
-          {"packed_trees",
-           "all_reduce",
+          {"packed_trees", "all_reduce",
            "up and down trees of neighbors that use all links alike, a share of the vector each",
-           "spanning_trees",
-           {comm::rank_set::cube, comm::rank_set::sip},
-           packed_sums_kernel::run_all_reduce,
-           without_scratch,
+           "spanning_trees", leaders, packed_sums_kernel::run_all_reduce, without_scratch,
            packed_sums_kernel::fill_all_reduce}};
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/config/field.hpp"
-#include "sw/collectives/trees/tree_patterns.hpp"
+#include "sw/collectives/trees/trees.hpp"
 
 namespace diecast::comm {
 /// Queue pairs of an edge. With four slots each they cover an edge of four steps within a SIP, and most of a

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sw/collectives/trees/packed_trees.hpp"
-#include "sw/collectives/trees/tree_patterns.hpp"
+#include "sw/collectives/trees/trees.hpp"
 
 namespace diecast::comm {
 namespace {

@@ -12,7 +12,6 @@
 #include "sw/collectives/base/member_levels.hpp"
 #include "sw/collectives/partners/partner_steps.hpp"
 #include "sw/collectives/trees/nested_trees.hpp"
-#include "sw/collectives/trees/tree_patterns.hpp"
 #include "sw/collectives/trees/trees.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -354,6 +353,7 @@ void fill_nested(const argument_context& c, std::uint32_t rank, abi::kernel_argu
 }  // namespace nested_kernel
 
 kernel_table tree_kernels() {
+  const std::vector<comm::rank_set> pes_or_sips{comm::rank_set::pe, comm::rank_set::sip};
   using namespace tree_binary_kernel;
   kernel_table all{
       {"tree_binary", "all_reduce", "binary tree: sums up to rank 0, the result down", "tree_binary",
@@ -362,21 +362,11 @@ kernel_table tree_kernels() {
        "double_binary_tree", any_ranks, run_double_binary_tree, without_scratch, fill_double_binary_tree},
       {deterministic_all_reduce, "all_reduce", "pairwise tree in the order of ranks: the same bits always",
        "binomial_tree", any_ranks, run_p2p_tree, without_scratch, fill_p2p_tree},
-      {"hierarchical_3level",
-       "all_reduce",
-       "PEs of a cube, cubes of a SIP, SIPs; and back",
-       "hierarchical_3level",
-       {comm::rank_set::pe, comm::rank_set::sip},
-       hierarchical_kernel::run_hierarchical,
-       without_scratch,
+      {"hierarchical_3level", "all_reduce", "PEs of a cube, cubes of a SIP, SIPs; and back",
+       "hierarchical_3level", pes_or_sips, hierarchical_kernel::run_hierarchical, without_scratch,
        hierarchical_kernel::fill_places},
-      {"hierarchical_pipelined",
-       "all_reduce",
-       "hierarchical_3level in chunks, the levels overlapping",
-       "hierarchical_3level",
-       {comm::rank_set::pe, comm::rank_set::sip},
-       hierarchical_kernel::run_hierarchical,
-       without_scratch,
+      {"hierarchical_pipelined", "all_reduce", "hierarchical_3level in chunks, the levels overlapping",
+       "hierarchical_3level", pes_or_sips, hierarchical_kernel::run_hierarchical, without_scratch,
        hierarchical_kernel::fill_pipelined},
       {"hierarchical", "all_reduce", "the levels of ccl.levels, each with a tree and chunks of its own",
        comm::nested_trees_name, any_ranks, nested_kernel::run_nested, without_scratch,

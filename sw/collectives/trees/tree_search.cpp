@@ -205,7 +205,6 @@ class tree_improver {
     return false;
   }
 
-  // --- links ---
   [[nodiscard]] std::uint32_t price_of(const used_link& l) const {
     const auto flows = static_cast<std::uint32_t>(l.senders.size());
     if (flows < 2) return 0;
@@ -256,7 +255,6 @@ class tree_improver {
     }
   }
 
-  // --- cost ---
   [[nodiscard]] double cost() const {
     return beyond_ns * beyond_ + static_cast<double>(shared_ns_) +
            std::max(latency_[0].most, latency_[1].most + ways_.slot_ns()) +
@@ -294,7 +292,6 @@ class tree_improver {
     return key(a) < key(b);
   }
 
-  // --- moves ---
   [[nodiscard]] std::uint32_t draw(std::size_t end) { return static_cast<std::uint32_t>(random_() % end); }
   [[nodiscard]] double chance() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
   [[nodiscard]] std::uint32_t mate_of(std::uint32_t m) { return mates_[m][draw(mates_[m].size())]; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two ends of a link see of packets that come late, twice, changed or not at all.
-#include "hw/d2d/link_monitor.hpp"
-
+#include "hw/d2d/link_sender.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "testbench/support/test.hpp"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "hw/hbm/hbm_controller.hpp"
-#include "hw/hbm/make_hbm.hpp"
 #include "models/types/error.hpp"
 #include "support/faults.hpp"
 #include "support/sc_fixture.hpp"

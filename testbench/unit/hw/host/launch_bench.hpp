@@ -9,7 +9,6 @@
 #include <tlm_utils/simple_target_socket.h>
 #include <vector>
 
-#include "hw/host/forwarding_cpu.hpp"
 #include "hw/host/host_cpu.hpp"
 #include "hw/host/io_cpu.hpp"
 #include "models/comm/install_plan.hpp"

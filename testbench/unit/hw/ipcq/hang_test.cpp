@@ -6,7 +6,7 @@
 
 #include "machine_bench.hpp"
 #include "support/test.hpp"
-#include "sw/collectives/rings/ring_patterns.hpp"
+#include "sw/collectives/rings/ring.hpp"
 
 // Within the namespace: boost.context brings a global abi.
 namespace diecast::test {

@@ -14,7 +14,7 @@
 #include "platforms/run/child.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
-#include "sw/collectives/rings/ring_patterns.hpp"
+#include "sw/collectives/rings/ring.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::test {

@@ -9,7 +9,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
-#include "hw/hbm/make_hbm.hpp"
+#include "hw/hbm/hbm_controller.hpp"
 #include "hw/mem/memory_target.hpp"
 #include "memories.hpp"
 #include "models/types/error.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "hw/hbm/make_hbm.hpp"
+#include "hw/hbm/hbm_controller.hpp"
 #include "models/types/error.hpp"
 #include "support/faults.hpp"
 #include "support/sc_fixture.hpp"

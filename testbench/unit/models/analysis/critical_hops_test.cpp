@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/analysis/critical_hops.hpp"
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 
+#include "models/analysis/critical_path.hpp"
 #include "models/comm/patterns.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
-#include "sw/collectives/levels/level_patterns.hpp"
-#include "sw/collectives/rings/ring_patterns.hpp"
+#include "sw/collectives/levels/intercube.hpp"
+#include "sw/collectives/rings/ring.hpp"
 #include "unit/models/protocol/ipcq_harness.hpp"
 
 using namespace diecast;

@@ -10,7 +10,7 @@
 #include "models/numeric/convert.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
-#include "sw/collectives/in_network/router_trees.hpp"
+#include "sw/collectives/in_network/in_network.hpp"
 
 namespace diecast::comm {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <rapidcheck.h>
 
-#include "models/config/suggestion.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 

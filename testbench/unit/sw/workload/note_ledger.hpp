@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "models/abi/operation_note.hpp"
+#include "models/abi/firmware_tasks.hpp"
 
 namespace diecast::test {
 

@@ -12,8 +12,7 @@
 #include "support/test.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
 #include "sw/collectives/partners/partner_steps.hpp"
-#include "sw/collectives/rings/ring_patterns.hpp"
-#include "sw/collectives/trees/tree_patterns.hpp"
+#include "sw/collectives/rings/ring.hpp"
 #include "sw/collectives/trees/trees.hpp"
 
 using namespace diecast;

@@ -13,9 +13,9 @@
 #include "support/test.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
 #include "sw/collectives/exchange/step_schedule.hpp"
-#include "sw/collectives/levels/level_patterns.hpp"
+#include "sw/collectives/levels/intercube.hpp"
 #include "sw/collectives/levels/level_rings.hpp"
-#include "sw/collectives/rings/ring_patterns.hpp"
+#include "sw/collectives/rings/ring.hpp"
 
 using namespace diecast;
 using namespace diecast::comm;

@@ -6,7 +6,6 @@
 
 #include "support/test.hpp"
 #include "sw/collectives/base/peer_patterns.hpp"
-#include "sw/collectives/trees/tree_patterns.hpp"
 #include "sw/collectives/trees/trees.hpp"
 
 namespace diecast::comm {
