@@ -283,7 +283,8 @@ json point_json(const run_point& p) {
          {"pattern_data", p.pattern_data},
          {"workload", p.workload},
          {"tell_faults", p.tell_faults},
-         {"waits", p.waits}};
+         {"waits", p.waits},
+         {"record", p.record}};
   if (p.ranks) j["ranks"] = *p.ranks;
   if (p.team) j["team"] = {p.team->start, p.team->stride, p.team->size, p.team->list};
   return j;
@@ -304,6 +305,7 @@ run_point point_from(const json& j) {
   p.workload = j.at("workload");
   p.tell_faults = j.at("tell_faults");
   p.waits = j.at("waits");
+  p.record = j.at("record");
   if (j.contains("ranks")) p.ranks = j.at("ranks").get<comm::rank_set>();
   if (j.contains("team")) p.team = {j["team"][0], j["team"][1], j["team"][2], j["team"][3]};
   p.progress = progress_mode::off;
