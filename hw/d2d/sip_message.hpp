@@ -21,10 +21,10 @@ struct sip_message {
   kind what{kind::packet};
   std::uint8_t vc{};
   std::uint32_t flits{};
-  sim_time head;  ///< arrival of the first flit; credit: when it is usable
-  sim_time tail;  ///< arrival of the last flit
+  sim_time head;     ///< arrival of the first flit; credit: when it is usable
+  sim_time tail;     ///< arrival of the last flit
+  sim_time created;  ///< a credit: when it left
   // For packets only:
-  sim_time created;
   abi::packet_header header;
   std::vector<std::byte> data;
   bool operator==(const sip_message&) const = default;

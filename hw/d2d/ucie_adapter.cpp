@@ -201,6 +201,7 @@ void sip_port::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time
   m.vc = vc;
   m.flits = flits;
   m.head = m.tail = usable;
+  m.created = now();
   send(m);
 }
 

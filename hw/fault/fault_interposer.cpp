@@ -63,22 +63,20 @@ void fault_interposer::act() {
   while (late_.take(due)) deliver(due);
 }
 
-sip_link_fault::sip_link_fault(sc_core::sc_module_name name, const fault_place& place)
+sip_link_fault::sip_link_fault(sc_core::sc_module_name name, const fault_place& place, sim_time latency)
     : sc_module(name),
       link_(place.name),
       faults_(place.faults, place.path, place.flit_time),
       cycle_(place.cycle),
+      latency_(latency),
       spared_(UINT8_MAX + 1U) {
   in.bind(*this);
+  arrivals.bind(entrance_);
 }
 
 void sip_link_fault::deliver(const sip_message& m) {
+  if (m.what == sip_message::kind::credit) return out->deliver(m);
   sip_message passed = m;
-  if (m.what == sip_message::kind::credit) {
-    passed.flits = back_->room(m);
-    if (passed.flits > 0) out->deliver(passed);
-    return;
-  }
   const auto verdict = faults_.pass(passed.header, passed.data, m.flits, m.head, m.tail);
   if (verdict.held) return held_.push_back(std::move(passed));
   if (verdict.lost) {
@@ -87,30 +85,40 @@ void sip_link_fault::deliver(const sip_message& m) {
     freed.vc = m.vc;
     freed.flits = m.flits;
     freed.head = freed.tail = m.tail + cycle_;
-    return back_->out->deliver(freed);
+    return sender->deliver(freed);
   }
-  if (verdict.twice) copies_.push_back(passed);
+  if (verdict.twice) copies_.push_back({now(), passed});
   passed.head += verdict.delay;
   passed.tail += verdict.delay + verdict.stretch;
   if (verdict.delay == sim_time{}) return out->deliver(passed);
   late_.put(now() + verdict.delay, late_sequence_++, std::move(passed));
 }
 
+void sip_link_fault::arrive(const sip_message& m) {
+  if (m.what != sip_message::kind::credit) return sender->deliver(m);
+  sip_message passed = m;
+  passed.flits = room(m);
+  if (passed.flits > 0) sender->deliver(passed);
+}
+
+/// A copy travels on credits that left behind it, and leaves when they are there. That does not depend on
+/// when the message that brings them is known here, which between processes is later.
 std::uint32_t sip_link_fault::room(const sip_message& credit) {
-  const auto waiting =
-      std::find_if(copies_.begin(), copies_.end(), [&](const sip_message& c) { return c.vc == credit.vc; });
+  const auto waiting = std::find_if(copies_.begin(), copies_.end(), [&](const waiting_copy& c) {
+    return c.m.vc == credit.vc && c.since < credit.created;
+  });
   if (waiting == copies_.end()) return credit.flits;
   std::uint32_t& spared = spared_[credit.vc];
   spared += credit.flits;
-  if (spared < waiting->flits) return 0;
-  const std::uint32_t rest = spared - waiting->flits;
+  if (spared < waiting->m.flits) return 0;
+  const std::uint32_t rest = spared - waiting->m.flits;
   spared = 0;
-  sip_message copy = std::move(*waiting);
+  sip_message copy = std::move(waiting->m);
   copies_.erase(waiting);
   const sim_time length = copy.tail - copy.head;
-  copy.head = std::max(credit.head, now() + cycle_);
+  copy.head = std::max(credit.head + latency_, copy.tail + cycle_);
   copy.tail = copy.head + length;
-  out->deliver(copy);
+  late_.put(credit.head, late_sequence_++, std::move(copy));
   return rest;
 }
 

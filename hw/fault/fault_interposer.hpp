@@ -62,16 +62,17 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
 
 // The interposer of a link between SIPs: the same faults on plain-value messages.
 
-/// One way of a link: packets that go along, and the credits of those that come back. Both directions of a
-/// link have one or neither has.
+/// At the sending end of one direction of a link, in the process that simulates its SIP: packets that leave,
+/// and the credits that come back for them.
 class sip_link_fault : public sc_core::sc_module, private sip_link_if {
  public:
-  sip_link_fault(sc_core::sc_module_name name, const fault_place& place);
+  /// `latency`: of the link.
+  sip_link_fault(sc_core::sc_module_name name, const fault_place& place, sim_time latency);
 
-  sc_core::sc_export<sip_link_if> in{"in"};  ///< bind the sender to it
-  sc_core::sc_port<sip_link_if> out{"out"};  ///< the receiver
-  /// The interposer of the way back; before the simulation starts.
-  void pair_with(sip_link_fault& back) { back_ = &back; }
+  sc_core::sc_export<sip_link_if> in{"in"};              ///< bind the sender to it
+  sc_core::sc_port<sip_link_if> out{"out"};              ///< the far end
+  sc_core::sc_export<sip_link_if> arrivals{"arrivals"};  ///< bind the far end to it
+  sc_core::sc_port<sip_link_if> sender{"sender"};        ///< what arrives goes there
   /// Name of the link this way.
   [[nodiscard]] const std::string& link() const { return link_; }
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
@@ -79,25 +80,38 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   template <class Visit>
   void visit(Visit visit) const {
     for (const sip_message& m : held_) visit(m);
-    for (const sip_message& m : copies_) visit(m);
+    for (const waiting_copy& c : copies_) visit(c.m);
     late_.visit(visit);
   }
 
  private:
+  struct waiting_copy {
+    sim_time since;
+    sip_message m;
+  };
+  class entrance : public sip_link_if {
+   public:
+    explicit entrance(sip_link_fault& owner) : owner_(owner) {}
+    void deliver(const sip_message& m) override { owner_.arrive(m); }
+
+   private:
+    sip_link_fault& owner_;
+  };
   void deliver(const sip_message& m) override;
+  void arrive(const sip_message& m);
   void act();
-  /// Credits for packets of this way, on their way back. Returns what the sender gets of them.
+  /// What the sender gets of a credit.
   [[nodiscard]] std::uint32_t room(const sip_message& credit);
 
   const std::string link_;
   protocol::link_faults faults_;
-  const sim_time cycle_;
+  const sim_time cycle_, latency_;
   timed_queue<sip_message> late_{*this, [this] { act(); }};
   std::uint64_t late_sequence_{};
   std::vector<sip_message> held_;
-  std::vector<sip_message> copies_;    ///< duplicates that wait for room
+  std::vector<waiting_copy> copies_;   ///< duplicates that wait for room
   std::vector<std::uint32_t> spared_;  ///< by VC: credits taken from those that came back, for copies
-  sip_link_fault* back_{};
+  entrance entrance_{*this};
 };
 
 }  // namespace diecast::hw

@@ -36,7 +36,7 @@ void barrier_checker::next_launch() {
   ++launch_;
   std::erase_if(calls_, [this](const auto& at) {
     const bool known = at.second.entered.empty() && at.second.left.empty();
-    if (known) settled_.add(at.second.known);
+    if (known) earlier_.add(at.second.known);
     return known;
   });
 }
@@ -58,7 +58,7 @@ void barrier_checker::on(const events::step_entered& e) {
 }
 
 void barrier_checker::add(const barrier_checker& other) {
-  settled_.add(other.settled_);
+  earlier_.add(other.earlier_);
   for (const auto& [key, c] : other.calls_) {
     call& own = calls_[key];
     own.entered.insert(own.entered.end(), c.entered.begin(), c.entered.end());
@@ -107,7 +107,7 @@ barrier_checker::judgment barrier_checker::judge(const call_key& key, const call
 }
 
 barrier_checker::judgment barrier_checker::all() const {
-  judgment sum = settled_;
+  judgment sum = earlier_;
   for (const auto& [key, c] : calls_) sum.add(judge(key, c));
   return sum;
 }

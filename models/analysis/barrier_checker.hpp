@@ -63,7 +63,7 @@ class barrier_checker : public events::observer {
                                              std::uint64_t calls);
   template <class Archive>
   void members(Archive archive) {
-    archive(calls_, launch_, settled_);
+    archive(calls_, launch_, earlier_);
   }
 
  private:
@@ -106,7 +106,7 @@ class barrier_checker : public events::observer {
   std::map<std::string, std::map<pe_coord, std::uint32_t>, std::less<>> barriers_;  ///< ranks of the members
   std::map<call_key, call> calls_;
   std::uint64_t launch_{};
-  judgment settled_;  ///< of earlier launches
+  judgment earlier_;  ///< of earlier launches
 };
 
 // Why a wait for a word in global memory does not end, from what the caches and the memory hold: a pure

@@ -138,48 +138,40 @@ void pod::build(const build_context& context, const host_program_factory& host_o
   context.order.run(this->name(), modules);
 }
 
-void pod::bind_boundary(const build_context& context, std::uint32_t outgoing) {
-  hw::sip_port& port = *at(sip_id{context.topology.sip_links()[outgoing].from.sip}).ports()[outgoing];
-  boundaries_.push_back(std::make_unique<hw::sip_boundary>(outgoing, context.outlet));
-  port.out.bind(*boundaries_.back());
-  arrivals_[outgoing ^ 1U] = &port;
-}
+void pod::deliver(std::uint32_t channel, const hw::sip_message& m) { (*arrivals_.at(channel))->deliver(m); }
 
-void pod::deliver(std::uint32_t channel, const hw::sip_message& m) { arrivals_.at(channel)->in->deliver(m); }
+pod::link_side pod::side_of(const build_context& context, const fabric::sip_link& outgoing) {
+  hw::sip_port& port = *at(sip_id{outgoing.from.sip}).ports()[outgoing.index];
+  const auto faults = fabric::faults_of_sip_link(context.config, context.topology, outgoing.index);
+  if (faults.empty()) return {port.out, port.in};
+  const auto timing =
+      timing::sip_link_timing_of(context.config, context.topology.sip_link_settings(outgoing.index));
+  faults_.push_back(std::make_unique<hw::sip_link_fault>(
+      fmt::format("sip_link{}_faults", outgoing.index).c_str(),
+      hw::fault_place{faults, outgoing.name, outgoing.name, timing.serialization(1), timing.receiver.period},
+      timing.latency));
+  hw::sip_link_fault& fault = *faults_.back();
+  port.out.bind(fault.in);
+  fault.sender.bind(port.in);
+  return {fault.out, fault.arrivals};
+}
 
 /// Both directions of a link: index and index ^ 1 are on the same two ports.
 void pod::bind_sip_link(const build_context& context, const fabric::sip_link& link) {
   const fabric::sip_link& back = context.topology.sip_links()[link.index ^ 1U];
-  const bool this_end = has(sip_id{link.from.sip}), that_end = has(sip_id{back.from.sip});
-  if (!this_end || !that_end) {
-    if (this_end) bind_boundary(context, link.index);
-    if (that_end) bind_boundary(context, back.index);
+  if (has(sip_id{link.from.sip}) && has(sip_id{back.from.sip})) {
+    const link_side here = side_of(context, link), there = side_of(context, back);
+    here.leave.bind(there.arrive);
+    there.leave.bind(here.arrive);
     return;
   }
-  hw::sip_port& here = *at(sip_id{link.from.sip}).ports()[link.index];
-  hw::sip_port& there = *at(sip_id{back.from.sip}).ports()[back.index];
-  const auto along = fabric::faults_of_sip_link(context.config, context.topology, link.index);
-  const auto returning = fabric::faults_of_sip_link(context.config, context.topology, back.index);
-  if (along.empty() && returning.empty()) {
-    here.out.bind(there.in);
-    there.out.bind(here.in);
-    return;
+  for (const fabric::sip_link* const l : {&link, &back}) {
+    if (!has(sip_id{l->from.sip})) continue;
+    const link_side side = side_of(context, *l);
+    boundaries_.push_back(std::make_unique<hw::sip_boundary>(l->index, context.outlet));
+    side.leave.bind(*boundaries_.back());
+    arrivals_[l->index ^ 1U] = &side.arrive;
   }
-  const auto interpose = [&](const fabric::sip_link& l, const fabric::fault_list& faults, hw::sip_port& from,
-                             hw::sip_port& to) -> hw::sip_link_fault& {
-    const auto timing =
-        timing::sip_link_timing_of(context.config, context.topology.sip_link_settings(l.index));
-    faults_.push_back(std::make_unique<hw::sip_link_fault>(
-        fmt::format("sip_link{}_faults", l.index).c_str(),
-        hw::fault_place{faults, l.name, l.name, timing.serialization(1), timing.receiver.period}));
-    from.out.bind(faults_.back()->in);
-    faults_.back()->out.bind(to.in);
-    return *faults_.back();
-  };
-  hw::sip_link_fault& first = interpose(link, along, here, there);
-  hw::sip_link_fault& second = interpose(back, returning, there, here);
-  first.pair_with(second);
-  second.pair_with(first);
 }
 
 pod::~pod() = default;

@@ -93,13 +93,19 @@ class pod : public sc_core::sc_module {
   static constexpr std::size_t absent = SIZE_MAX;
   void build(const build_context& context, const host_program_factory& host_of);
   void bind_sip_link(const build_context& context, const fabric::sip_link& link);
-  /// The one end of a link that this process has.
-  void bind_boundary(const build_context& context, std::uint32_t outgoing);
+  /// The end of a link at the sender of `outgoing`: where its messages leave, and where those of the far end
+  /// arrive.
+  struct link_side {
+    sc_core::sc_port<hw::sip_link_if>& leave;
+    sc_core::sc_export<hw::sip_link_if>& arrive;
+  };
+  [[nodiscard]] link_side side_of(const build_context& context, const fabric::sip_link& outgoing);
 
   std::vector<std::unique_ptr<sip>> sips_;
   std::vector<std::size_t> place_;  ///< in sips_, by number; absent: in another process
   std::vector<std::unique_ptr<hw::sip_boundary>> boundaries_;
-  std::map<std::uint32_t, hw::sip_port*> arrivals_;  ///< by the channel on which another process sends
+  /// By the channel on which another process sends.
+  std::map<std::uint32_t, sc_core::sc_export<hw::sip_link_if>*> arrivals_;
   std::vector<std::unique_ptr<hw::sip_link_fault>> faults_;  ///< on SIP links; usually none
 };
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/observe/step_recorder.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <tuple>
 
 #include "models/abi/firmware_tasks.hpp"
 #include "platforms/files/output_dir.hpp"
@@ -112,9 +110,7 @@ void step_recorder::result(std::uint32_t rank, std::uint64_t digest) {
 std::vector<step_row> step_recorder::rows() const {
   std::vector<step_row> all;
   for (const auto& of_rank : rows_) all.insert(all.end(), of_rank.begin(), of_rank.end());
-  std::stable_sort(all.begin(), all.end(), [](const step_row& a, const step_row& b) {
-    return std::tie(a.launch, a.rank, a.number) < std::tie(b.launch, b.rank, b.number);
-  });
+  platforms::sort(all);
   return all;
 }
 

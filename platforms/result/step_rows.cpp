@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/result/step_rows.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <sstream>
@@ -43,6 +44,11 @@ std::optional<row_difference> difference(const step_row& a, const step_row& b) {
 }
 
 }  // namespace
+
+void sort(std::vector<step_row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const step_row& a, const step_row& b) { return key_of(a) < key_of(b); });
+}
 
 std::string to_text(const std::vector<step_row>& rows) {
   std::string text;

@@ -24,6 +24,8 @@ struct step_row {
   std::uint64_t result{};    ///< digest of the result buffer; in the last step of a launch
 };
 
+/// By launch, rank, number.
+void sort(std::vector<step_row>& rows);
 /// One row a line, values separated by tabs.
 [[nodiscard]] std::string to_text(const std::vector<step_row>& rows);
 /// Throws std::runtime_error naming the line that is none.

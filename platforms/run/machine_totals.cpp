@@ -7,6 +7,7 @@
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
 #include "platforms/result/result_json.hpp"
+#include "platforms/result/step_rows.hpp"
 #include "platforms/run/collect.hpp"
 
 namespace diecast::platforms {
@@ -57,6 +58,7 @@ void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
   add_rows(o.queue_pairs, part.queue_pairs, [](const queue_pair_row& r) { return sip_in(r.pe); });
   add_rows(o.hbm, part.hbm, [](const hbm_row& r) { return sip_in(r.channel); });
   o.waits += part.waits;
+  o.steps += part.steps;
   o.elaborate_s = std::max(o.elaborate_s, part.elaborate_s);
   o.wall_s = std::max(o.wall_s, part.wall_s);
   o.peak_rss_mib = std::max(o.peak_rss_mib, part.peak_rss_mib);
@@ -87,6 +89,9 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
     hops.merge({part["hops"][0], part["hops"][1]}, part["hops"][2]);
   }
   o.waits = by_rank(run, o.waits);
+  std::vector<step_row> steps = rows_from(o.steps);
+  sort(steps);
+  o.steps = to_text(steps);
 }
 
 namespace {

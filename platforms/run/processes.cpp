@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "models/config/text.hpp"
-#include "models/fabric/fault_places.hpp"
 #include "models/types/immovable.hpp"
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/files/input.hpp"
@@ -211,28 +210,10 @@ bool is_program(const std::string& name) {
   });
 }
 
-/// What several processes would get wrong, and what it is called.
-std::vector<problem> not_known(const prepared_run& run, const fabric::sip_partition& p) {
-  const config::machine_config& c = run.machine.config;
-  std::vector<problem> problems;
-  const auto refuse = [&](bool given, const char* where, const char* what, const std::string& value) {
-    if (given) problems.push_back({where, what, value, "--processes 1"});
-  };
-  refuse(c.sim.check_credits, "sim.check_credits", "one process watches all queue pairs", "true");
-  refuse(c.comm.path == config::transfer_path::staged, "comm.path",
-         "host memory that SIPs share belongs to one process", "staged");
-  for (const fabric::sip_link& l : run.machine.topology.sip_links()) {
-    const bool faulty = !fabric::faults_of_sip_link(c, run.machine.topology, l.index).empty();
-    refuse(faulty && p.cuts(l), "faults", "act on a link between two processes",
-           run.point.tell_faults ? l.name : "");
-  }
-  return problems;
-}
-
 }  // namespace
 
 void check_processes(const prepared_run& run, const process_options& options) {
-  const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
+  (void)fabric::partition_sips(run.machine.topology, options.partition, options.processes);
   if (!fs::exists(worker_program()))
     throw user_error(problem{"--processes", fmt::format("needs {} beside this program", worker_name),
                              std::to_string(options.processes),
@@ -240,7 +221,14 @@ void check_processes(const prepared_run& run, const process_options& options) {
   if (const std::string launcher = command_of(options).front(); !is_program(launcher))
     throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
-  if (auto problems = not_known(run, partition); !problems.empty()) throw user_error(std::move(problems));
+  const config::machine_config& c = run.machine.config;
+  std::vector<problem> problems;
+  if (c.sim.check_credits)
+    problems.push_back({"sim.check_credits", "one process watches all queue pairs", "true", "--processes 1"});
+  if (c.comm.path == config::transfer_path::staged)
+    problems.push_back(
+        {"comm.path", "host memory that SIPs share belongs to one process", "staged", "--processes 1"});
+  if (!problems.empty()) throw user_error(std::move(problems));
 }
 
 run_outcome run_on_processes(const machine_model& machine, const prepared_run& run,
@@ -283,7 +271,8 @@ json point_json(const run_point& p) {
          {"pattern_data", p.pattern_data},
          {"workload", p.workload},
          {"tell_faults", p.tell_faults},
-         {"waits", p.waits}};
+         {"waits", p.waits},
+         {"record", p.record}};
   if (p.ranks) j["ranks"] = *p.ranks;
   if (p.team) j["team"] = {p.team->start, p.team->stride, p.team->size, p.team->list};
   return j;
@@ -304,6 +293,7 @@ run_point point_from(const json& j) {
   p.workload = j.at("workload");
   p.tell_faults = j.at("tell_faults");
   p.waits = j.at("waits");
+  p.record = j.at("record");
   if (j.contains("ranks")) p.ranks = j.at("ranks").get<comm::rank_set>();
   if (j.contains("team")) p.team = {j["team"][0], j["team"][1], j["team"][2], j["team"][3]};
   p.progress = progress_mode::off;

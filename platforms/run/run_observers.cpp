@@ -171,7 +171,11 @@ void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {
   if (waits_)
     o.waits = wait_rows(run_.machine.config.shape(), run_.members.members, *waits_, hw::now(),
                         [&pod](sip_id sip) { return pod.has(sip); });
-  if (steps_) o.steps = to_text(steps_->rows());
+  if (steps_) {
+    std::vector<step_row> rows = steps_->rows();
+    std::erase_if(rows, [&](const step_row& r) { return !pod.has(run_.members.members[r.rank].sip); });
+    o.steps = to_text(rows);
+  }
   if (path_events_ && end == end_of_run::finished) report_path(o);
 }
 
