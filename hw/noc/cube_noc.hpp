@@ -63,6 +63,7 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] fabric_initiator_socket& out(unsigned terminal) { return outs_.at(terminal).socket; }
 
   [[nodiscard]] counters statistics() const;
+  [[nodiscard]] const auto& vc_waits() const { return core_.vc_waits(); }
   /// Calls visit(link number of the topology, link_usage) for every link that starts in this NoC.
   template <class Visit>
   void visit_links(Visit visit) const {

@@ -186,6 +186,7 @@ inline void switch_core::assign_vc(std::uint32_t o, std::uint32_t iv, std::uint3
   const std::uint32_t vc = v - vc_index(o, 0);
   out.taken |= std::uint64_t{1} << vc;
   out_vcs_[v].grant_from = iv + 1;
+  vc_waits_[queue.own_class] += cycle + out.alloc_cycles > queue.front_ready ? 1U : 0U;
   queue.allocated = true;
   queue.allocated_vc = static_cast<std::uint8_t>(vc);
   queue.front_ready = std::max(queue.front_ready, cycle + out.alloc_cycles);

@@ -210,6 +210,7 @@ template <bool Plain>
   const std::uint64_t could_start =
       std::max({queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
   used.credit_stall_cycles += cycle_ - (Plain ? could_start : std::min(cycle_, could_start));
+  vc_waits_[queue.own_class] += !out.vc_first & slots_[index].head & (cycle_ > could_start) ? 1U : 0U;
   const std::uint64_t end = start_transfer<Plain>(o, vc, queue, index);
   const std::uint64_t bit = std::uint64_t{1} << vc;
   out.taken = (out.taken | bit) & ~(std::uint64_t{tail} << vc);

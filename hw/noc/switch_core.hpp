@@ -167,6 +167,8 @@ class switch_core : private switch_records {
     plain_ = is_plain();
   }
   [[nodiscard]] counters statistics() const;
+  /// Packets, by class, that waited for a VC with room.
+  [[nodiscard]] const auto& vc_waits() const { return vc_waits_; }
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
@@ -370,6 +372,7 @@ class switch_core : private switch_records {
   port_wheel wheel_;
   std::uint64_t cycle_{};
   std::uint64_t evaluations_{};
+  std::array<std::uint64_t, max_classes> vc_waits_{};
   std::vector<std::uint32_t>
       due_;  ///< scratch of fetch_ahead(): outputs due in the cycle, in the order of their evaluations
   std::size_t fetches_{};  ///< calls of fetch_ahead() in this cycle

@@ -166,6 +166,9 @@ const run_counter run_counters[]{
      [](const pe_type& p) { return p.dma.checksum_bytes(); }},
     {"checksum_ns", "their time at the engines' rate",
      [](const pe_type& p) { return p.dma.checksum_time().fs; }},
+    {.name = "vc_waits",
+     .meaning = "packets that waited for a VC with room; where VC allocation is a stage, for a free VC",
+     .of_class = [](netlist::cube& c, unsigned k) { return c.noc().vc_waits()[k]; }},
     {.name = "wakeups",
      .meaning = "evaluations of router outputs, and packets sent by links, counted twice if they waited for "
                 "credits (simulation work)",

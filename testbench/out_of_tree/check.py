@@ -76,6 +76,11 @@ def check_platform(lab, folder):
         require(result_of(lab, *own, "--dtype", "f32", "--op", op)["verified"] is True, f"{op} of f32 is verified")
     require(result_of(lab, "--algorithm", "ring_1d")["verified"] is True, "a built-in algorithm runs beside it")
 
+    step = result_of(lab, "--collective", "sharded_step", "--bytes", "48KiB")
+    require([op["op"] for op in step["ops"]] == ["all_gather", "reduce_scatter"] and step["verified"] is True, "its job is verified")
+    refused = run(lab, "--collective", "sharded_step", "--team", "0:1:2", expect=2)
+    require("applies to barriers only" in refused.stderr, "its job refuses a flag that means nothing to it")
+
     refused = run(lab, *own, "--set", "cube.pes=3", expect=2)
     require("power of two" in refused.stderr, "its pattern refuses 6 ranks with its own words")
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// lab-pod: Diecast's pod with another memory in it, one more pattern and one more algorithm.
+// lab-pod: Diecast's pod with another memory in it, one more pattern, algorithm and kind of job.
 #include <memory>
 
 #include "hypercube_doubling.hpp"
 #include "plain_memory.hpp"
 #include "platforms/app/app.hpp"
+
+namespace lab {
+diecast::platforms::job_entry sharded_step();
+}
 
 namespace {
 
@@ -28,6 +32,7 @@ app::registries tables() {
   app::registries all = app::builtin_registries(platform);
   all.kernels.push_back(lab::hypercube_doubling());
   all.patterns.push_back(lab::hypercube());
+  all.jobs.push_back(lab::sharded_step());
   all.hbm = make_memory;
   return all;
 }

@@ -83,6 +83,8 @@ def problems(path, text, exists):
 # parts of paths have no two words and no colon within them; what other programs print is theirs.
 SENTENCE = re.compile(r"\b(?:find|rfind|starts_with|ends_with|contains|compare)\(\s*R?\"[^\"]*(?:[A-Za-z][ :] *[A-Za-z]|[A-Za-z]: )[^\"]*\"")
 FOREIGN = {"platforms/app/options.cpp", "platforms/run/processes.cpp"}  # user input; launchers
+# Nor does it ask which kind a job is: what kinds differ in they implement (platforms/job).
+JOB_KIND = re.compile(r'(?<!op\.)\b(?:collective|job|kind|name)\s*[!=]=\s*"(?:barrier|collective|program|workload)"|\bdynamic_cast<const \w+_run\b')
 
 
 def read_sentences(path, text):
@@ -94,6 +96,8 @@ def read_sentences(path, text):
             yield f"{path}:{number}: a regular expression; results are records ({line.strip()})"
         if SENTENCE.search(line):
             yield f"{path}:{number}: searches a sentence; results are records ({line.strip()})"
+        if JOB_KIND.search(line) and path.parts[1] != "diagnose":  # which knows nothing but command lines
+            yield f"{path}:{number}: asks for the kind of a job ({line.strip()})"
 
 
 def cycle(graph):
@@ -221,6 +225,9 @@ def self_test():
     for mutant in ('  if (o.errors.find("checksum mismatch") != npos)', '  return reason.starts_with("auto: ");',
                    '#include <regex>', r'  std::regex a(R"(token for .*)");'):
         if not list(read_sentences(diagnosis, mutant)):
+            sys.exit(f"self-test: {mutant} was not found")
+    for mutant in ('  if (o.collective == "barrier") return;', '  if (dynamic_cast<const barrier_run*>(&run) != nullptr)'):
+        if not list(read_sentences(pathlib.PurePath("platforms/run/simulate.cpp"), mutant)):
             sys.exit(f"self-test: {mutant} was not found")
     if list(read_sentences(diagnosis, '  if (word.starts_with("--") || place.find("-sip") == npos) return kind == "drop";')):
         sys.exit("self-test: words of a command line or a path were taken for a sentence")

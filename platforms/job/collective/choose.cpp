@@ -153,6 +153,7 @@ class contest {
     try {
       at->second = prepare_named(machine_, tables_, point_for(machine_.config, asked_, name, shared_));
     } catch (const user_error& e) {
+      if (e.problems().front().kind == problem_kind::barriers_only) throw;  // so it is of every candidate
       refused_.add(name, e);
       passed_over_ += (passed_over_.empty() ? "; " : ", ") + name;
     }

@@ -55,6 +55,7 @@ class two_routers final : public switch_core::environment {
     return sum;
   }
 
+  [[nodiscard]] const auto& vc_waits() const { return core_.vc_waits(); }
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t, std::uint8_t vc) const override {
     return {router == 0 ? way : exit, vc, 1};
   }
@@ -137,6 +138,7 @@ TEST_CASE("credits: a head that waits is granted when the credits are back that 
     r.run_to(200);
     const auto grants = r.grants(two_routers::way, 0);
     REQUIRE(grants.size() == 2);
+    CHECK(r.vc_waits() == std::array<std::uint64_t, 8>{1});  // the second packet, of class 0
     INFO(needed << " flits, granted in " << grants[1]);
     CHECK(r.told(0, grants[1]) >= 0);
     CHECK(r.told(0, grants[1] - 1) < needed);
