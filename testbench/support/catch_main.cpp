@@ -2,10 +2,12 @@
 // Entry point of every test program; any SystemC warning fails the test in which it appears.
 #define CATCH_CONFIG_RUNNER
 #include <cstdlib>
+#include <string>
 #include <systemc>
 
 #include "faults.hpp"
 #include "hw/base/time.hpp"
+#include "part.hpp"
 #include "test.hpp"
 
 namespace {
@@ -21,6 +23,10 @@ void diecast::test::unexpected_fault(const std::string& text) { FAIL_CHECK("unex
 int sc_main(int argc, char** argv) {
   diecast::hw::set_time_resolution();
   sc_core::sc_report_handler::set_handler(strict_report);
+  if (diecast::test::in_part(true, false)) {
+    const char* const given = std::getenv("RC_PARAMS");
+    setenv("RC_PARAMS", (std::string(given != nullptr ? given : "") + " max_success=40").c_str(), 1);
+  }
   return Catch::Session().run(argc, argv);
 }
 

@@ -16,8 +16,8 @@ from vcd import Vcd
 
 NOC = harness.binary("noc")
 
-# Many launches of a ring over 256 PEs: minutes.
-LONG = ("--progress", "on", "--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
+# Many launches of a ring over 16 PEs: minutes.
+LONG = (*harness.SMALL, "--progress", "on", "--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "100000", "--out", "out")
 
 # One launch that takes minutes.
 SINGLE = ("--progress", "on", "--config", harness.CONFIGS / "pod_default.json", "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "1MiB",

@@ -23,20 +23,21 @@ class Quickstart(harness.Case):
         for row in rows:
             self.assertEqual(row.split()[-2:], ["0", "yes"], row)
 
-    def test_odd_sizes(self):
-        # Nothing, one element, one more than divides by anything, and more than the rings hold.
-        for size in ("0", "2", "2050", "81922"):
-            rows = self.result(*harness.SMALL, "--algorithm", "all", "--bytes", size)["runs"]
-            for row in rows:
-                self.assertIs(row["verified"], True, row["algorithm"])
-                self.assertEqual(row["wrong_elements"], 0, row["algorithm"])
-
     def test_default_pod(self):
         document = self.result("--algorithm", "intercube,ring_1d", "--bytes", "16KiB", "--ranks", "cube")
         self.assertEqual(document["machine"], {"sips": 2, "cubes": 32, "pes": 256})
         self.assertEqual([r["ranks"] for r in document["runs"]], [32, 32])
         for row in document["runs"]:
             self.assert_verified(row)
+
+
+class AllPes(harness.Case):
+    """All 256 PEs of the default pod in one ring, or 64 of a smaller one."""
+
+    @harness.cases((64, "sip.columns=2", "sip.rows=2"), (256,))
+    def test_ring_over_all_pes(self, tried):
+        row = self.one("--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "2KiB", *harness.sets(*tried[1:]))
+        self.assertEqual(row["ranks"], tried[0])
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class SeedMachine(harness.Case):
     @harness.cases(("reverse",), ("reverse", "shuffle:1", "shuffle:2", "shuffle:3"))
     def test_build_order_of_rings(self, orders):
         # Rings over all PEs use every terminal and every kind of link.
-        ring = (*harness.SMALL, "--algorithm", "all", "--bytes", "20KiB")
+        ring = (*harness.SMALL, "--algorithm", "all", "--bytes", "20KiB", *harness.sets("ipcq.queue_pairs=32"))
         forward = [(r["time_ns"], r["fingerprint"]) for r in self.runs(*ring)]
         for order in orders:
             rows = self.runs(*ring, *harness.sets(f"sim.build_order={order}"))

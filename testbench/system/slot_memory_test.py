@@ -16,8 +16,10 @@ class SlotMemory(harness.Case):
         return self.one(*JOB, *harness.sets(f"ipcq.buffer_kind={kind}", *assignments))
 
     def test_a_slow_memory_costs_its_own_slots_alone(self):
+        times = {}
         for kind in KINDS:
             base = self.run_kind(kind)
+            times[kind] = base["time_ns"]
             for memory, slower in LATENCY.items():
                 added = self.run_kind(kind, slower)["time_ns"] - base["time_ns"]
                 if memory == kind:
@@ -25,20 +27,10 @@ class SlotMemory(harness.Case):
                     self.assertGreaterEqual(added, least, f"slots in {kind}, {memory} slower")
                 else:
                     self.assertEqual(added, 0, f"slots in {kind}, {memory} slower")
-
-    def test_tiers_keep_the_order_of_their_costs(self):
-        # A slot of 4 KiB: TCM 8 ns; HBM 16 + 6 ns; SRAM 32 ns over its router link + 2. The links before
-        # HBM and SRAM are equal here, so HBM is ahead by less than the 12 ns.
-        times = {kind: self.run_kind(kind)["time_ns"] for kind in KINDS}
+        # Tiers keep the order of their costs. A slot of 4 KiB: TCM 8 ns; HBM 16 + 6 ns; SRAM 32 ns over its router link + 2. The
+        # links before HBM and SRAM are equal here, so HBM is ahead by less than the 12 ns.
         self.assertLess(times["tcm"], times["hbm"])
         self.assertLess(times["tcm"], times["sram"])
-
-    def test_all_algorithms_and_slot_counts_run_in_every_memory(self):
-        for kind in KINDS:
-            for slots in (1, 2, 4):
-                rows = self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", "12KiB", *harness.sets(
-                    f"ipcq.buffer_kind={kind}", f"ipcq.n_slots={slots}", "ipcq.slot_bytes=1KiB"))
-                self.assertGreaterEqual(len(rows), 4)
 
 
 if __name__ == "__main__":

@@ -84,16 +84,12 @@ void check_random_networks(std::uint64_t first, bool oneway = false) {
 }
 
 TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0); }
-TEST_CASE("switches against the reference network: random networks 50 to 99") { check_random_networks(50); }
-TEST_CASE("switches against the reference network: random networks 100 to 149") {
-  check_random_networks(100);
-}
-TEST_CASE("switches against the reference network: random networks 150 to 199") {
-  check_random_networks(150);
+TEST_CASE("switches against the reference network: random networks 50 to 199", "[long]") {
+  for (const std::uint64_t first : {50U, 100U, 150U}) check_random_networks(first);
 }
 
 TEST_CASE("switches against the reference network: one-way tori 0 to 49") { check_random_networks(0, true); }
-TEST_CASE("switches against the reference network: one-way tori 50 to 99") {
+TEST_CASE("switches against the reference network: one-way tori 50 to 99", "[long]") {
   check_random_networks(50, true);
 }
 

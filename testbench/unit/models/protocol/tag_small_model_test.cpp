@@ -53,7 +53,7 @@ TEST_CASE("small model: four messages, four receives, any cancels, one entry, so
 // The largest takes ten times as long and far more memory under a sanitizer, and does nothing that others do
 // not.
 #if !defined(__SANITIZE_ADDRESS__)
-TEST_CASE("small model: four messages, four receives, a cancel, two entries") {
+TEST_CASE("small model: four messages, four receives, a cancel, two entries", "[long]") {
   const small_result r = search(bounds(4, 2, 1));
   CHECK(r.states == 9'279'433);
   CHECK(r.rests.size() == 280);

@@ -128,7 +128,7 @@ TEST_CASE("dram rows: the commands of every validation row without refresh break
   check_rows("NoRefresh", hbm_refresh::none);
 }
 
-TEST_CASE("dram rows: HBM2 breaks no rule under any traffic, refresh, page policy and bank hash") {
+TEST_CASE("dram rows: HBM2 breaks no rule under any traffic, refresh, page policy and bank hash", "[long]") {
   check_generation(hbm2());
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("dram rows: HBM3 breaks no rule under any traffic, refresh, page polic
   check_generation(hbm3());
 }
 
-TEST_CASE("dram rows: HBM3E breaks no rule under any traffic, refresh, page policy and bank hash") {
+TEST_CASE("dram rows: HBM3E breaks no rule under any traffic, refresh, page policy and bank hash", "[long]") {
   check_generation(hbm3e());
 }
 

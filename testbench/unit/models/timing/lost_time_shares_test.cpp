@@ -208,12 +208,12 @@ TEST_CASE("lost time: with half writes every share comes back but those that doc
   CHECK(count_shares(test::hbm3(), half_writes, told_by(mixed)) == counts{50, 18, 14});
 }
 
-TEST_CASE("lost time: of HBM2 as many shares come back as docs/hbm.md says") {
+TEST_CASE("lost time: of HBM2 as many shares come back as docs/hbm.md says", "[long]") {
   CHECK(count_all(test::hbm2()) == counts{87, 4, 0});
 }
-TEST_CASE("lost time: of HBM3E as many shares come back as docs/hbm.md says") {
+TEST_CASE("lost time: of HBM3E as many shares come back as docs/hbm.md says", "[long]") {
   CHECK(count_all(test::hbm3e()) == counts{129, 42, 38});
 }
-TEST_CASE("lost time: of HBM4 as many shares come back as docs/hbm.md says") {
+TEST_CASE("lost time: of HBM4 as many shares come back as docs/hbm.md says", "[long]") {
   CHECK(count_all(test::hbm4()) == counts{120, 34, 29});
 }

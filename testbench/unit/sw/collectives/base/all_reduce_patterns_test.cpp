@@ -9,6 +9,7 @@
 #include "models/config/population.hpp"
 #include "models/types/error.hpp"
 #include "support/machines.hpp"
+#include "support/part.hpp"
 #include "support/test.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
 #include "sw/collectives/partners/partner_steps.hpp"
@@ -83,11 +84,11 @@ TEST_CASE("hierarchical_3level: levels of one have no edges; other sets of ranks
                     Catch::Contains("all PEs of their SIPs"));
 }
 
-TEST_CASE("patterns: every one becomes a plan for any number of ranks") {
+TEST_CASE("patterns: every one becomes a plan for any number of ranks", "[both]") {
   for (const pattern_entry& p : sw::builtin_patterns()) {
     if (p.name == "intercube") continue;
     const bool one_per_cube = p.name == "neighbors" || p.name == "spanning_trees";
-    for (std::uint32_t n = 1; n <= 33; ++n) {
+    for (std::uint32_t n = 1; n <= test::in_part(9U, 33); ++n) {
       INFO(p.name << ", " << n << " ranks");
       const config::machine_config c = one_per_cube ? machine({n, 1, 1, 1}) : machine({1, 1, 1, n});
       CHECK_NOTHROW(build_install_plan(build(c, rank_set::pe, p.name), options_from(c, 0)));

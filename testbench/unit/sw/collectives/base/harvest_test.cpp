@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 
 #include "models/types/error.hpp"
+#include "support/part.hpp"
 #include "support/test.hpp"
 #include "unit/sw/collectives/barrier/barrier_bench.hpp"
 #include "unit/sw/collectives/base/collective_bench.hpp"
@@ -124,7 +125,7 @@ void run_all(tallies& all, const machine_shape& shape, comm::rank_set set,
   }
 }
 
-TEST_CASE("harvest: every kernel is right on what is left of a machine, or says why not") {
+TEST_CASE("harvest: every kernel is right on what is left of a machine, or says why not", "[both]") {
   tallies all;
   CHECK(rc::check("kernels", [&all] {
     const machine_shape shape = any_shape();
@@ -137,7 +138,7 @@ TEST_CASE("harvest: every kernel is right on what is left of a machine, or says 
   // What needs no shape never refuses; what does is right often enough to have been tested.
   for (const auto& [kernel, t] : all) {
     INFO(kernel << ": " << t.right << " right, " << t.refused << " refused");
-    CHECK(t.right >= 10);
+    CHECK(t.right >= test::in_part(1U, 10));
     const bool wants_shape =
         kernel.find("mesh_2d") != std::string::npos || kernel.find("torus_2d") != std::string::npos ||
         kernel.find("mesh_steps") != std::string::npos || kernel.find("intercube") != std::string::npos;

@@ -12,6 +12,7 @@
 #include "models/cost/message_cost.hpp"
 #include "models/fabric/topology.hpp"
 #include "support/machines.hpp"
+#include "support/part.hpp"
 #include "support/test.hpp"
 #include "sw/collectives/base/peer_patterns.hpp"
 #include "sw/collectives/trees/trees.hpp"
@@ -81,37 +82,42 @@ std::size_t most_senders(const machine& m, const tree_pair& trees) {
   return most;
 }
 
-TEST_CASE("packed trees reach every member once") {
+/// Every member but the root has one way up to it.
+void check_ways_up(const packed_trees& plan, std::uint32_t n, std::uint32_t root) {
+  for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
+    CHECK_FALSE(plan.node(t, root).parent.has_value());
+    for (std::uint32_t r = 0; r < n; ++r) {
+      std::uint32_t up = r, steps = 0;
+      for (; up != root && steps < n; ++steps) {
+        REQUIRE(plan.node(t, up).parent.has_value());
+        const std::uint32_t above = *plan.node(t, up).parent;
+        const auto& children = plan.node(t, above).children;
+        CHECK(std::count(children.begin(), children.end(), up) == 1);
+        up = above;
+      }
+      CHECK(up == root);
+    }
+  }
+}
+
+TEST_CASE("packed trees reach every member once", "[both]") {
   for (const machine_shape& shape :
        {machine_shape{1, 1, 1, 1}, machine_shape{1, 2, 1, 1}, machine_shape{1, 3, 1, 1},
         machine_shape{1, 2, 2, 1}, machine_shape{2, 3, 2, 1}, machine_shape{3, 1, 1, 1},
         machine_shape{1, 5, 5, 1}, machine_shape{6, 4, 4, 1}}) {
     const machine m(shape);
     const auto n = static_cast<std::uint32_t>(m.members.members.size());
-    for (const std::uint32_t root : {0U, n / 2, n - 1}) {
+    for (const std::uint32_t root : test::in_part(std::vector{n / 2}, {0U, n / 2, n - 1})) {
       CAPTURE(shape.sips, shape.cube_columns, shape.cube_rows, root);
-      const packed_trees plan(m.context(root));
-      for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
-        CHECK_FALSE(plan.node(t, root).parent.has_value());
-        for (std::uint32_t r = 0; r < n; ++r) {
-          std::uint32_t up = r, steps = 0;
-          for (; up != root && steps < n; ++steps) {
-            REQUIRE(plan.node(t, up).parent.has_value());
-            const std::uint32_t above = *plan.node(t, up).parent;
-            const auto& children = plan.node(t, above).children;
-            CHECK(std::count(children.begin(), children.end(), up) == 1);
-            up = above;
-          }
-          CHECK(up == root);
-        }
-      }
+      check_ways_up(packed_trees(m.context(root)), n, root);
     }
   }
 }
 
-TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no two senders share a link") {
+TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no two senders share a link",
+          "[both]") {
   const machine m(machine_shape{1, 4, 4, 1});
-  for (std::uint32_t root = 0; root < 16; ++root) {
+  for (std::uint32_t root = 0; root < 16; root += test::in_part(5U, 1)) {
     CAPTURE(root);
     const packed_trees plan(m.context(root));
     for (std::uint32_t r = 0; r < 16; ++r) {
@@ -122,10 +128,11 @@ TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no tw
   }
 }
 
-TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: flows hardly share a way towards the root either") {
+TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: flows hardly share a way towards the root either",
+          "[both]") {
   for (const std::uint32_t side : {3U, 4U}) {
     const machine m(machine_shape{1, side, side, 1});
-    for (std::uint32_t root = 0; root < side * side; ++root) {
+    for (std::uint32_t root = 0; root < side * side; root += test::in_part(5U, 1)) {
       CAPTURE(side, root);
       std::uint32_t shared = 0;  // by the two flows of one sender
       for (const auto& [step, halves] : loads(m, packed_tree_edges_up(m.context(root)))) {
@@ -245,14 +252,15 @@ TEST_CASE("packed trees are the same every time") {
 
 // --- several members on a cube ---
 
-TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody sends more than the vector") {
+TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody sends more than the vector",
+          "[both]") {
   for (const machine_shape& shape :
        {machine_shape{1, 1, 1, 2}, machine_shape{1, 1, 1, 8}, machine_shape{1, 2, 1, 3},
         machine_shape{1, 3, 3, 5}, machine_shape{2, 2, 2, 7}, machine_shape{3, 2, 2, 4},
         machine_shape{1, 4, 4, 8}}) {
     const machine m(shape, rank_set::pe);
     const auto n = static_cast<std::uint32_t>(m.members.members.size());
-    for (const std::uint32_t root : {0U, n / 2, n - 1}) {
+    for (const std::uint32_t root : test::in_part(std::vector{n / 2}, {0U, n / 2, n - 1})) {
       for (const auto way : {packed_trees::flow::down, packed_trees::flow::up}) {
         CAPTURE(shape.sips, shape.cube_columns, shape.cube_rows, shape.pes_per_cube, root);
         const packed_trees plan(m.context(root), way);
@@ -261,21 +269,9 @@ TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody se
           const std::size_t most = shape.sips == 1 ? 2 : 3;
           CHECK(plan.node(0, r).children.size() + plan.node(1, r).children.size() <= most);
         }
-        for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
-          CHECK_FALSE(plan.node(t, root).parent.has_value());
+        for (std::uint32_t t = 0; t < packed_trees::trees; ++t)
           CHECK(plan.node(t, root).children.size() == 1);
-          for (std::uint32_t r = 0; r < n; ++r) {
-            std::uint32_t up = r, steps = 0;
-            for (; up != root && steps < n; ++steps) {
-              REQUIRE(plan.node(t, up).parent.has_value());
-              const std::uint32_t above = *plan.node(t, up).parent;
-              const auto& children = plan.node(t, above).children;
-              CHECK(std::count(children.begin(), children.end(), up) == 1);
-              up = above;
-            }
-            CHECK(up == root);
-          }
-        }
+        check_ways_up(plan, n, root);
       }
     }
   }
