@@ -7,10 +7,8 @@ from diecast.inputs import one_line
 
 
 class Parser(argparse.ArgumentParser):
-    """Whose complaints are one line, and whose flags have values: of --flag=-- argparse makes an empty list."""
-
     def _get_values(self, action, words):
-        if action.option_strings and words == ["--"]:
+        if action.option_strings and words == ["--"]:  # of --flag=-- argparse makes an empty list
             raise argparse.ArgumentError(action, "'--'; expected a value")
         return super()._get_values(action, words)
 

@@ -42,8 +42,7 @@ def printing():
 
 
 class Printed(io.TextIOWrapper):
-    """Standard output whose errors differ from those of files (NotPrinted); a reader that has gone is no such error. What an
-    input or a name holds gives a terminal no orders."""
+    """Standard output whose errors differ from those of files (NotPrinted), and that shows control characters."""
 
     def write(self, text):
         text = text.translate(VISIBLE)
