@@ -18,6 +18,7 @@
 #include "platforms/app/prepare_all.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/config_io/config_json.hpp"
+#include "platforms/files/input.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/result/result_json.hpp"
@@ -44,6 +45,8 @@ bool is_data_flag(const std::string& flag) {
 
 /// A workload file says itself what runs how often on whom.
 void check_workload_flags(const options& o, job_kind job) {
+  if (!o.workload.empty() && !platforms::read_input("--workload", o.workload).failure.empty())
+    return;  // told of the file
   const bool program = job == job_kind::program, streams = job == job_kind::workload;
   std::vector<problem> problems;
   for (const std::string& flag : o.run_flags) {
