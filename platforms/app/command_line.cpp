@@ -51,7 +51,8 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
 }
 
 bool takes_value(const std::string& flag, const po::options_description& known) {
-  const auto* const option = flag.starts_with("--") ? known.find_nothrow(flag.substr(2), false) : nullptr;
+  const bool named = flag.size() > 2 && flag.starts_with("--");  // Boost finds "" ambiguous
+  const auto* const option = named ? known.find_nothrow(flag.substr(2), false) : nullptr;
   return option != nullptr && option->semantic()->min_tokens() > 0;
 }
 

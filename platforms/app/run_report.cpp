@@ -49,7 +49,8 @@ int refused(const user_error& e) {
 
 void print(const std::string& text) {
   errno = 0;
-  note_failure(std::fwrite(text.data(), 1, text.size(), stdout) < text.size());
+  const std::string shown = platforms::visible(text);
+  note_failure(std::fwrite(shown.data(), 1, shown.size(), stdout) < shown.size());
 }
 
 void flush() {

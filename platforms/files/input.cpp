@@ -38,10 +38,11 @@ std::string read_to_end(int fd, std::string& text) {
   }
 }
 
-/// UTF-8 is the only encoding that is read; its mark is no part of the text.
+/// UTF-8 is the only encoding that is read; its mark is no part of the text. Returns why another cannot be.
 std::string remove_mark(std::string& text) {
   constexpr std::string_view utf8 = "\xEF\xBB\xBF", big = "\xFE\xFF", little = "\xFF\xFE";
   if (text.starts_with(utf8)) text.erase(0, utf8.size());
+  if (text.starts_with("\x1F\x8B")) return "compressed by gzip; give it unpacked, as by <(zcat FILE)";
   return text.starts_with(big) || text.starts_with(little) ? "its text is UTF-16, not UTF-8" : "";
 }
 

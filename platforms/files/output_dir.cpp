@@ -20,23 +20,18 @@
 
 namespace diecast::platforms {
 
-namespace {
-
-/// Control characters as \x1b: what an input or a name holds gives a terminal no orders.
 std::string visible(const std::string& text) {
   constexpr std::string_view digits = "0123456789abcdef", kept = "\n\t";
   std::string made;
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
-    if ((code >= 0x20 && code != 0x7f) || kept.find(c) != std::string_view::npos)
+    if (code >= 0x20 || kept.find(c) != std::string_view::npos)
       made += c;
     else
       made += {'\\', 'x', digits[code >> 4U], digits[code & 0xfU]};
   }
   return made;
 }
-
-}  // namespace
 
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

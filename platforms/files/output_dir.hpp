@@ -22,6 +22,9 @@ namespace diecast::platforms {
 /// be called before any file is opened.
 void hold_standard_streams();
 
+/// Control characters other than line ends and tabs as \x1b: what an input or a name holds gives a terminal
+/// no orders.
+[[nodiscard]] std::string visible(const std::string& text);
 /// Writes a line to standard error. What cannot be written there is lost: there is no other place to say so.
 void tell(const std::string& line);
 /// Writes `text` as it is; what cannot be written is lost.

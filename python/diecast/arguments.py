@@ -3,11 +3,23 @@
 import argparse
 import re
 
+from diecast.inputs import one_line
+
+
+class Parser(argparse.ArgumentParser):
+    def _get_values(self, action, words):
+        if action.option_strings and words == ["--"]:  # of --flag=-- argparse makes an empty list
+            raise argparse.ArgumentError(action, "'--'; expected a value")
+        return super()._get_values(action, words)
+
+    def error(self, message):
+        super().error(one_line(message))
+
 
 def parser_of(text, whole=False, **options):
     """A command line. text: the docstring of the script, of which --help shows the first line, or with `whole` all."""
-    return argparse.ArgumentParser(description=text if whole else text.splitlines()[0], allow_abbrev=False,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+    return Parser(description=text if whole else text.splitlines()[0], allow_abbrev=False,
+                  formatter_class=argparse.RawDescriptionHelpFormatter, **options)
 
 
 def like(pattern, expected, make=int, good=lambda value: True):

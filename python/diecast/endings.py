@@ -11,7 +11,8 @@ import traceback
 from diecast import processes
 from diecast.inputs import one_line
 
-NOT_WRITTEN, INTERNAL = 5, 70  # exit codes, as those of the platforms
+NOT_WRITTEN, INTERNAL, REFUSED = 5, 70, 71  # exit codes, as those of the platforms
+VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(128, 160)) if code not in b"\t\n"}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -41,14 +42,15 @@ def printing():
 
 
 class Printed(io.TextIOWrapper):
-    """Standard output whose errors differ from those of files (NotPrinted); a reader that has gone is no such error."""
+    """Standard output whose errors differ from those of files (NotPrinted), and that shows control characters."""
 
     def write(self, text):
+        text = text.translate(VISIBLE)
         with printing():
             try:
                 return super().write(text)
-            except UnicodeEncodeError:  # half a surrogate pair out of a JSON file
-                return super().write(text.encode("utf-8", "backslashreplace").decode())
+            except UnicodeEncodeError:  # half a surrogate pair out of a JSON file, or a terminal that is not of UTF-8
+                return super().write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
 
     def flush(self):
         with printing():
@@ -66,7 +68,8 @@ def on_signal(number, frame):
 def end_with(main, after_signal="interrupted"):
     """Ends the script that runs (not one that a test imports) with main's exit code, and else with that of what ended it: 2 for
     what a user gave, 5 when a file or standard output cannot be written, 128 + the number after a signal (after_signal: what is
-    said then), 141 without a word when the reader of what is printed has gone, 70 for an error of the script itself."""
+    said then), 141 without a word when the reader of what is printed has gone, 70 for an error of the script itself, 71 when the
+    system has no memory or process."""
     if main.__module__ != "__main__":
         return
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
@@ -100,7 +103,7 @@ def code_of(main, name):
         return 128 + signal.SIGPIPE
     except MemoryError:
         print(f"{name}: out of memory; expected smaller inputs", file=sys.stderr)
-        return INTERNAL
+        return REFUSED
     except Exception as error:
         return failed(name, error)
     finally:

@@ -232,7 +232,7 @@ def check(value, shape, where, refused=BadInput):
 
 def table_of(text, where, refused=BadInput):
     """The columns of a CSV text and its rows as (place, {column: cell}), each with a cell for every column."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
         columns, rows = next(reader, []), []
         for column in columns:

@@ -43,10 +43,9 @@ def find_binary(platform="diecast-pod"):
         raise NoBinary(f"{platform}: neither in {' nor in '.join(map(str, folders))} nor in PATH; "
                        "scripts/build first, or set DIECAST_BIN")
     data = pathlib.Path(found).resolve().parent.parent / "share" / "diecast"
-    for file in (found, *(data / "configs").glob(f"{platform.removeprefix('diecast-')}_default.json")):
+    own = f"{platform.removeprefix('diecast-')}_default.json"
+    for file in (found, *(data / "configs").glob(own), *(data / "presets").glob("*/*")):
         whole_file.reads(file)
-    for folder in (data / "presets").glob("*"):
-        whole_file.reads_folder(folder)
     return found
 
 

@@ -57,7 +57,7 @@ def size_of(where, text):
 def csv_columns(where, columns):
     """The column of times."""
     units = [unit for unit in UNITS if unit in columns]
-    need(units, where, "no column time_ns or time_us")
+    need(units, where, f"no column time_ns or time_us; there are {one_line(', '.join(columns))}")
     need(len(units) == 1, where, "columns time_ns and time_us; expected one of them")
     known = (*FLAGS, *UNITS, "hold_out")
     for column in columns if "rank_set" not in columns else ():

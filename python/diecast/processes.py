@@ -41,7 +41,7 @@ class Stopped(BaseException):
 
 class NotStarted(Exception):
     """The system has no process or memory for a run."""
-    exit_code = 70
+    exit_code = 71
 
 
 class Done:
@@ -76,7 +76,7 @@ def _popen(command, **options):
     try:
         return subprocess.Popen(command, **options)
     except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
             raise NotStarted(f"{command[0]}: no process can be started ({error.strerror}); expected --jobs that the system has room "
                              "for") from None
         raise BadInput(f"{command[0]}: cannot be started ({error.strerror}); expected a binary of Diecast") from None

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user can get wrong: exit 2 (5 for outputs); stderr says where, what and what was expected."""
 import fcntl
+import gzip
 import os
 import resource
 import shutil
@@ -37,6 +38,7 @@ FLAGS = [
     (["-c", "x"], ["unknown flag", "-c"]),
     (["--queue-pairs", "4"], ["a config key, not a flag (value --queue-pairs; expected --set ipcq.queue_pairs=VALUE)"]),
     (["stray"], ["stray argument", "stray"]),
+    (["--", "--quiet"], ["stray argument"]),
     (["--quiet", "yes"], ["--quiet: takes no value (value yes"]),
     (["--seed", "abc"], ["--seed: not an accepted value (value 'abc'"]),
     (["--bytes", "1KiB:1MiB:x1"], ["--bytes: the factor is no whole number from 2 (value 1KiB:1MiB:x1"]),
@@ -221,7 +223,7 @@ class BadInput(harness.Case):
         record = (self.folder / "record").read_text()
         pod, small = harness.binary("pod"), [str(w) for w in SMALL]
         return [([pod, "--bytes", "1KiB", "--config"], "", dumped(self)), ([pod, *small, "--workload"], "", WORKLOAD),
-                ([pod, *small, "--workload"], "", PAIR), ([pod, *small, "--bytes", "1KiB", "--verify"], "", record),
+                ([pod, *small, "--bytes", "1KiB", "--workload"], "", PAIR), ([pod, *small, "--bytes", "1KiB", "--verify"], "", record),
                 ([pod, *small, "--bytes", "1KiB", "--algorithm", "auto", "--set"], "ccl.tuner=", TUNER),
                 ([pod, *small, "--algorithm", "all", "--bytes", "1KiB", "--set"], "ccl.tuner=", TUNER),
                 ([harness.binary("noc"), "--traffic"], "replay:", PACKETS), ([harness.binary("noc"), "--config"], "", NETWORK),
@@ -241,9 +243,9 @@ class BadInput(harness.Case):
             for name in ("input", "<(cat input)", "/dev/stdin"):
                 with self.subTest(f"{words} {name}"):
                     self.bash(f"{harness.shlex.join(words)} {before}{name} < input", expect=0)
-            (self.folder / "input").write_bytes(text.encode("utf-16"))
-            with self.subTest(f"{words} UTF-16"):
-                self.assertIn("UTF-16", self.bash(f"{harness.shlex.join(words)} {before}input", expect=2).stderr)
+            for data, what in ((text.encode("utf-16"), "UTF-16"), (gzip.compress(text.encode()), "compressed by gzip")):
+                (self.folder / "input").write_bytes(data)
+                self.assertIn(what, self.bash(f"{harness.shlex.join(words)} {before}input", expect=2).stderr)
         self.file("input", WORKLOAD)
         self.bash(f"{harness.shlex.join(self.command(*SMALL, '--diagnose', '--out', 'd', '--workload'))} <(cat input)", expect=0)
         self.assertIn("four rounds", (self.folder / "d" / "diagnosis.txt").read_text())
@@ -378,6 +380,8 @@ class BadInput(harness.Case):
     def test_names_of_streams_stay_on_their_line(self):
         path = self.file("w.json", '{"streams": [{"name": "a\\nb", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}]}')
         self.refused(*SMALL, "--workload", path, holds=["streams[0].name: holds a line break"])
+        path = self.file("p.xml", harness.re.sub(' name="[^"]*"', ' name="&#27;[1m"', PAIR, count=1))
+        self.assertIn(" by \\x1b[1m, ", self.run_pod(*SMALL, "--workload", path).stdout)
 
     def test_all_problems_of_a_file_at_once(self):
         path = self.file("bad.json", BAD_EVERYWHERE)

@@ -509,6 +509,8 @@ class Endings(ScriptCase):
             closed = self.shell(f"{words} >&-")
             self.assertEqual((closed.returncode, closed.stderr.count("\n")), (5, 1), closed.stderr)
             self.assertIn("standard output: is closed", closed.stderr)
+        few = self.shell(f"ulimit -n 6; {harness.ROOT}/scripts/degrade - --counts 0")
+        self.assertEqual((few.returncode, few.stderr.count("Too many open files")), (71, 1), few.stderr)
 
     def files(self):
         return {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
@@ -855,8 +857,8 @@ class Studies(ScriptCase):
         self.script("sensitivity", "-", "--key", "no.key", "--set", "pod.sips=1", "--", "--bytes", "1KiB", expect=2)
         self.script("sensitivity", "-", "--", "--config", "x.json", expect=2)
         self.script("degrade", "-", "--override", "{", expect=2)
-        for name in ("degrade", "sensitivity"):
-            self.assertIn("'0'; expected a count of at least 1", self.script(name, "-", "--jobs", "0", expect=2).stderr)
+        for name, jobs in (("degrade", "0"), ("sensitivity", "--")):
+            self.assertIn(f"'{jobs}'; expected a ", self.script(name, "-", f"--jobs={jobs}", expect=2).stderr)
 
 
 class Compare(ScriptCase):

@@ -6,6 +6,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/config_io/workload_json.hpp"
+#include "platforms/files/input.hpp"
 #include "platforms/job/algorithms.hpp"
 #include "platforms/job/signal_judge.hpp"
 #include "platforms/job/stream_run.hpp"
@@ -146,8 +147,10 @@ void workload_run::run_more(const app::registries& tables, run_outcome& o) const
 std::vector<run_point> workload_points(const app::registries& /*tables*/, const job_request& request,
                                        const config::machine_config& /*config*/) {
   std::vector<problem> problems;
+  const bool readable =
+      read_input("--workload", request.workload).failure.empty();  // else told when prepared
   for (const std::string& flag : request.run_flags) {
-    if (flag == "--no-data") continue;  // which means the same of every op
+    if (flag == "--no-data" || !readable) continue;  // which means the same of every op
     problems.push_back({flag, "cannot be combined with a --workload of streams", request.workload,
                         "fields of the ops in the file"});
   }
