@@ -35,7 +35,7 @@ struct fabric_phase {
   std::uint32_t flits{};
   sim_time head;        ///< absolute
   sim_time tail;        ///< absolute; begin_req only
-  std::uint8_t lane{};  ///< die-to-die links only: lane of the side the packet travels on
+  std::uint8_t port{};  ///< die-to-die links only: port of the side the packet travels on
 };
 
 struct fabric_protocol {
@@ -98,8 +98,8 @@ class fabric_out : private fabric_bw_if {
   }
   fabric_initiator_socket socket;
   void send_packet(packet_ptr p, std::uint8_t vc, std::uint32_t flits, sim_time head, sim_time tail,
-                   std::uint8_t lane = 0) {
-    fabric_phase phase{fabric_phase::kind::begin_req, vc, flits, head, tail, lane};
+                   std::uint8_t port = 0) {
+    fabric_phase phase{fabric_phase::kind::begin_req, vc, flits, head, tail, port};
     sc_core::sc_time zero;
     socket->nb_transport_fw(p, phase, zero);
   }

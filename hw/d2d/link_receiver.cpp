@@ -13,32 +13,32 @@ link_receiver::link_receiver(const fabric::topology& topology, const link_parame
     : topology_(topology),
       timing_(p.line.timing),
       where_(std::move(where)),
-      lanes_(p.lanes),
+      ports_(p.ports),
       vcs_(topology.vcs()),
       ni_in_cycles_(p.ni_in_cycles),
       owner_(o),
       buffer_(p.link_buffer),
       noc_buffer_(p.noc_buffer),
-      queues_(lanes_ * vcs_),
+      queues_(ports_ * vcs_),
       occupied_(vcs_),
-      injection_(lanes_),
-      last_(lanes_),
+      injection_(ports_),
+      last_(ports_),
       monitor_(p.checksum) {
-  for (std::uint32_t lane = 0; lane < lanes_; ++lane)
+  for (std::uint32_t port = 0; port < ports_; ++port)
     credits_.insert(credits_.end(), noc_buffer_.begin(), noc_buffer_.end());
 }
 
 /// The leg a packet travels on in this cube is decided where it enters it.
-std::uint8_t link_receiver::next_vc(std::uint8_t lane, const packet& p, std::uint8_t vc) const {
+std::uint8_t link_receiver::next_vc(std::uint8_t port, const packet& p, std::uint8_t vc) const {
   if (topology_.is_tree_vc(vc)) return vc;
   const fabric::cube_layout& layout = topology_.layout(where_.sip, where_.cube);
-  const fabric::router_index router = layout.terminals[where_.terminals.at(lane)].router;
+  const fabric::router_index router = layout.terminals[where_.terminals.at(port)].router;
   const fabric::cube_step step = topology_.enter(where_.sip, where_.cube, router, where_.how,
                                                  topology_.leg_of(vc), p.header.destination);
   return topology_.vc(topology_.class_of(vc), step.next);
 }
 
-sim_time link_receiver::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc,
+sim_time link_receiver::arrived(std::uint8_t port, packet_ptr p, std::uint8_t vc,
                                 const timing::span& arrival) {
   const std::uint32_t flits = p->flits;
   occupied_[vc] += flits;
@@ -55,14 +55,14 @@ sim_time link_receiver::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc
                     where_.name, vc, occupied_[vc], buffer_[vc]));
   }
   const sim_time at = timing_.injection(arrival, flits);
-  const std::uint8_t out = next_vc(lane, *p, vc);
+  const std::uint8_t out = next_vc(port, *p, vc);
   const auto traffic_class = static_cast<std::uint8_t>(topology_.class_of(vc));
-  queues_.push(index(lane, vc), {std::move(p), at.fs / timing_.receiver.period.fs, out, traffic_class});
+  queues_.push(index(port, vc), {std::move(p), at.fs / timing_.receiver.period.fs, out, traffic_class});
   return at;
 }
 
-void link_receiver::noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time at) {
-  returning_.push_back({timing_.receiver.cycles_covering(at), index(lane, vc), flits});
+void link_receiver::noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits, sim_time at) {
+  returning_.push_back({timing_.receiver.cycles_covering(at), index(port, vc), flits});
 }
 
 sim_time link_receiver::act(sim_time now) {
@@ -75,36 +75,36 @@ sim_time link_receiver::act(sim_time now) {
       credits_[r.queue] += r.flits;
       return true;
     });
-    const std::uint32_t queues = lanes_ * vcs_;
+    const std::uint32_t queues = ports_ * vcs_;
     for (std::uint32_t q = queues_.next_filled(0, queues); q != queues_.none;
          q = queues_.next_filled((q / vcs_ + 1) * vcs_, queues))
-      act_lane(static_cast<std::uint8_t>(q / vcs_), cycle);
+      act_port(static_cast<std::uint8_t>(q / vcs_), cycle);
   }
   const std::uint64_t next = next_chance(at_edge ? cycle + 1 : cycle);
   return next == UINT64_MAX ? sim_time::never() : timing_.receiver.cycles(next);
 }
 
-void link_receiver::act_lane(std::uint8_t lane, std::uint64_t cycle) {
-  const std::uint32_t begin = lane * vcs_;
-  const std::uint32_t queue = queues_.round_robin(begin, begin + vcs_, last_[lane], [&](std::uint32_t q) {
-    return ready(lane, queues_.front(q), cycle);
+void link_receiver::act_port(std::uint8_t port, std::uint64_t cycle) {
+  const std::uint32_t begin = port * vcs_;
+  const std::uint32_t queue = queues_.round_robin(begin, begin + vcs_, last_[port], [&](std::uint32_t q) {
+    return ready(port, queues_.front(q), cycle);
   });
-  if (queue != queue_set<waiting>::none) start(lane, queue, cycle);
+  if (queue != queue_set<waiting>::none) start(port, queue, cycle);
 }
 
-bool link_receiver::ready(std::uint8_t lane, const waiting& w, std::uint64_t cycle) const {
-  return w.earliest <= cycle && credits_[index(lane, w.vc)] >= w.p->flits &&
-         injection_[lane].earliest(w.traffic_class, cycle) <= cycle;
+bool link_receiver::ready(std::uint8_t port, const waiting& w, std::uint64_t cycle) const {
+  return w.earliest <= cycle && credits_[index(port, w.vc)] >= w.p->flits &&
+         injection_[port].earliest(w.traffic_class, cycle) <= cycle;
 }
 
-void link_receiver::start(std::uint8_t lane, std::uint32_t queue, std::uint64_t cycle) {
-  last_[lane] = queue;
+void link_receiver::start(std::uint8_t port, std::uint32_t queue, std::uint64_t cycle) {
+  last_[port] = queue;
   waiting w = queues_.pop(queue);
   const std::uint32_t flits = w.p->flits;
-  timing::shared_link& link = injection_[lane];
+  timing::shared_link& link = injection_[port];
   const std::uint64_t end = link.finish(w.traffic_class, cycle, flits);
   link.grant(w.traffic_class, cycle, flits, end);
-  credits_[index(lane, w.vc)] -= flits;
+  credits_[index(port, w.vc)] -= flits;
 
   const auto arrival_vc = static_cast<std::uint8_t>(queue % vcs_);
   occupied_[arrival_vc] -= flits;
@@ -112,22 +112,22 @@ void link_receiver::start(std::uint8_t lane, std::uint32_t queue, std::uint64_t 
   const std::uint64_t freed =
       timing::batch_usable(noc.cycles(cycle).fs, noc.cycles(end - 1).fs, flits, timing_.serialization(1).fs);
   owner_.return_link_credit(arrival_vc, flits, sim_time{freed} + timing_.latency);
-  owner_.inject(std::move(w.p), lane, w.vc, noc.cycles(cycle + ni_in_cycles_),
+  owner_.inject(std::move(w.p), port, w.vc, noc.cycles(cycle + ni_in_cycles_),
                 noc.cycles(end - 1 + ni_in_cycles_));
 }
 
 std::uint64_t link_receiver::next_chance(std::uint64_t from) const {
   std::uint64_t next = UINT64_MAX;
-  const std::uint32_t queues = lanes_ * vcs_;
+  const std::uint32_t queues = ports_ * vcs_;
   for (std::uint32_t q = queues_.next_filled(0, queues); q != queue_set<waiting>::none;
        q = queues_.next_filled(q + 1, queues)) {
     const waiting& w = queues_.front(q);
-    const auto lane = static_cast<std::uint8_t>(q / vcs_);
-    std::uint64_t cycle = injection_[lane].earliest(w.traffic_class, std::max(from, w.earliest));
-    if (w.p->flits > credits_[index(lane, w.vc)]) {
+    const auto port = static_cast<std::uint8_t>(q / vcs_);
+    std::uint64_t cycle = injection_[port].earliest(w.traffic_class, std::max(from, w.earliest));
+    if (w.p->flits > credits_[index(port, w.vc)]) {
       std::uint64_t back = UINT64_MAX;
       for (const returning_credit& r : returning_)
-        if (r.queue == index(lane, w.vc)) back = std::min(back, r.cycle);
+        if (r.queue == index(port, w.vc)) back = std::min(back, r.cycle);
       cycle = std::max(cycle, back);
     }
     next = std::min(next, cycle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receiving half of a link: packets wait in the link's buffers, one queue per arrival VC and lane, and
-// are injected at their lane's NoC terminal on the VC of their leg in this cube.
+// Receiving half of a link: packets wait in the link's buffers, one queue per arrival VC and port, and
+// are injected at their port's NoC terminal on the VC of their leg in this cube.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class link_receiver {
   class owner {
    public:
     virtual ~owner() = default;
-    virtual void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) = 0;
+    virtual void inject(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time head, sim_time tail) = 0;
     /// To the sender at the far end: `flits` of the link's buffer of `vc` are usable at `usable`.
     virtual void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) = 0;
   };
-  /// Where this end is. `terminals`: the lanes' terminals of cube (sip, cube).
+  /// Where this end is. `terminals`: the ports' terminals of cube (sip, cube).
   struct place {
     sip_id sip;
     cube_id cube;
@@ -35,10 +35,10 @@ class link_receiver {
 
   /// Announces a packet that is here from arrival.head to arrival.tail; act() must run at the returned
   /// time. Throws protocol_error when the sender overran the link's buffer.
-  [[nodiscard]] sim_time arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc,
+  [[nodiscard]] sim_time arrived(std::uint8_t port, packet_ptr p, std::uint8_t vc,
                                  const timing::span& arrival);
   /// The NoC has room again at `at`; act() must run then.
-  void noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time at);
+  void noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits, sim_time at);
   /// Injects what can start now; returns when something might start next as far as is known.
   [[nodiscard]] sim_time act(sim_time now);
   [[nodiscard]] bool idle() const { return queues_.empty(); }
@@ -59,34 +59,34 @@ class link_receiver {
   };
   struct returning_credit {
     std::uint64_t cycle;
-    std::uint32_t queue;  ///< [lane][VC]
+    std::uint32_t queue;  ///< [port][VC]
     std::uint32_t flits;
   };
-  [[nodiscard]] std::uint32_t index(std::uint8_t lane, std::uint8_t vc) const { return lane * vcs_ + vc; }
-  [[nodiscard]] std::uint8_t next_vc(std::uint8_t lane, const packet& p, std::uint8_t vc) const;
-  void act_lane(std::uint8_t lane, std::uint64_t cycle);
-  void start(std::uint8_t lane, std::uint32_t queue, std::uint64_t cycle);
-  [[nodiscard]] bool ready(std::uint8_t lane, const waiting& w, std::uint64_t cycle) const;
+  [[nodiscard]] std::uint32_t index(std::uint8_t port, std::uint8_t vc) const { return port * vcs_ + vc; }
+  [[nodiscard]] std::uint8_t next_vc(std::uint8_t port, const packet& p, std::uint8_t vc) const;
+  void act_port(std::uint8_t port, std::uint64_t cycle);
+  void start(std::uint8_t port, std::uint32_t queue, std::uint64_t cycle);
+  [[nodiscard]] bool ready(std::uint8_t port, const waiting& w, std::uint64_t cycle) const;
   [[nodiscard]] std::uint64_t next_chance(std::uint64_t from) const;
 
   const fabric::topology& topology_;
   const timing::link_timing timing_;
   const place where_;
-  const std::uint32_t lanes_;
+  const std::uint32_t ports_;
   const std::uint32_t vcs_;
   const std::uint64_t ni_in_cycles_;
   owner& owner_;
   const std::vector<std::uint32_t> buffer_;
   const std::vector<std::uint32_t> noc_buffer_;
-  queue_set<waiting> queues_;            ///< [lane][arrival VC]
+  queue_set<waiting> queues_;            ///< [port][arrival VC]
   std::vector<std::uint32_t> occupied_;  ///< flits in the link's buffer per arrival VC
   std::uint64_t packets_{};
   std::uint64_t measured_flits_{};
   sim_time measured_time_;
-  std::vector<std::uint32_t> credits_;  ///< [lane][VC], towards the NoC
+  std::vector<std::uint32_t> credits_;  ///< [port][VC], towards the NoC
   std::vector<returning_credit> returning_;
-  std::vector<timing::shared_link> injection_;  ///< per lane
-  std::vector<std::uint32_t> last_;             ///< per lane
+  std::vector<timing::shared_link> injection_;  ///< per port
+  std::vector<std::uint32_t> last_;             ///< per port
   link_monitor monitor_;
 };
 

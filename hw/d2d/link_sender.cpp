@@ -75,10 +75,10 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
 }  // namespace
 
 link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c, sip_id sip,
-                                cube_id cube, fabric::side edge, std::uint32_t lanes) {
+                                cube_id cube, fabric::side edge, std::uint32_t ports) {
   const config::ucie_block& u = t.ucie(sip, cube, edge);
   link_parameters p = parameters(t, c, "ucie", timing::ucie_timing_of(c, u), fabric::ucie_buffer_flits(c, u));
-  p.lanes = lanes;
+  p.ports = ports;
   p.line.retry_frames = timing::ucie_retry_frames(c, u);
   p.line.ber = timing::ucie_ber(u);
   p.path = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), fabric::to_string(edge));
@@ -95,7 +95,7 @@ link_parameters sip_link_parameters(const fabric::topology& t, const config::mac
   const config::sip_link_block& s = t.sip_link_settings(link);
   link_parameters p =
       parameters(t, c, "sip_link", timing::sip_link_timing_of(c, s), fabric::sip_link_buffer_flits(c, s));
-  p.lanes = 1;
+  p.ports = 1;
   p.path = t.sip_links()[link].name;
   return p;
 }
@@ -103,20 +103,20 @@ link_parameters sip_link_parameters(const fabric::topology& t, const config::mac
 link_sender::link_sender(const fabric::topology& topology, const link_parameters& p, owner& o)
     : topology_(topology),
       timing_(p.line.timing),
-      lanes_(p.lanes),
+      ports_(p.ports),
       credit_cycles_(p.credit_cycles),
       owner_(o),
       buffer_(p.link_buffer),
-      sideband_begin_(std::uint32_t{topology.vc(abi::traffic_class::sideband, 0)} * p.lanes),
-      sideband_end_(sideband_begin_ + topology.vcs_of_class() * p.lanes),
-      queues_(topology.vcs() * p.lanes),
+      sideband_begin_(std::uint32_t{topology.vc(abi::traffic_class::sideband, 0)} * p.ports),
+      sideband_end_(sideband_begin_ + topology.vcs_of_class() * p.ports),
+      queues_(topology.vcs() * p.ports),
       credits_(p.link_buffer),
       line_(p.line, random::stream(p.seed, p.path, "bit errors")),
       pj_per_bit_(p.pj_per_bit),
       monitor_(p.checksum) {}
 
-void link_sender::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc, sim_time tail) {
-  queues_.push(vc * lanes_ + lane, {std::move(p), tail});
+void link_sender::arrived(std::uint8_t port, packet_ptr p, std::uint8_t vc, sim_time tail) {
+  queues_.push(vc * ports_ + port, {std::move(p), tail});
 }
 
 void link_sender::credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
@@ -136,11 +136,11 @@ sim_time link_sender::act(sim_time now) {
 link_sender::class_times link_sender::free_classes(sim_time now) const {
   class_times free;
   for (unsigned c = 0; c < abi::traffic_classes; ++c) {
-    const auto first = topology_.vc(static_cast<abi::traffic_class>(c), 0) * lanes_;
-    bool waiting = queues_.next_filled(first, first + topology_.vcs_of_class() * lanes_) != queues_.none;
+    const auto first = topology_.vc(static_cast<abi::traffic_class>(c), 0) * ports_;
+    bool waiting = queues_.next_filled(first, first + topology_.vcs_of_class() * ports_) != queues_.none;
     if (topology_.has_trees() && static_cast<abi::traffic_class>(c) == abi::traffic_class::comm) {
-      const unsigned trees = topology_.tree_vc_base() * lanes_;
-      waiting = waiting || queues_.next_filled(trees, topology_.vcs() * lanes_) != queues_.none;
+      const unsigned trees = topology_.tree_vc_base() * ports_;
+      waiting = waiting || queues_.next_filled(trees, topology_.vcs() * ports_) != queues_.none;
     }
     free[c] = waiting ? line_.earliest(c, now) : sim_time::never();
   }
@@ -154,13 +154,13 @@ std::uint32_t link_sender::choose(sim_time now, const class_times& free) const {
   };
   const std::uint32_t q = queues_.round_robin(sideband_begin_, sideband_end_, last_sideband_, can_start);
   if (q != queue_set<stored>::none) return q;
-  const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
+  const auto queues = static_cast<std::uint32_t>(credits_.size()) * ports_;
   return queues_.round_robin(0, queues, last_, can_start);
 }
 
 void link_sender::start(std::uint32_t queue, sim_time now) {
   const std::uint8_t vc = vc_of(queue);
-  const auto lane = static_cast<std::uint8_t>(queue % lanes_);
+  const auto port = static_cast<std::uint8_t>(queue % ports_);
   const bool sideband = queue >= sideband_begin_ && queue < sideband_end_;
   (sideband ? last_sideband_ : last_) = queue;
   stored s = queues_.pop(queue);
@@ -181,8 +181,8 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   credits_[vc] -= flits;
   const clock_domain& noc = timing_.receiver;
   const std::uint64_t freed = timing::batch_usable(now.fs, t.end.fs, flits, noc.period.fs);
-  owner_.return_noc_credit(lane, vc, flits, noc.edge_at_or_after({freed}) + noc.cycles(credit_cycles_));
-  owner_.transmit(std::move(s.p), lane, vc, now, t);
+  owner_.return_noc_credit(port, vc, flits, noc.edge_at_or_after({freed}) + noc.cycles(credit_cycles_));
+  owner_.transmit(std::move(s.p), port, vc, now, t);
 }
 
 double link_sender::energy_pj() const {
@@ -202,7 +202,7 @@ void link_sender::take_credits(sim_time now) {
 
 sim_time link_sender::next_chance(sim_time now, const class_times& free) const {
   sim_time next = sim_time::never();
-  const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
+  const auto queues = static_cast<std::uint32_t>(credits_.size()) * ports_;
   for (std::uint32_t q = queues_.next_filled(0, queues); q != queue_set<stored>::none;
        q = queues_.next_filled(q + 1, queues)) {
     const stored& s = queues_.front(q);

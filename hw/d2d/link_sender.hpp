@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending half of a die-to-die or SIP-to-SIP link: packets from the lanes' NoC terminals are stored
+// Sending half of a die-to-die or SIP-to-SIP link: packets from the ports' NoC terminals are stored
 // whole, then sent at the link's own rate, each with the credits of its VC. Packets of one class follow
 // each other; classes interleave flit by flit. The wire itself, its frames, errors and replays are
 // timing::flit_line.
@@ -65,7 +65,7 @@ class link_monitor {
 
 /// What both halves of a link are built from.
 struct link_parameters {
-  std::uint32_t lanes{};
+  std::uint32_t ports{};
   timing::line_parameters line;
   std::uint64_t seed{};
   std::string path;                    ///< instance path of the sending end; keys its bit errors
@@ -74,14 +74,14 @@ struct link_parameters {
   std::uint64_t ni_in_cycles{};
   std::uint64_t credit_cycles{};
   std::vector<std::uint32_t> link_buffer;  ///< per VC, in NoC flits: receive buffer at the far end
-  std::vector<std::uint32_t> noc_buffer;   ///< per VC: the NoC's buffer behind a lane terminal
+  std::vector<std::uint32_t> noc_buffer;   ///< per VC: the NoC's buffer behind a port terminal
 };
 
 /// Parameters of the link on a side of a cube. Throws user_error when its latency is below one NoC cycle or
 /// its buffer cannot hold a packet.
 [[nodiscard]] link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c,
                                               sip_id sip, cube_id cube, fabric::side edge,
-                                              std::uint32_t lanes);
+                                              std::uint32_t ports);
 /// Parameters of a SIP link by its index; throws user_error as ucie_parameters() does.
 [[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c,
                                                   std::uint32_t link);
@@ -94,23 +94,23 @@ struct link_counters {
 };
 
 /// One packet starts at a time. Of those whose class is free: class sideband first, then round robin over
-/// (VC, lane).
+/// (VC, port).
 class link_sender {
  public:
   class owner {
    public:
     virtual ~owner() = default;
-    virtual void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
+    virtual void transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time start,
                           const timing::flit_line::transfer& t) = 0;
-    /// To the NoC: `flits` of the lane's receive buffer are usable again at `usable`.
-    virtual void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits,
+    /// To the NoC: `flits` of the port's receive buffer are usable again at `usable`.
+    virtual void return_noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits,
                                    sim_time usable) = 0;
   };
 
   link_sender(const fabric::topology& topology, const link_parameters& parameters, owner& o);
 
   /// The packet is here at `tail`; act() must run then.
-  void arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc, sim_time tail);
+  void arrived(std::uint8_t port, packet_ptr p, std::uint8_t vc, sim_time tail);
   /// Link credits usable from `at` on; act() must run then.
   void credit(std::uint8_t vc, std::uint32_t flits, sim_time at);
   /// Sends what can start now; returns when something might start next as far as is known.
@@ -139,7 +139,7 @@ class link_sender {
     std::uint32_t flits;
   };
   [[nodiscard]] std::uint8_t vc_of(std::uint32_t queue) const {
-    return static_cast<std::uint8_t>(queue / lanes_);
+    return static_cast<std::uint8_t>(queue / ports_);
   }
   /// When each class may start its next packet, looked up once per instant.
   using class_times = std::array<sim_time, abi::traffic_classes>;
@@ -154,13 +154,13 @@ class link_sender {
 
   const fabric::topology& topology_;
   const timing::link_timing timing_;
-  const std::uint32_t lanes_;
+  const std::uint32_t ports_;
   const std::uint64_t credit_cycles_;
   owner& owner_;
   const std::vector<std::uint32_t> buffer_;
   std::uint32_t sideband_begin_;  ///< queues of class sideband
   std::uint32_t sideband_end_;
-  queue_set<stored> queues_;  ///< [VC][lane]
+  queue_set<stored> queues_;  ///< [VC][port]
   std::vector<std::uint32_t> credits_;
   std::vector<returning_credit> returning_;
   timing::flit_line line_;

@@ -28,19 +28,19 @@ link_end::link_end(sc_core::sc_module_name module_name, const fabric::topology& 
       sender_(topology, parameters, *this),
       receiver_(topology, parameters, named(std::move(where), name()), *this) {}
 
-void link_end::packet_from_noc(std::uint8_t lane, packet_ptr p, const fabric_phase& phase) {
-  sender_.arrived(lane, std::move(p), phase.vc, phase.tail);
+void link_end::packet_from_noc(std::uint8_t port, packet_ptr p, const fabric_phase& phase) {
+  sender_.arrived(port, std::move(p), phase.vc, phase.tail);
   wake_.set(phase.tail);
 }
 
-void link_end::credit_from_noc(std::uint8_t lane, const fabric_phase& phase) {
-  receiver_.noc_credit(lane, phase.vc, phase.flits, phase.head);
+void link_end::credit_from_noc(std::uint8_t port, const fabric_phase& phase) {
+  receiver_.noc_credit(port, phase.vc, phase.flits, phase.head);
   if (!receiver_.idle()) wake_.set(phase.head);
 }
 
-void link_end::packet_from_link(std::uint8_t lane, packet_ptr p, std::uint8_t vc,
+void link_end::packet_from_link(std::uint8_t port, packet_ptr p, std::uint8_t vc,
                                 const timing::span& arrival) {
-  guarded(faults_, name(), [&] { wake_.set(receiver_.arrived(lane, std::move(p), vc, arrival)); });
+  guarded(faults_, name(), [&] { wake_.set(receiver_.arrived(port, std::move(p), vc, arrival)); });
 }
 
 void link_end::credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable) {
@@ -63,15 +63,15 @@ void link_end::act() {
 
 namespace {
 
-std::vector<fabric::terminal_index> lane_terminals(const fabric::cube_layout& layout, fabric::side edge) {
-  std::vector<fabric::terminal_index> lanes;
+std::vector<fabric::terminal_index> port_terminals(const fabric::cube_layout& layout, fabric::side edge) {
+  std::vector<fabric::terminal_index> ports;
   for (fabric::terminal_index t = 0; t < layout.terminals.size(); ++t) {
     const fabric::terminal& terminal = layout.terminals[t];
-    if (terminal.kind != fabric::terminal_kind::ucie_lane || terminal.edge != edge) continue;
-    if (lanes.size() <= terminal.index) lanes.resize(terminal.index + 1);
-    lanes[terminal.index] = t;
+    if (terminal.kind != fabric::terminal_kind::ucie_port || terminal.edge != edge) continue;
+    if (ports.size() <= terminal.index) ports.resize(terminal.index + 1);
+    ports[terminal.index] = t;
   }
-  return lanes;
+  return ports;
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ std::vector<fabric::terminal_index> lane_terminals(const fabric::cube_layout& la
 ucie_adapter::ucie_adapter(sc_core::sc_module_name name, const fabric::topology& topology,
                            const config::machine_config& config, sip_id sip, cube_id cube, fabric::side edge,
                            const events::hub& hub, fault_sink& faults)
-    : ucie_adapter(name, topology, config, sip, cube, edge, lane_terminals(topology.layout(sip, cube), edge),
+    : ucie_adapter(name, topology, config, sip, cube, edge, port_terminals(topology.layout(sip, cube), edge),
                    hub, faults) {}
 
 ucie_adapter::ucie_adapter(sc_core::sc_module_name name, const fabric::topology& topology,
@@ -95,17 +95,17 @@ ucie_adapter::ucie_adapter(sc_core::sc_module_name name, const fabric::topology&
       link_port_(static_cast<unsigned>(terminals_.size())),
       link_out_("link_out", *this, link_port_),
       link_in_("link_in", *this, link_port_) {
-  for (unsigned lane = 0; lane < link_port_; ++lane) {
-    lane_ins_.emplace_back(fmt::format("from_noc{}", lane).c_str(), static_cast<fabric_receiver&>(*this),
-                           lane);
-    lane_outs_.emplace_back(fmt::format("to_noc{}", lane).c_str(), static_cast<credit_receiver&>(*this),
-                            lane);
+  for (unsigned port = 0; port < link_port_; ++port) {
+    port_ins_.emplace_back(fmt::format("from_noc{}", port).c_str(), static_cast<fabric_receiver&>(*this),
+                           port);
+    port_outs_.emplace_back(fmt::format("to_noc{}", port).c_str(), static_cast<credit_receiver&>(*this),
+                            port);
   }
 }
 
 void ucie_adapter::on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) {
   if (port == link_port_) {
-    packet_from_link(phase.lane, std::move(p), phase.vc, {phase.head, phase.tail});
+    packet_from_link(phase.port, std::move(p), phase.vc, {phase.head, phase.tail});
   } else {
     packet_from_noc(static_cast<std::uint8_t>(port), std::move(p), phase);
   }
@@ -119,21 +119,21 @@ void ucie_adapter::on_credit(unsigned port, const fabric_phase& phase) {
   }
 }
 
-void ucie_adapter::transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
+void ucie_adapter::transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time start,
                             const timing::flit_line::transfer& t) {
   tell_sent(*p, vc, start, t.end);
   const std::uint32_t flits = p->flits;
-  link_out_.send_packet(std::move(p), vc, flits, t.arrival.head, t.arrival.tail, lane);
+  link_out_.send_packet(std::move(p), vc, flits, t.arrival.head, t.arrival.tail, port);
 }
 
-void ucie_adapter::return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits,
+void ucie_adapter::return_noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits,
                                      sim_time usable) {
-  lane_ins_[lane].send_credit(vc, flits, usable);
+  port_ins_[port].send_credit(vc, flits, usable);
 }
 
-void ucie_adapter::inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) {
+void ucie_adapter::inject(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time head, sim_time tail) {
   const std::uint32_t flits = p->flits;
-  lane_outs_[lane].send_packet(std::move(p), vc, flits, head, tail);
+  port_outs_[port].send_packet(std::move(p), vc, flits, head, tail);
 }
 
 void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of a cube: the adapter between the NoC's lane terminals and the UCIe link to the neighboring
-// cube. All modules of the side form one link with one set of credits; packets keep their lane.
+// One side of a cube: the adapter between the NoC's port terminals and the UCIe link to the neighboring
+// cube. All modules of the side form one link with one set of credits; packets keep their port.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,9 @@ class link_end : public sc_core::sc_module,
   link_end(sc_core::sc_module_name name, const fabric::topology& topology, const link_parameters& parameters,
            link_receiver::place where, std::uint32_t link, const events::hub& hub, fault_sink& faults);
 
-  void packet_from_noc(std::uint8_t lane, packet_ptr p, const fabric_phase& phase);
-  void credit_from_noc(std::uint8_t lane, const fabric_phase& phase);
-  void packet_from_link(std::uint8_t lane, packet_ptr p, std::uint8_t vc, const timing::span& arrival);
+  void packet_from_noc(std::uint8_t port, packet_ptr p, const fabric_phase& phase);
+  void credit_from_noc(std::uint8_t port, const fabric_phase& phase);
+  void packet_from_link(std::uint8_t port, packet_ptr p, std::uint8_t vc, const timing::span& arrival);
   void credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable);
   /// Reports a packet that starts on the link to observers.
   void tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
@@ -69,10 +69,10 @@ class ucie_adapter : public link_end {
                const config::machine_config& config, sip_id sip, cube_id cube, fabric::side edge,
                const events::hub& hub, fault_sink& faults);
 
-  /// The NoC terminals this adapter attaches to, by lane.
+  /// The NoC terminals this adapter attaches to, by port.
   [[nodiscard]] const std::vector<fabric::terminal_index>& terminals() const { return terminals_; }
-  [[nodiscard]] fabric_target_socket& from_noc(unsigned lane) { return lane_ins_.at(lane).socket; }
-  [[nodiscard]] fabric_initiator_socket& to_noc(unsigned lane) { return lane_outs_.at(lane).socket; }
+  [[nodiscard]] fabric_target_socket& from_noc(unsigned port) { return port_ins_.at(port).socket; }
+  [[nodiscard]] fabric_initiator_socket& to_noc(unsigned port) { return port_outs_.at(port).socket; }
   [[nodiscard]] fabric_initiator_socket& link_out() { return link_out_.socket; }
   [[nodiscard]] fabric_target_socket& link_in() { return link_in_.socket; }
 
@@ -83,16 +83,16 @@ class ucie_adapter : public link_end {
                fault_sink& faults);
   void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
-  void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
+  void transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time start,
                 const timing::flit_line::transfer& t) override;
-  void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
-  void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
+  void return_noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
+  void inject(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
 
   const std::vector<fabric::terminal_index> terminals_;
-  const unsigned link_port_;  ///< port number of the link's sockets; the lanes come before it
-  std::deque<fabric_in> lane_ins_;
-  std::deque<fabric_out> lane_outs_;
+  const unsigned link_port_;  ///< port number of the link's sockets; the ports come before it
+  std::deque<fabric_in> port_ins_;
+  std::deque<fabric_out> port_outs_;
   fabric_out link_out_;
   fabric_in link_in_;
 };
@@ -118,10 +118,10 @@ class sip_port : public link_end, private sip_link_if {
   void deliver(const sip_message& m) override;
   void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
-  void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
+  void transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time start,
                 const timing::flit_line::transfer& t) override;
-  void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
-  void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
+  void return_noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
+  void inject(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
   void send(const sip_message& m);
 

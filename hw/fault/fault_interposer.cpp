@@ -17,7 +17,7 @@ fault_interposer::fault_interposer(sc_core::sc_module_name name, const fault_pla
 
 void fault_interposer::deliver(const passage& what) {
   const fabric_phase& f = what.phase;
-  out.send_packet(what.p, f.vc, f.flits, f.head, f.tail, f.lane);
+  out.send_packet(what.p, f.vc, f.flits, f.head, f.tail, f.port);
 }
 
 void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {

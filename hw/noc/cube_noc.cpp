@@ -80,7 +80,7 @@ std::uint16_t cube_noc::exit_by_leg(unsigned terminal, const packet& p, std::uin
   if (topology_.is_tree_vc(vc))
     return trees_->exit_into(t.router, {true, static_cast<std::uint16_t>(terminal)});
   const bool from_link =
-      t.kind == fabric::terminal_kind::ucie_lane || t.kind == fabric::terminal_kind::sip_port;
+      t.kind == fabric::terminal_kind::ucie_port || t.kind == fabric::terminal_kind::sip_port;
   const fabric::leg leg = topology_.leg_of(vc);
   const fabric::entry how = from_link ? fabric::entry::from_cube : fabric::entry::injected;
   const fabric::cube_step step = topology_.enter(sip_, cube_, t.router, how, leg, p.header.destination);
@@ -188,7 +188,8 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
   if (h.side != fabric::sides) return {side_port(router, h.side), h.vcs.first, h.vcs.count};
   // Requests wait at their target in a queue per VC, whatever their dateline set.
   if (is_request(vc))
-    return {terminal_port(exit), topology_.vc(abi::traffic_class::request, 0, vc % topology_.lanes()), 1};
+    return {terminal_port(exit), topology_.vc(abi::traffic_class::request, 0, vc % topology_.vcs_per_set()),
+            1};
   return {terminal_port(exit), h.vcs.first, h.vcs.count};
 }
 
@@ -202,7 +203,7 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
 /// A packet enters in its VC, or in any of its leg.
 switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
   const abi::traffic_class c = topology_.class_of(vc);
-  if (topology_.is_tree_vc(vc) || !topology_.any_lane(c)) return {none, vc, 1};
+  if (topology_.is_tree_vc(vc) || !topology_.any_vc(c)) return {none, vc, 1};
   const fabric::vc_set set = topology_.injection_vcs(c, topology_.leg_of(vc), {}, {});
   return {none, set.first, set.count};
 }

@@ -52,7 +52,7 @@ transaction_traffic::transaction_traffic(sc_core::sc_module_name name,
     ins_.emplace_back(fmt::format("in{}", port).c_str(), static_cast<fabric_receiver&>(*this), port);
     outs_.emplace_back(fmt::format("out{}", port).c_str(), static_cast<credit_receiver&>(*this), port);
   }
-  for (interface& i : interfaces_) i.leaving.resize(networks_[0]->lanes());
+  for (interface& i : interfaces_) i.leaving.resize(networks_[0]->vcs_per_set());
   for (std::uint32_t s = 0; s < streams_.size(); ++s) at(0, event_kind::issue, s);
 }
 
@@ -187,10 +187,10 @@ void transaction_traffic::send(std::uint32_t place, abi::traffic_class c, const 
                                std::uint32_t flits, std::uint64_t cycle, std::uint64_t last) {
   const fabric::topology& topology = *networks_[place / nodes_];
   interface& from = interfaces_[place];
-  unsigned lane = 0;
+  unsigned vc_number = 0;
   if (c == abi::traffic_class::request) {
-    if (flits > 1) lane = from.writes++ % topology.lanes();
-    from.leaving[lane].emplace_back(h.transaction, flits);
+    if (flits > 1) vc_number = from.writes++ % topology.vcs_per_set();
+    from.leaving[vc_number].emplace_back(h.transaction, flits);
   } else {
     from.response_flits = flits;
   }
@@ -199,7 +199,7 @@ void transaction_traffic::send(std::uint32_t place, abi::traffic_class c, const 
   p->flits = flits;
   p->created = clock_.cycles(cycle);
   ++results_.made;
-  outs_[place].send_packet(std::move(p), topology.vc(c, 0, lane), flits,
+  outs_[place].send_packet(std::move(p), topology.vc(c, 0, vc_number), flits,
                            clock_.cycles(cycle + noc_.ni_in_cycles), clock_.cycles(last + noc_.ni_in_cycles));
 }
 
@@ -284,7 +284,7 @@ void transaction_traffic::on_credit(unsigned port, const fabric_phase& phase) {
     return;
   }
   for (std::uint32_t flits = phase.flits; flits > 0;) {
-    auto& leaving = from.leaving.at(phase.vc % topology.lanes());
+    auto& leaving = from.leaving.at(phase.vc % topology.vcs_per_set());
     const std::uint32_t some = std::min(flits, leaving.front().second);
     flits -= some;
     if ((leaving.front().second -= some) != 0) continue;

@@ -69,8 +69,8 @@ struct placement_block {
   std::string hbm_ports{"auto"};     ///< routers of the HBM ports
   std::string sram{"auto"};          ///< one router
   std::string control_cpu{"auto"};   ///< one router
-  std::string ucie_columns{"auto"};  ///< columns with a lane on the north and south edge
-  std::string ucie_rows{"auto"};     ///< rows with a lane on the east and west edge
+  std::string ucie_columns{"auto"};  ///< columns with a port on the north and south edge
+  std::string ucie_rows{"auto"};     ///< rows with a port on the east and west edge
   std::string io_cube{"auto"};       ///< one cube of a SIP
   std::string io_cpu{"auto"};        ///< one router of that cube
   std::string sip_ports{"auto"};     ///< cubes by the labels of their ports

@@ -71,20 +71,20 @@ verdict is_a_router(const machine_config& c) {
 
 verdict io_cube_is_there(const machine_config& c) { return places_are_of(cubes_of(c), c.placement.io_cube); }
 
-verdict lanes_are_there(const machine_config& c, bool vertical) {
-  const std::vector<std::uint32_t> lanes = lanes_of_edge(c, vertical);
+verdict ports_are_there(const machine_config& c, bool vertical) {
+  const std::vector<std::uint32_t> ports = ports_of_edge(c, vertical);
   const std::uint64_t length = vertical ? c.noc.rows : c.noc.columns;
-  if (lanes.back() >= length) {
-    return broken_rule{"lists a port that does not exist", std::to_string(lanes.back()),
+  if (ports.back() >= length) {
+    return broken_rule{"lists a port that does not exist", std::to_string(ports.back()),
                        fmt::format("0 to {} ({} - 1)", length - 1, vertical ? "noc.rows" : "noc.columns")};
   }
-  if (const auto twice = std::adjacent_find(lanes.begin(), lanes.end()); twice != lanes.end())
+  if (const auto twice = std::adjacent_find(ports.begin(), ports.end()); twice != ports.end())
     return broken_rule{"lists a port twice", std::to_string(*twice), "each once"};
   return {};
 }
 
-verdict columns_have_lanes(const machine_config& c) { return lanes_are_there(c, false); }
-verdict rows_have_lanes(const machine_config& c) { return lanes_are_there(c, true); }
+verdict columns_have_ports(const machine_config& c) { return ports_are_there(c, false); }
+verdict rows_have_ports(const machine_config& c) { return ports_are_there(c, true); }
 
 /// Ports of a compass direction leave over that edge of the SIP, others over any.
 verdict stands_at_the_edge(const machine_config& c, const listed_port& port) {
@@ -128,8 +128,8 @@ const rule router_rules[]{
      is_a_router<&placement_block::control_cpu>},
     {{"placement.io_cpu", "noc.columns", "noc.rows", "noc.topology"}, is_a_router<&placement_block::io_cpu>},
     {{"placement.io_cube", "sip.columns", "sip.rows"}, io_cube_is_there},
-    {{"placement.ucie_columns", "noc.columns"}, columns_have_lanes},
-    {{"placement.ucie_rows", "noc.rows"}, rows_have_lanes},
+    {{"placement.ucie_columns", "noc.columns"}, columns_have_ports},
+    {{"placement.ucie_rows", "noc.rows"}, rows_have_ports},
     {{"placement.sip_ports", "sip.columns", "sip.rows"}, ports_are_at_edges},
 };
 
@@ -152,17 +152,17 @@ std::vector<listed_port> listed_ports(std::string_view text) {
   return ports;
 }
 
-std::vector<std::uint32_t> lanes_of_edge(const machine_config& c, bool vertical) {
+std::vector<std::uint32_t> ports_of_edge(const machine_config& c, bool vertical) {
   const std::string& text = vertical ? c.placement.ucie_rows : c.placement.ucie_columns;
-  std::vector<std::uint32_t> lanes;
+  std::vector<std::uint32_t> ports;
   if (text == automatic_text) {
-    lanes.resize(vertical ? c.noc.rows : c.noc.columns);
-    std::iota(lanes.begin(), lanes.end(), 0U);
-    return lanes;
+    ports.resize(vertical ? c.noc.rows : c.noc.columns);
+    std::iota(ports.begin(), ports.end(), 0U);
+    return ports;
   }
-  for (const std::string& piece : split(text, ',')) lanes.push_back(number(piece));
-  std::sort(lanes.begin(), lanes.end());
-  return lanes;
+  for (const std::string& piece : split(text, ',')) ports.push_back(number(piece));
+  std::sort(ports.begin(), ports.end());
+  return ports;
 }
 
 std::span<const rule> placement_rules() { return router_rules; }

@@ -33,9 +33,9 @@ struct listed_port {
 /// "e=3_1,w=0_1"; empty for "auto".
 [[nodiscard]] std::vector<listed_port> listed_ports(std::string_view text);
 
-/// Where an edge of a cube has lanes of its UCIe link, in ascending order: rows of an east or west edge
+/// Where an edge of a cube has ports of its UCIe link, in ascending order: rows of an east or west edge
 /// (`vertical`), columns of a north or south one. All of them for "auto".
-[[nodiscard]] std::vector<std::uint32_t> lanes_of_edge(const machine_config& c, bool vertical);
+[[nodiscard]] std::vector<std::uint32_t> ports_of_edge(const machine_config& c, bool vertical);
 
 /// Every place is one of the machine, and as many are listed as there are blocks. That a SIP has a port of
 /// that label the pod's graph says (fabric::join_sips).

@@ -85,7 +85,7 @@ block_table placement_table() {
   const std::string place = "[0-9]{1,3}_[0-9]{1,3}";
   const std::string one_place = "auto|" + place;
   const std::string places = one_place + "(," + place + ")*";
-  const std::string lanes = "auto|[0-9]{1,3}(,[0-9]{1,3})*";
+  const std::string ports = "auto|[0-9]{1,3}(,[0-9]{1,3})*";
   const std::string port = "([nesw]|p[0-9]{1,3})=" + place;
   return rows<b>(&machine_config::placement, "placement",
                  "Where blocks sit, the same in every cube and SIP. A place is COLUMN_ROW, 0_0 in the "
@@ -97,10 +97,10 @@ block_table placement_table() {
       .text(&b::sram, "sram", one_place, "Router of the SRAM; auto: in the middle.")
       .text(&b::control_cpu, "control_cpu", one_place,
             "Router of the cube's control CPU; auto: in the middle, beside the SRAM.")
-      .text(&b::ucie_columns, "ucie_columns", lanes,
+      .text(&b::ucie_columns, "ucie_columns", ports,
             "Columns whose routers at the north and south edge have a port of the UCIe link (0,3); packets "
             "take the nearest. auto: all.")
-      .text(&b::ucie_rows, "ucie_rows", lanes,
+      .text(&b::ucie_rows, "ucie_rows", ports,
             "Rows whose routers at the east and west edge have a port of the UCIe link; packets take the "
             "nearest. auto: all.")
       .text(&b::io_cube, "io_cube", one_place,

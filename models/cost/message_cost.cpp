@@ -47,8 +47,8 @@ wire_rates::wire_rates(const config::machine_config& c) : config_(c) {
 
 double wire_rates::ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube, fabric::side s) const {
   const bool vertical = s == fabric::side::east || s == fabric::side::west;
-  const double lanes = d(config::lanes_of_edge(config_, vertical).size());
-  return std::min(timing::ucie_payload_gbytes_s(t.ucie(sip, cube, s)), lanes * noc_);
+  const double ports = d(config::ports_of_edge(config_, vertical).size());
+  return std::min(timing::ucie_payload_gbytes_s(t.ucie(sip, cube, s)), ports * noc_);
 }
 
 double wire_rates::sip_link_gbytes_s(const fabric::topology& t, std::uint32_t index) const {

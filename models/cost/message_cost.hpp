@@ -15,7 +15,7 @@
 
 namespace diecast::cost {
 
-// What links carry of a payload: the NoC's header flits and packets, UCIe's frames, the lanes that feed a
+// What links carry of a payload: the NoC's header flits and packets, UCIe's frames, the ports that feed a
 // die's edge. Everything that turns bytes of a tensor into time on a wire asks here.
 
 [[nodiscard]] inline double d(std::uint64_t n) { return static_cast<double>(n); }
@@ -30,7 +30,7 @@ class wire_rates {
   [[nodiscard]] double copy_bytes_per_byte() const { return copy_factor_; }
   /// Raw rate of a link between routers, and of a terminal's link to its router; 1e9 bytes/s.
   [[nodiscard]] double noc_gbytes_s() const { return noc_; }
-  /// What one side of a cube moves of NoC flits per direction: its UCIe link, or the lanes that feed it.
+  /// What one side of a cube moves of NoC flits per direction: its UCIe link, or the ports that feed it.
   [[nodiscard]] double ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube,
                                      fabric::side s) const;
   /// NoC flit rate of a SIP link by its index: its own rate or that of the NoC port behind it, whichever is

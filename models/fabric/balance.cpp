@@ -152,9 +152,9 @@ class balance_table {
     const double raw = timing::ucie_raw_gbytes_s(c_.ucie);
     for (const bool along_x : {true, false}) {
       if ((along_x ? s.cube_columns : s.cube_rows) == 1) continue;
-      const std::uint64_t lanes = config::lanes_of_edge(c_, along_x).size();
-      add(along_x ? "die edge, east and west" : "die edge, north and south", d(lanes) * link_rate(),
-          fmt::format("{} edge routers", lanes), less(d(lanes) * link_rate(), payload),
+      const std::uint64_t ports = config::ports_of_edge(c_, along_x).size();
+      add(along_x ? "die edge, east and west" : "die edge, north and south", d(ports) * link_rate(),
+          fmt::format("{} edge routers", ports), less(d(ports) * link_rate(), payload),
           fmt::format("cannot feed the UCIe side ({:.1f} GB/s)", payload));
     }
     add("UCIe side", payload,

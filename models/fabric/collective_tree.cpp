@@ -44,7 +44,7 @@ std::vector<step> route(const topology& t, abi::node_address here, const abi::no
   }
 }
 
-/// The link that leaves the cube by a lane or port.
+/// The link that leaves the cube by a port or port.
 std::uint32_t outer_link(const topology& t, sip_id sip, cube_id cube, terminal_index exit) {
   const terminal& at = t.layout(sip, cube).terminals.at(exit);
   return at.kind == terminal_kind::sip_port ? t.sip_link_id(at.index) : t.ucie_link(sip, cube, at.edge);

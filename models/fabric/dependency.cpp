@@ -2,7 +2,7 @@
 // Proof that the fabric cannot block itself: the graph of "a packet in this buffer waits for that
 // buffer" over (link, leg, dateline set) has no cycle, and neither has the one over message classes.
 //
-// Lanes (noc.vcs) are left out: those of one (link, leg, dateline set) are one pool that packets of the
+// Ports (noc.vcs) are left out: those of one (link, leg, dateline set) are one pool that packets of the
 // same routes take from, so the graph over the pools is free of cycles exactly when that over VCs is.
 // Every class has VCs of its own and all classes take the same routes, so the graph over (link, VC)
 // is one copy of the graph over (link, leg) per class, joined only where a class waits on another at
@@ -136,7 +136,7 @@ class route_walker {
       const cube_layout& l = t_.layout(sip, cube);
       const cube_step step = t_.enter(sip, cube, l.terminals[here.terminal].router, how, before, bound);
       crossings_[here.sip].add({here.cube, here.terminal, step.exit, how, step.next, before});
-      if (l.terminals[step.exit].kind != terminal_kind::ucie_lane) return step.next;
+      if (l.terminals[step.exit].kind != terminal_kind::ucie_port) return step.next;
       here = t_.far_end({here.sip, here.cube, step.exit});
       how = entry::from_cube;
       before = step.next;

@@ -43,7 +43,7 @@ void topology::impl::number_links() {
     first_link.push_back(next);
     const placed_layout& p = layouts[index];
     next += mesh_links + 2 * static_cast<std::uint32_t>(p.layout.terminals.size()) +
-            ucie_before(p.has_lanes, sides);
+            ucie_before(p.has_ports, sides);
   }
   first_sip_link = next;
 }
@@ -72,7 +72,7 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
   for (std::uint32_t t = 0; t < terminals.size(); ++t)
     add(link_kind::eject, terminals[t].router, t, rate, fmt::format("{}.{}.eject", path, terminals[t].name));
   for (unsigned s = 0; s < sides; ++s) {
-    if (!p.has_lanes[s]) continue;
+    if (!p.has_ports[s]) continue;
     const auto edge = static_cast<side>(s);
     const double raw = joined(sip, cube_id{cube}, edge)
                            ? timing::ucie_raw_gbytes_s(ucie(sip_id{sip}, cube_id{cube}, edge))
@@ -117,9 +117,9 @@ std::uint32_t topology::eject_link(sip_id sip, cube_id cube, terminal_index t) c
 std::uint32_t topology::ucie_link(sip_id sip, cube_id cube, side s) const {
   const placed_layout& p = impl_->placed(sip, cube);
   const unsigned i = static_cast<unsigned>(s);
-  if (!p.has_lanes[i]) no_such("UCIe", impl_->shape, sip, cube, i);
+  if (!p.has_ports[i]) no_such("UCIe", impl_->shape, sip, cube, i);
   return impl_->first_link[impl_->cube_index(sip, cube)] + impl_->mesh_links +
-         2 * static_cast<std::uint32_t>(p.router_of.size()) + ucie_before(p.has_lanes, i);
+         2 * static_cast<std::uint32_t>(p.router_of.size()) + ucie_before(p.has_ports, i);
 }
 
 std::uint32_t topology::sip_link_id(std::uint32_t sip_link_index) const {

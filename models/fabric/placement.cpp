@@ -54,13 +54,13 @@ terminal_index add_one(placed_layout& cube, terminal_kind kind, const std::strin
                     to_string(kind)});
 }
 
-/// The router of position `lane` along an edge.
-router_index edge_router(const cube_layout& l, side s, std::uint32_t lane) {
+/// The router of position `port` along an edge.
+router_index edge_router(const cube_layout& l, side s, std::uint32_t port) {
   switch (s) {
-    case side::north: return router_at(l, lane, l.rows - 1);
-    case side::east: return router_at(l, l.columns - 1, lane);
-    case side::south: return router_at(l, lane, 0);
-    case side::west: return router_at(l, 0, lane);
+    case side::north: return router_at(l, port, l.rows - 1);
+    case side::east: return router_at(l, l.columns - 1, port);
+    case side::south: return router_at(l, port, 0);
+    case side::west: return router_at(l, 0, port);
   }
   return 0;
 }
@@ -77,32 +77,32 @@ std::size_t nearest(const std::vector<std::uint32_t>& positions, std::uint32_t a
                                   positions.begin());
 }
 
-void add_lanes(placed_layout& cube, const config::machine_config& c, side edge) {
+void add_ports(placed_layout& cube, const config::machine_config& c, side edge) {
   const unsigned s = static_cast<unsigned>(edge);
   const bool vertical = edge == side::east || edge == side::west;
-  const std::vector<std::uint32_t> positions = config::lanes_of_edge(c, vertical);
-  cube.has_lanes[s] = true;
-  cube.lane_base[s] = static_cast<terminal_index>(cube.layout.terminals.size());
-  for (std::uint32_t lane = 0; lane < positions.size(); ++lane) {
+  const std::vector<std::uint32_t> positions = config::ports_of_edge(c, vertical);
+  cube.has_ports[s] = true;
+  cube.port_base[s] = static_cast<terminal_index>(cube.layout.terminals.size());
+  for (std::uint32_t port = 0; port < positions.size(); ++port) {
     const router_index router =
-        cube.spread_lanes ? router_index{} : edge_router(cube.layout, edge, positions[lane]);
+        cube.spread_ports ? router_index{} : edge_router(cube.layout, edge, positions[port]);
     add(cube,
-        {terminal_kind::ucie_lane, lane, edge, router, fmt::format("ucie_{}.lane{}", letter(edge), lane)});
+        {terminal_kind::ucie_port, port, edge, router, fmt::format("ucie_{}.port{}", letter(edge), port)});
   }
   const auto entries =
-      cube.spread_lanes ? static_cast<std::uint32_t>(positions.size()) : edge_length(cube.layout, edge);
+      cube.spread_ports ? static_cast<std::uint32_t>(positions.size()) : edge_length(cube.layout, edge);
   for (std::uint32_t at = 0; at < entries; ++at) {
-    const std::size_t lane = cube.spread_lanes ? at : nearest(positions, at);
-    cube.lane_for[s].push_back(static_cast<terminal_index>(cube.lane_base[s] + lane));
+    const std::size_t port = cube.spread_ports ? at : nearest(positions, at);
+    cube.port_for[s].push_back(static_cast<terminal_index>(cube.port_base[s] + port));
   }
 }
 
 /// A cube without terminals.
 placed_layout bare_cube(const config::machine_config& c) {
   placed_layout cube;
-  cube.spread_lanes = c.noc.topology == config::noc_topology::crossbar;
-  cube.layout.columns = cube.spread_lanes ? 1 : static_cast<std::uint32_t>(c.noc.columns);
-  cube.layout.rows = cube.spread_lanes ? 1 : static_cast<std::uint32_t>(c.noc.rows);
+  cube.spread_ports = c.noc.topology == config::noc_topology::crossbar;
+  cube.layout.columns = cube.spread_ports ? 1 : static_cast<std::uint32_t>(c.noc.columns);
+  cube.layout.rows = cube.spread_ports ? 1 : static_cast<std::uint32_t>(c.noc.rows);
   return cube;
 }
 
@@ -115,7 +115,7 @@ const char* to_string(side s) {
 
 const char* to_string(terminal_kind k) {
   static constexpr std::array names{"pe",        "hbm",    "sram",     "control_cpu",
-                                    "ucie_lane", "io_cpu", "sip_port", "traffic"};
+                                    "ucie_port", "io_cpu", "sip_port", "traffic"};
   return names[static_cast<unsigned>(k)];
 }
 
@@ -168,7 +168,7 @@ placed_layout place_cube(const config::machine_config& c, const std::array<bool,
   cube.control_cpu = add_one(cube, terminal_kind::control_cpu, c.placement.control_cpu,
                              router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2));
   for (unsigned s = 0; s < sides; ++s)
-    if (has_neighbor[s]) add_lanes(cube, c, static_cast<side>(s));
+    if (has_neighbor[s]) add_ports(cube, c, static_cast<side>(s));
   return cube;
 }
 
@@ -176,7 +176,7 @@ placed_layout place_traffic(const config::machine_config& c) {
   placed_layout cube = bare_cube(c);
   const auto nodes = static_cast<std::uint32_t>(c.noc.columns * c.noc.rows);
   for (std::uint32_t n = 0; n < nodes; ++n) {
-    const auto router = static_cast<router_index>(cube.spread_lanes ? 0 : n);
+    const auto router = static_cast<router_index>(cube.spread_ports ? 0 : n);
     add(cube, {terminal_kind::traffic, n, side::north, router, fmt::format("node{}", n)});
   }
   return cube;

@@ -16,12 +16,12 @@ namespace diecast::fabric {
 struct placed_layout {
   cube_layout layout;
   std::vector<router_index> router_of;            ///< per terminal
-  std::array<terminal_index, sides> lane_base{};  ///< first lane of each side that has a neighbor
-  std::array<bool, sides> has_lanes{};
-  /// For each such side, by the column (north, south) or row of a router: the nearest lane, of two equally
-  /// near ones the lower. A crossbar, whose one router has all lanes: the lanes in order.
-  std::array<std::vector<terminal_index>, sides> lane_for;
-  bool spread_lanes{};  ///< a crossbar
+  std::array<terminal_index, sides> port_base{};  ///< first port of each side that has a neighbor
+  std::array<bool, sides> has_ports{};
+  /// For each such side, by the column (north, south) or row of a router: the nearest port, of two equally
+  /// near ones the lower. A crossbar, whose one router has all ports: the ports in order.
+  std::array<std::vector<terminal_index>, sides> port_for;
+  bool spread_ports{};  ///< a crossbar
   terminal_index hbm_base{};
   terminal_index sram{};
   terminal_index control_cpu{};
@@ -47,7 +47,7 @@ struct gateway {
 /// south, east and north. Precondition: the cube is at an edge of the SIP.
 [[nodiscard]] side outer_side(const machine_shape& shape, cube_id cube);
 
-/// Terminals every cube has, then lanes of the sides with a neighbor.
+/// Terminals every cube has, then ports of the sides with a neighbor.
 [[nodiscard]] placed_layout place_cube(const config::machine_config& c,
                                        const std::array<bool, sides>& has_neighbor);
 /// A terminal "nodeN" of kind traffic for each of columns x rows nodes, on router N (crossbar: all on one).

@@ -112,11 +112,11 @@ class router_grid {
 /// Which VCs a packet may take behind the next link, whatever its class and leg, which it keeps: see
 /// topology::next_hop().
 struct vc_rule {
-  unsigned sets{1};   ///< VC sets of a leg: before and after the dateline
-  unsigned lanes{1};  ///< VCs of a set
+  unsigned sets{1};         ///< VC sets of a leg: before and after the dateline
+  unsigned vcs_per_set{1};  ///< VCs of a set
 
-  /// VCs for a packet in `vc` that takes `step`; `any_lane`: as topology::any_lane() says of its class.
-  [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step, bool any_lane) const;
+  /// VCs for a packet in `vc` that takes `step`; `any_vc`: as topology::any_vc() says of its class.
+  [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step, bool any_vc) const;
 };
 
 class die_routes {

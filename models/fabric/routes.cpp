@@ -16,16 +16,16 @@ constexpr leg last_leg(unsigned group) { return static_cast<leg>(2 + 2 * group);
 
 }  // namespace
 
-/// Spreads flows over lanes: a fixed hash of both ends (the finalizer of SplitMix64, Steele et al., 2014).
-unsigned topology::flow_lane(const abi::node_address& source, const abi::node_address& destination) const {
-  if (plan_.lanes == 1) return 0;
+/// Spreads flows over VCs: a fixed hash of both ends (the finalizer of SplitMix64, Steele et al., 2014).
+unsigned topology::flow_vc(const abi::node_address& source, const abi::node_address& destination) const {
+  if (plan_.per_set == 1) return 0;
   const auto packed = [](const abi::node_address& a) {
     return std::uint64_t{a.sip} << 32 | std::uint64_t{a.cube} << 16 | a.terminal;
   };
   std::uint64_t h = packed(source) * 0x9e3779b97f4a7c15 + packed(destination);
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
   h = (h ^ h >> 27) * 0x94d049bb133111eb;
-  return static_cast<unsigned>((h ^ h >> 31) % plan_.lanes);
+  return static_cast<unsigned>((h ^ h >> 31) % plan_.per_set);
 }
 
 topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_index router,
@@ -41,17 +41,17 @@ topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_ind
   const std::uint32_t x = shape.cube_x(cube);
   const std::uint32_t tx = shape.cube_x(cube_id{target});
   const placed_layout& p = placed(sip, cube);
-  const auto lane = [&](side s, std::uint16_t number) {
-    const std::vector<terminal_index>& lanes = p.lane_for[static_cast<unsigned>(s)];
-    return lanes[p.spread_lanes ? target % lanes.size() : number];
+  const auto port = [&](side s, std::uint16_t number) {
+    const std::vector<terminal_index>& ports = p.port_for[static_cast<unsigned>(s)];
+    return ports[p.spread_ports ? target % ports.size() : number];
   };
   if (!detours.empty() && !detours[sip.value].empty()) {
     const side s = detours[sip.value][std::size_t{cube.value} * shape.cubes_per_sip() + target];
     const bool along_x = s == side::east || s == side::west;
-    return {lane(s, along_x ? router_y[router] : router_x[router]), true};
+    return {port(s, along_x ? router_y[router] : router_x[router]), true};
   }
-  if (x != tx) return {lane(tx > x ? side::east : side::west, router_y[router]), true};
-  return {lane(target > cube.value ? side::north : side::south, router_x[router]), true};
+  if (x != tx) return {port(tx > x ? side::east : side::west, router_y[router]), true};
+  return {port(target > cube.value ? side::north : side::south, router_x[router]), true};
 }
 
 terminal_index topology::exit(sip_id sip, cube_id cube, router_index router,
@@ -77,11 +77,11 @@ unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, term
 hop topology::next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                        std::uint8_t vc) const {
   const router_grid::step step = impl_->grid.towards(router, impl_->placed(sip, cube).router_of[exit]);
-  return {step.side, rule().behind(vc, step, any_lane(class_of(vc)))};
+  return {step.side, rule().behind(vc, step, any_vc(class_of(vc)))};
 }
 
 const router_grid& topology::grid() const { return impl_->grid; }
-vc_rule topology::rule() const { return {plan_.sets, plan_.lanes}; }
+vc_rule topology::rule() const { return {plan_.sets, plan_.per_set}; }
 
 std::uint32_t topology::distance(router_index from, router_index to) const {
   return impl_->grid.distance(from, to);
@@ -100,7 +100,7 @@ abi::node_address topology::far_end(const abi::node_address& exit) const {
   const impl& m = *impl_;
   const terminal& t = m.placed(sip_id{exit.sip}, cube_id{exit.cube}).layout.terminals.at(exit.terminal);
   if (t.kind == terminal_kind::sip_port) return m.sip_links[t.index].to;
-  if (t.kind != terminal_kind::ucie_lane) {
+  if (t.kind != terminal_kind::ucie_port) {
     throw std::logic_error(fmt::format("terminal {} of {} leads to no other cube", t.name,
                                        cube_path(m.shape, sip_id{exit.sip}, cube_id{exit.cube})));
   }
@@ -108,7 +108,7 @@ abi::node_address topology::far_end(const abi::node_address& exit) const {
   const unsigned back = static_cast<unsigned>(opposite(t.edge));
   const placed_layout& p = m.placed(sip_id{exit.sip}, there);
   return {exit.sip, static_cast<std::uint16_t>(there.value),
-          static_cast<std::uint16_t>(p.lane_base[back] + t.index)};
+          static_cast<std::uint16_t>(p.port_base[back] + t.index)};
 }
 
 std::vector<route_hop> topology::trace(abi::node_address from, abi::node_address to) const {
@@ -134,7 +134,7 @@ std::vector<route_hop> topology::trace(abi::node_address from, abi::node_address
     }
     hops.push_back({eject_link(sip, cube, step.exit), at});
     const terminal& t = p.layout.terminals.at(step.exit);
-    if (t.kind != terminal_kind::ucie_lane && t.kind != terminal_kind::sip_port) return hops;
+    if (t.kind != terminal_kind::ucie_port && t.kind != terminal_kind::sip_port) return hops;
     const bool leaves_sip = t.kind == terminal_kind::sip_port;
     hops.push_back({leaves_sip ? sip_link_id(t.index) : ucie_link(sip, cube, t.edge), at});
     how = leaves_sip ? entry::from_sip : entry::from_cube;

@@ -127,7 +127,7 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   vcs.sets = !grid.wraps() || !noc.dateline_vcs ? 1 : grid.is_oneway() ? 4 : 2;
   const unsigned sets_of_link = std::min(vcs.sets, 2U);
   const auto given = static_cast<unsigned>(noc.vcs.value_or(dynamic ? sets_of_link : 1));
-  vcs.lanes = dynamic ? given / sets_of_link : given;
+  vcs.per_set = dynamic ? given / sets_of_link : given;
   if (dynamic && given % sets_of_link != 0) {
     problems.push_back({"noc.vcs", "does not split into the VC sets of a torus or ring",
                         std::to_string(given), "an even number, or auto"});
@@ -150,8 +150,8 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   }
   if (what == purpose::machine && noc.multicast) vcs.tree_flows = abi::tree_flows;
   if (vcs_with(vcs.tree_flows) <= max_vcs) return;
-  const bool datelines = vcs.sets > 1 && vcs.lanes == 1;
-  const bool hops = vcs.legs > 3 && vcs.sets * vcs.lanes == 1;
+  const bool datelines = vcs.sets > 1 && vcs.per_set == 1;
+  const bool hops = vcs.legs > 3 && vcs.sets * vcs.per_set == 1;
   const char* const key = hops ? "pod.topology" : datelines ? "noc.topology" : "noc.vcs";
   problems.push_back({key,
                       hops ? "routes over this many SIP links need too many virtual channels"
@@ -174,7 +174,7 @@ void topology::impl::choose_legs() {
 std::string topology::impl::vcs_in_words() const {
   std::string factors = fmt::format("{} classes x {} legs", vcs.classes, vcs.legs);
   if (vcs.sets > 1) factors += fmt::format(" x {} dateline sets", vcs.sets);
-  if (vcs.lanes > 1) factors += fmt::format(" x {} VCs", vcs.lanes);
+  if (vcs.per_set > 1) factors += fmt::format(" x {} VCs", vcs.per_set);
   if (vcs.tree_flows > 0) factors += fmt::format(" + {} of noc.multicast", vcs.tree_flows);
   std::string text = fmt::format("{} = {} VCs", factors, vcs_with(vcs.tree_flows));
   return graph.max_hops == 0 ? text : fmt::format("{} SIP links: {}", graph.max_hops, text);

@@ -4,8 +4,8 @@
 //
 // Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
 // Within a cube: XY; on a torus or ring the shorter direction round (router_grid.hpp). Between cubes of a
-// SIP: X first, then Y, leaving by the lane nearest to the router the packet starts or entered from (so a
-// straight crossing keeps its row or column; a crossbar spreads cubes over its lanes by their numbers).
+// SIP: X first, then Y, leaving by the port nearest to the router the packet starts or entered from (so a
+// straight crossing keeps its row or column; a crossbar spreads cubes over its ports by their numbers).
 // Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port: X first, then
 // Y on rings, meshes and tori (the shorter direction round, ties go positive), the shortest path (lowest link
 // index first) on lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are
@@ -58,21 +58,21 @@ inline constexpr unsigned max_vcs = 64;
 }
 [[nodiscard]] const char* to_string(side s);
 
-enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_lane, io_cpu, sip_port, traffic };
+enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_port, io_cpu, sip_port, traffic };
 [[nodiscard]] const char* to_string(terminal_kind k);
 
 /// Where a block is attached to a router. Terminal order is the same in every cube (PEs, HBM
-/// ports, SRAM, control CPU, then UCIe lanes of sides that have a neighbor); io_cpu and sip_port
+/// ports, SRAM, control CPU, then UCIe ports of sides that have a neighbor); io_cpu and sip_port
 /// follow on the cubes that have them. A network study has traffic terminals and nothing else.
 struct terminal {
   terminal_kind kind{};
-  std::uint32_t index{};  ///< PE, HBM port, lane within its side, node, or the SIP link leaving here
-  side edge{};            ///< ucie_lane and sip_port: the outer edge it leads over
+  std::uint32_t index{};  ///< PE, HBM port, port within its side, node, or the SIP link leaving here
+  side edge{};            ///< ucie_port and sip_port: the outer edge it leads over
   router_index router{};
-  std::string name;  ///< "pe3", "hbm0", "ucie_e.lane2", "sip_port_e", "sip_port_p2"
+  std::string name;  ///< "pe3", "hbm0", "ucie_e.port2", "sip_port_e", "sip_port_p2"
   /// What leaves here goes on to another cube or SIP.
   [[nodiscard]] bool leads_on() const {
-    return kind == terminal_kind::ucie_lane || kind == terminal_kind::sip_port;
+    return kind == terminal_kind::ucie_port || kind == terminal_kind::sip_port;
   }
 };
 
@@ -175,16 +175,16 @@ class topology : immovable {
   /// Settings of a SIP link by its index, overrides applied.
   [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
-  // VCs: [class][leg][dateline set][lane]. Links without wrap-around routes have one dateline set.
-  // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic; in a machine
-  // not in classes comm and sideband, whose receivers count on the order of a flow).
+  // VCs: [class][leg][dateline set][number]. Links without wrap-around routes have one dateline set.
+  // VCs of a set are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic; in a
+  // machine not in classes comm and sideband, whose receivers count on the order of a flow).
   static constexpr abi::traffic_class study_class = abi::traffic_class::comm;
   [[nodiscard]] unsigned legs() const { return plan_.legs; }
   [[nodiscard]] unsigned dateline_sets() const { return plan_.sets; }
-  [[nodiscard]] unsigned lanes() const { return plan_.lanes; }
+  [[nodiscard]] unsigned vcs_per_set() const { return plan_.per_set; }
   /// Traffic classes that have VCs: all, or study_class alone.
   [[nodiscard]] unsigned classes() const { return plan_.classes; }
-  /// VCs of a class over all legs, dateline sets and lanes.
+  /// VCs of a class over all legs, dateline sets and numbers.
   [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
   [[nodiscard]] unsigned vcs() const { return tree_vc_base() + plan_.tree_flows; }
   /// With noc.multicast the VCs of trees follow those of the classes, one per tree_flow. They belong to class
@@ -197,30 +197,28 @@ class topology : immovable {
     return static_cast<std::uint8_t>(tree_vc_base() + static_cast<unsigned>(f));
   }
   /// Precondition: c is one of classes().
-  [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l, unsigned lane = 0, unsigned set = 0) const {
+  [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l, unsigned number = 0, unsigned set = 0) const {
     const unsigned group = (static_cast<unsigned>(c) - plan_.first_class) * plan_.legs + l;
-    return static_cast<std::uint8_t>((group * plan_.sets + set) * plan_.lanes + lane);
+    return static_cast<std::uint8_t>((group * plan_.sets + set) * plan_.per_set + number);
   }
   [[nodiscard]] leg leg_of(std::uint8_t vc) const { return static_cast<leg>(vc / vcs_of_leg() % plan_.legs); }
-  [[nodiscard]] unsigned dateline_set_of(std::uint8_t vc) const { return vc / plan_.lanes % plan_.sets; }
+  [[nodiscard]] unsigned dateline_set_of(std::uint8_t vc) const { return vc / plan_.per_set % plan_.sets; }
   [[nodiscard]] abi::traffic_class class_of(std::uint8_t vc) const {
     if (is_tree_vc(vc)) return abi::traffic_class::comm;
     return static_cast<abi::traffic_class>(plan_.first_class + vc / vcs_of_class());
   }
-  /// Whether packets of a class choose their lanes, with noc.vc_policy dynamic, hop by hop; else flows keep
+  /// Whether packets of a class choose their VCs, with noc.vc_policy dynamic, hop by hop; else flows keep
   /// theirs.
-  [[nodiscard]] bool any_lane(abi::traffic_class c) const {
-    return plan_.chooses[static_cast<std::size_t>(c)];
-  }
+  [[nodiscard]] bool any_vc(abi::traffic_class c) const { return plan_.chooses[static_cast<std::size_t>(c)]; }
   /// VCs that a packet of a flow may be injected into, at a terminal of its source or at the far end of a
-  /// link between dies or packages: all of the leg where packets choose, else the lane that belongs to the
+  /// link between dies or packages: all of the leg where packets choose, else the VC that belongs to the
   /// flow.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                      const abi::node_address& destination) const {
     // One-way, a set says what a packet has crossed: nothing yet.
-    const unsigned vcs_to_enter = plan_.sets > 2 ? plan_.lanes : vcs_of_leg();
-    if (any_lane(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_to_enter)};
-    return {vc(c, l, flow_lane(source, destination)), 1};
+    const unsigned vcs_to_enter = plan_.sets > 2 ? plan_.per_set : vcs_of_leg();
+    if (any_vc(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_to_enter)};
+    return {vc(c, l, flow_vc(source, destination)), 1};
   }
 
   /// The terminal that answers at an address. Throws std::out_of_range naming the address when
@@ -239,7 +237,7 @@ class topology : immovable {
                                     const abi::node_address& destination) const;
 
   /// The next hop of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
-  /// leg stay. One VC, of the lane the packet is in; where packets choose, all of its class and leg, on a
+  /// leg stay. One VC, of the number the packet has; where packets choose, all of its class and leg, on a
   /// link that packets go round on those of the dateline set it is in there. For who asks at every packet and
   /// hop there is die_routes.
   [[nodiscard]] hop next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
@@ -257,7 +255,7 @@ class topology : immovable {
   [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
   /// The router next to `router` on a side that has one.
   [[nodiscard]] router_index next_router(router_index router, side s) const;
-  /// The terminal at the other end of a UCIe lane or SIP port. Throws std::logic_error for others.
+  /// The terminal at the other end of a UCIe port or SIP port. Throws std::logic_error for others.
   [[nodiscard]] abi::node_address far_end(const abi::node_address& exit) const;
 
   /// SIP link a packet in SIP `at` bound for SIP `to` leaves by. Precondition: they differ.
@@ -275,7 +273,7 @@ class topology : immovable {
   [[nodiscard]] std::uint32_t sip_link_id(std::uint32_t sip_link_index) const;
 
   /// The whole route of one packet, from injection to ejection.
-  /// The link into a terminal that leads on (ucie_lane, sip_port) is followed by the ucie or sip link,
+  /// The link into a terminal that leads on (ucie_port, sip_port) is followed by the ucie or sip link,
   /// whose far-end buffer keeps the leg the packet had in the cube it left.
   [[nodiscard]] std::vector<route_hop> trace(abi::node_address from, abi::node_address to) const;
 
@@ -286,13 +284,12 @@ class topology : immovable {
     unsigned classes{abi::traffic_classes};
     unsigned legs{1};
     unsigned sets{1};
-    unsigned lanes{1};
-    std::array<bool, abi::traffic_classes> chooses{};  ///< any_lane()
+    unsigned per_set{1};
+    std::array<bool, abi::traffic_classes> chooses{};  ///< any_vc()
     unsigned tree_flows{};                             ///< VCs of trees in the network
   };
-  [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.lanes; }
-  [[nodiscard]] unsigned flow_lane(const abi::node_address& source,
-                                   const abi::node_address& destination) const;
+  [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.per_set; }
+  [[nodiscard]] unsigned flow_vc(const abi::node_address& source, const abi::node_address& destination) const;
   std::unique_ptr<impl> impl_;
   vc_plan plan_;
 };

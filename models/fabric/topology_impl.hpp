@@ -100,7 +100,7 @@ struct topology::impl {
   void choose_legs();
   /// VCs of a link, `of_trees` of them for trees in the network.
   [[nodiscard]] unsigned vcs_with(unsigned of_trees) const {
-    return vcs.classes * vcs.legs * vcs.sets * vcs.lanes + of_trees;
+    return vcs.classes * vcs.legs * vcs.sets * vcs.per_set + of_trees;
   }
   [[nodiscard]] std::string vcs_in_words() const;
   [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const {

@@ -52,7 +52,7 @@ struct queue_pair_state {
   std::uint32_t source_read_target{};             ///< `sends` when arm_source_read was last written
   std::uint64_t armed{};                          ///< abi::arm_* bits pending
   std::vector<std::uint32_t> slot_message_bytes;  ///< bytes of the message in each rx slot
-  std::vector<std::uint32_t> slot_checks;         ///< and its QP_TX_CHECK
+  std::vector<std::uint32_t> slot_checks;         ///< QP_TX_CHECK of each slot
   std::uint32_t tx_check{};
   std::optional<std::uint32_t> last_token;   ///< sequence of the token that came last
   std::optional<std::uint32_t> last_credit;  ///< consumer_seq of the credit that came last

@@ -33,7 +33,7 @@ struct msccl_file {
 /// Consecutive chunks of a buffer of a GPU.
 struct plan_chunks {
   std::int64_t rank{};
-  bool remote{};  ///< of another GPU than the one that has the operation
+  bool remote{};  ///< the chunks belong to another GPU than the one that runs the operation
   comm::program_buffer buffer{};
   std::int64_t first{}, count{};
 };
@@ -44,7 +44,7 @@ struct plan_channel {
 };
 struct plan_op {
   std::string name;
-  std::uint32_t place{};  ///< of comm::program::places
+  std::uint32_t place{};  ///< index into comm::program::places
   std::vector<plan_chunks> sources, destinations;
   std::vector<plan_channel> channels;
   std::int64_t barrier{}, blocks{};

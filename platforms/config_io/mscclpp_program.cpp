@@ -32,7 +32,7 @@ struct plan_actor {
   std::uint32_t next{};  ///< operation
   bool arrived{};        ///< at a barrier
   order_clock known;
-  step_places open;  ///< of puts that may still read their source
+  step_places open;  ///< places that unfinished puts may still read
 };
 
 struct given_signal {

@@ -124,7 +124,7 @@ void cube::make_block(const build_context& context, fabric::terminal_index t, hw
           abi::node_address{static_cast<std::uint16_t>(sip_.value), static_cast<std::uint16_t>(id_.value), t},
           pool, context.faults);
       return;
-    case terminal_kind::ucie_lane:  // one adapter per side serves all its lanes
+    case terminal_kind::ucie_port:  // one adapter per side serves all its ports
     case terminal_kind::io_cpu:     // the SIP builds these
     case terminal_kind::sip_port:
     case terminal_kind::traffic: return;  // network studies build no cube
@@ -179,7 +179,7 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
     case terminal_kind::hbm:
     case terminal_kind::sram: return bind_port(memories_[t]->ni->terminal(), t);
     case terminal_kind::control_cpu: return bind_port(control_->terminal(), t);
-    case terminal_kind::ucie_lane: {
+    case terminal_kind::ucie_port: {
       hw::ucie_adapter& adapter = *edge(terminal.edge);
       adapter.to_noc(terminal.index).bind(noc_->in(t));
       noc_->out(t).bind(adapter.from_noc(terminal.index));

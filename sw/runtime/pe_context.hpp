@@ -46,9 +46,9 @@ class pe_runtime;
 /// every direction is the queue pair of its number.
 using direction_map = std::vector<comm::direction>;
 
-/// Sections, in this order: messages of at most one slot; longer messages; lanes; local
+/// Sections, in this order: messages of at most one slot; longer messages; pipelines; local
 /// work; sums in f32; tasks. Each has a source of its own, pe_context_*.cpp; that of the tasks is
-/// pe_context.cpp. What longer messages and lanes do with one slot is in pe_context_slots.cpp.
+/// pe_context.cpp. What longer messages and pipelines do with one slot is in pe_context_slots.cpp.
 ///
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
@@ -129,12 +129,12 @@ class pe_context : immovable {
   void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
              const tcm_range& range, arrival how);
 
-  // --- lanes of ranges that are sent on while they arrive ---
+  // --- pipelines of ranges that are sent on while they arrive ---
   /// A stage whose arrival a range waits for.
   struct awaited {
-    std::int32_t stage{-1};  ///< index in `received` of a lane; -1: nothing
-    std::int32_t lane{-1};   ///< that lane's number in the call; -1: the own one
-    std::uint64_t at{};      ///< where in the stage the range that waits begins; its end and more: all of it
+    std::int32_t stage{-1};     ///< index in `received` of a pipeline; -1: nothing
+    std::int32_t pipeline{-1};  ///< that pipeline's number in the call; -1: the own one
+    std::uint64_t at{};  ///< where in the stage the range that waits begins; its end and more: all of it
   };
   /// A range of memory in a stream: where it arrives, and how. Its place is an offset in TCM, or a physical
   /// address of HBM (runtime_options::address_of), where the DMA copies slots to, which are not reduced
@@ -143,18 +143,18 @@ class pe_context : immovable {
     std::uint64_t offset{};
     std::uint64_t bytes{};
     arrival how{arrival::copy};
-    /// This range on another lane, whose bytes are taken before those of this lane: contributions to a sum
-    /// are added in one order, whenever they come.
+    /// This range on another pipeline, whose bytes are taken before those of this pipeline: contributions to
+    /// a sum are added in one order, whenever they come.
     awaited after{};
   };
-  /// When the slots of a range leave at the earliest, by how much a lane has received: the first at `from`
-  /// bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise crowd a way
-  /// that others take, too. A lane that does not receive as much by itself must not be waited for.
+  /// When the slots of a range leave at the earliest, by how much a pipeline has received: the first at
+  /// `from` bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise crowd
+  /// a way that others take, too. A pipeline that does not receive as much by itself must not be waited for.
   struct pace {
-    std::int32_t lane{-1};  ///< its number in the call; -1: at once
+    std::int32_t pipeline{-1};  ///< its number in the call; -1: at once
     std::uint64_t from{}, over{};
   };
-  /// A range that a lane sends when what it waits for has arrived there. It may lie in HBM, too: the DMA
+  /// A range that a pipeline sends when what it waits for has arrived there. It may lie in HBM, too: the DMA
   /// reads it there.
   struct outgoing {
     std::uint64_t offset{};
@@ -166,17 +166,17 @@ class pe_context : immovable {
   /// after the other, each from every one of `recv`, adding contributions to a sum in the order of `recv`.
   /// A range that waits for a stage is sent slot by slot as that stage arrives (from all of its `recv`);
   /// the two are the same range, or the stage's goes beyond it (awaited::at).
-  struct lane {
+  struct pipeline {
     std::vector<comm::direction> send;
     std::vector<outgoing> sent;
     std::vector<comm::direction> recv;
     std::vector<stage> received;
     /// Slots are copied by the DMA while the core goes on, and sent on from where they lie when there is
-    /// space for them. Of effect where slots are in TCM and as wide as the vector, of a lane that copies from
-    /// one direction and whose stages wait for no other lane (stage::after).
+    /// space for them. Of effect where slots are in TCM and as wide as the vector, of a pipeline that copies
+    /// from one direction and whose stages wait for no other pipeline (stage::after).
     bool overlaps{};
 
-    /// Sends on what this lane receives next: a stage is added to both lists.
+    /// Sends on what this pipeline receives next: a stage is added to both lists.
     void pass(const stage& s);
   };
   /// What calls of stream leave to the DMA. One task uses it, and finishes it: a kernel ends with none open.
@@ -195,24 +195,24 @@ class pe_context : immovable {
     std::unique_ptr<held_slots> held_;
     bool open_{};
   };
-  /// Runs lanes to their end, in turn a slot of each. A lane does what rounds of exchanges do in which each
-  /// sends what the one before received, but without waiting for a round to end. Free of deadlock around
-  /// cycles for n_slots >= 1, when every PE's lists follow the same order. Charges
+  /// Runs pipelines to their end, in turn a slot of each. A pipeline does what rounds of exchanges do in
+  /// which each sends what the one before received, but without waiting for a round to end. Free of deadlock
+  /// around cycles for n_slots >= 1, when every PE's lists follow the same order. Charges
   /// runtime_options::call_cycles once per slot that is sent, received, or received and sent on. Ranges may
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
-  void stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// stream() that calls `begins` with a range's number in `sent` before a lane sends the first slot of it,
-  /// once for all lanes.
-  void stream(const std::vector<lane>& lanes, const std::function<void(std::uint32_t)>& begins);
+  void stream(const std::vector<pipeline>& pipelines, std::string_view step_name);
+  /// stream() that calls `begins` with a range's number in `sent` before a pipeline sends the first slot of
+  /// it, once for all pipelines.
+  void stream(const std::vector<pipeline>& pipelines, const std::function<void(std::uint32_t)>& begins);
   /// stream() after which the kernel neither sends nor receives; during and after it the kernel does not use
   /// its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue pair
   /// as soon as all has gone through.
-  void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// stream() that may return while slots of overlapping lanes are still copied. Their credits go back in
+  void last_stream(const std::vector<pipeline>& pipelines, std::string_view step_name);
+  /// stream() that may return while slots of overlapping pipelines are still copied. Their credits go back in
   /// later calls with `left` that move something, and in its finish(); until then no other code receives from
   /// these queue pairs. Reads the DMA's count once while copies are in flight.
-  void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
+  void stream(const std::vector<pipeline>& pipelines, std::string_view step_name, left_copies& left);
   /// Reads which of a direction's sends have been read from their source. What is known need not be asked
   /// about at the kernel's end.
   void look_at_sources(comm::direction dir);

@@ -21,7 +21,7 @@
 
 namespace diecast::sw {
 
-struct stream_lane;
+struct stream_pipeline;
 
 /// Pieces of a long message: every slot full except the last.
 struct slot_cut {
@@ -88,7 +88,7 @@ struct pe_context::impl {
   void take_out(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
   // pe_context_stream.cpp
-  [[nodiscard]] bool may_hold(const pe_context::lane& l);
+  [[nodiscard]] bool may_hold(const pe_context::pipeline& l);
   /// By the DMA or at once; the oldest slot of the queue pair that is not held.
   std::optional<std::uint32_t> begin_copy(held_slots& held, queue_state& q, std::uint64_t offset,
                                           std::uint32_t bytes);
@@ -96,9 +96,9 @@ struct pe_context::impl {
   void copy_beside(held_slots& held, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   /// Marks the ranges of a stream as steps of this name.
   static std::function<void(std::uint32_t)> steps_named(pe_context& pe, std::string_view name);
-  void run_stream(pe_context& pe, const std::vector<lane>& lanes,
+  void run_stream(pe_context& pe, const std::vector<pipeline>& pipelines,
                   const std::function<void(std::uint32_t)>& begins, held_slots& held, bool is_last);
-  void begin_tail(const std::vector<stream_lane>& lanes);
+  void begin_tail(const std::vector<stream_pipeline>& pipelines);
 
   // pe_context_work.cpp
   [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }
@@ -138,7 +138,7 @@ struct pe_context::impl {
   queue_driver& driver;
   direction_map map;
   const kernel_tail* before{};  ///< tail of the kernel before, where kernels follow each other
-  kernel_tail* tail{};          ///< and of this one; else null
+  kernel_tail* tail{};          ///< tail of this kernel; null: none
   std::uint64_t errata;         ///< known defects of this firmware, models/abi/errata.hpp
   bool pages_alias{};           ///< the last one-call send was one that the defect sendrecv_alias met
   bool staging_busy{};

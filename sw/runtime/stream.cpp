@@ -102,22 +102,22 @@ void held_slots::finish() {
   last_copy_.reset();
 }
 
-bool stream_lane::more() const {
+bool stream_pipeline::more() const {
   const auto open = [](const auto& e) { return e.at.more(); };
   if (std::any_of(outs.begin(), outs.end(), open)) return true;
   return begun ? begun->next.more() : std::any_of(ins.begin(), ins.end(), open);
 }
 
-bool stream_lane::has_arrived(std::size_t stage, std::uint64_t end) const {
+bool stream_pipeline::has_arrived(std::size_t stage, std::uint64_t end) const {
   return std::all_of(ins.begin(), ins.end(),
                      [&](const stream_in& in) { return in.at.has_passed(stage, end); });
 }
 
-bool stream_lane::has_received(std::uint64_t bytes) const {
+bool stream_pipeline::has_received(std::uint64_t bytes) const {
   return std::all_of(ins.begin(), ins.end(), [&](const stream_in& in) { return in.at.passed() >= bytes; });
 }
 
-bool stream_lane::may_take(std::size_t index) const {
+bool stream_pipeline::may_take(std::size_t index) const {
   const stage_cursor& at = ins[index].at;
   return at.more() && (index == 0 || ins[index - 1].at.has_passed(at.index(), at.piece_end()));
 }
@@ -141,16 +141,18 @@ bool has_message(queue_driver& driver, queue_state& q) {
   return false;
 }
 
-/// The lanes of one call.
-class lane_runner {
+/// The pipelines of one call.
+class pipeline_runner {
  public:
-  lane_runner(const stream_context& c, std::vector<stream_lane>& lanes) : c_(c), lanes_(lanes) {}
+  pipeline_runner(const stream_context& c, std::vector<stream_pipeline>& pipelines)
+      : c_(c), pipelines_(pipelines) {}
 
   void run() {
-    while (std::any_of(lanes_.begin(), lanes_.end(), [](const stream_lane& l) { return l.more(); })) {
+    while (std::any_of(pipelines_.begin(), pipelines_.end(),
+                       [](const stream_pipeline& l) { return l.more(); })) {
       const std::uint64_t seen = departures();
       bool moved = return_due();
-      for (stream_lane& lane : lanes_) moved |= turn(lane);
+      for (stream_pipeline& pipeline : pipelines_) moved |= turn(pipeline);
       if (c_.own != nullptr) leave();
       if (!moved) {
         c_.held.ask();
@@ -180,37 +182,39 @@ class lane_runner {
   }
   /// Slots that are held still have to be given back, in order.
   void leave() {
-    for (stream_lane& lane : lanes_) {
-      for (stream_out& out : lane.outs) leave(out, side::send);
-      for (stream_in& in : lane.ins)
+    for (stream_pipeline& pipeline : pipelines_) {
+      for (stream_out& out : pipeline.outs) leave(out, side::send);
+      for (stream_in& in : pipeline.ins)
         if (c_.held.count(*in.queue) == 0) leave(in, side::receive);
     }
   }
 
-  [[nodiscard]] bool may_send(const stream_lane& lane, const stream_out& out) const {
+  [[nodiscard]] bool may_send(const stream_pipeline& pipeline, const stream_out& out) const {
     if (!out.at.more() || !is_own(out, side::send)) return false;
     const pe_context::outgoing& range = out.at.range();
     return is_due(out.at) &&
-           std::all_of(range.after.begin(), range.after.end(),
-                       [&](const pe_context::awaited& a) { return has_come(lane, a, out.at.piece_end()); });
+           std::all_of(range.after.begin(), range.after.end(), [&](const pe_context::awaited& a) {
+             return has_come(pipeline, a, out.at.piece_end());
+           });
   }
-  /// What a range of `lane` waits for, up to byte `end` of the range.
-  [[nodiscard]] bool has_come(const stream_lane& lane, const pe_context::awaited& a,
+  /// What a range of `pipeline` waits for, up to byte `end` of the range.
+  [[nodiscard]] bool has_come(const stream_pipeline& pipeline, const pe_context::awaited& a,
                               std::uint64_t end) const {
     if (a.stage < 0) return true;
-    const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
+    const stream_pipeline& source =
+        pipelines_[static_cast<std::size_t>(a.pipeline < 0 ? pipeline.own : a.pipeline)];
     return source.has_arrived(static_cast<std::size_t>(a.stage), a.at + end);
   }
-  [[nodiscard]] bool may_take(const stream_lane& lane, std::size_t index) const {
-    const stage_cursor& at = lane.ins[index].at;
-    return is_own(lane.ins[index], side::receive) && lane.may_take(index) &&
-           has_come(lane, at.range().after, at.piece_end());
+  [[nodiscard]] bool may_take(const stream_pipeline& pipeline, std::size_t index) const {
+    const stage_cursor& at = pipeline.ins[index].at;
+    return is_own(pipeline.ins[index], side::receive) && pipeline.may_take(index) &&
+           has_come(pipeline, at.range().after, at.piece_end());
   }
   [[nodiscard]] bool is_due(const send_cursor& at) const {
     const pe_context::pace& pace = at.range().not_before;
-    if (pace.lane < 0) return true;
+    if (pace.pipeline < 0) return true;
     const std::uint64_t share = pace.over * at.slot() / at.slots();
-    return lanes_[static_cast<std::size_t>(pace.lane)].has_received(pace.from + share);
+    return pipelines_[static_cast<std::size_t>(pace.pipeline)].has_received(pace.from + share);
   }
 
   /// The range was received first, and its slots were charged then.
@@ -223,8 +227,8 @@ class lane_runner {
     for (; marked_ <= stage; ++marked_) c_.mark(marked_);
   }
 
-  bool try_send(const stream_lane& lane, stream_out& out) {
-    if (!may_send(lane, out) || !has_space(c_.driver, *out.queue)) return false;
+  bool try_send(const stream_pipeline& pipeline, stream_out& out) {
+    if (!may_send(pipeline, out) || !has_space(c_.driver, *out.queue)) return false;
     mark_up_to(out.at.index());
     if (!is_passed_on(out.at.range())) c_.charge();
     c_.put(*out.queue, out.at);
@@ -232,16 +236,16 @@ class lane_runner {
     return true;
   }
 
-  /// After a range of one slot the lane sends what it can before the credit goes back: the next member waits
-  /// for the bytes. Of longer ones the sender waits for the credit; other lanes send in their turn.
-  bool try_take(stream_lane& lane, std::size_t index) {
-    stream_in& in = lane.ins[index];
-    if (!may_take(lane, index) || !has_message(c_.driver, *in.queue)) return false;
+  /// After a range of one slot the pipeline sends what it can before the credit goes back: the next member
+  /// waits for the bytes. Of longer ones the sender waits for the credit; other pipelines send in their turn.
+  bool try_take(stream_pipeline& pipeline, std::size_t index) {
+    stream_in& in = pipeline.ins[index];
+    if (!may_take(pipeline, index) || !has_message(c_.driver, *in.queue)) return false;
     const bool alone = in.at.slots() == 1;
     c_.take(*in.queue, in.at);
     in.at.advance();
-    for (stream_out& out : lane.outs)
-      if (alone) (void)try_send(lane, out);
+    for (stream_out& out : pipeline.outs)
+      if (alone) (void)try_send(pipeline, out);
     c_.driver.release(*in.queue);
     return true;
   }
@@ -249,16 +253,16 @@ class lane_runner {
   /// Returns credits; what has been copied has arrived.
   bool return_due() {
     const bool moved = c_.held.return_due();
-    for (stream_lane& lane : lanes_) {
-      if (!lane.begun) continue;
-      stream_in& in = lane.ins.front();
-      for (; lane.begun->open > c_.held.uncopied(*in.queue); --lane.begun->open) in.at.advance();
+    for (stream_pipeline& pipeline : pipelines_) {
+      if (!pipeline.begun) continue;
+      stream_in& in = pipeline.ins.front();
+      for (; pipeline.begun->open > c_.held.uncopied(*in.queue); --pipeline.begun->open) in.at.advance();
     }
     return moved;
   }
 
-  [[nodiscard]] bool may_hold(const stream_lane& lane) const {
-    return lane.begun->next.more() && is_own(lane.ins.front(), side::receive);
+  [[nodiscard]] bool may_hold(const stream_pipeline& pipeline) const {
+    return pipeline.begun->next.more() && is_own(pipeline.ins.front(), side::receive);
   }
   /// A message is here that is not held.
   [[nodiscard]] bool has_another(const queue_state& q) const { return q.available > c_.held.count(q); }
@@ -277,29 +281,30 @@ class lane_runner {
   }
 
   /// `out` sends on the very slot that comes next.
-  [[nodiscard]] static bool passes_next(const stream_lane& lane, const stream_lane& sender,
+  [[nodiscard]] static bool passes_next(const stream_pipeline& pipeline, const stream_pipeline& sender,
                                         const stream_out& out) {
-    const stage_cursor& next = lane.begun->next;
+    const stage_cursor& next = pipeline.begun->next;
     if (!out.at.more() || out.at.at() != next.at() || out.at.piece() != next.piece()) return false;
     const pe_context::outgoing& range = out.at.range();
     const auto& waits = range.after;
     const auto is_none = [](const pe_context::awaited& a) { return a.stage < 0; };
-    return range.not_before.lane < 0 && std::all_of(std::next(waits.begin()), waits.end(), is_none) &&
-           (waits[0].lane < 0 ? sender.own : waits[0].lane) == lane.own &&
+    return range.not_before.pipeline < 0 && std::all_of(std::next(waits.begin()), waits.end(), is_none) &&
+           (waits[0].pipeline < 0 ? sender.own : waits[0].pipeline) == pipeline.own &&
            waits[0].stage == static_cast<std::int32_t>(next.index()) && waits[0].at == 0;
   }
 
   /// Sends the next slot on from where it lies, to whom there is space for; has it copied; holds it.
-  bool try_hold(stream_lane& lane) {
-    stream_in& in = lane.ins.front();
-    begun_slots& begun = *lane.begun;
-    if (!may_hold(lane) || !look_for_another(*in.queue)) return false;
+  bool try_hold(stream_pipeline& pipeline) {
+    stream_in& in = pipeline.ins.front();
+    begun_slots& begun = *pipeline.begun;
+    if (!may_hold(pipeline) || !look_for_another(*in.queue)) return false;
     if (c_.held.count(*in.queue) == 0) c_.check(*in.queue, begun.next);
     c_.charge();
     std::vector<held_slots::passed_on> sends;
-    for (stream_lane& sender : lanes_) {
+    for (stream_pipeline& sender : pipelines_) {
       for (stream_out& out : sender.outs) {
-        if (!is_own(out, side::send) || !passes_next(lane, sender, out) || !has_space(c_.driver, *out.queue))
+        if (!is_own(out, side::send) || !passes_next(pipeline, sender, out) ||
+            !has_space(c_.driver, *out.queue))
           continue;
         mark_up_to(out.at.index());
         c_.put_slot(*out.queue, c_.held.next_slot(*in.queue), out.at.piece());
@@ -316,40 +321,43 @@ class lane_runner {
   }
 
   /// A slot in each direction; true when something moved.
-  bool turn(stream_lane& lane) {
+  bool turn(stream_pipeline& pipeline) {
     bool moved = false;
-    if (lane.begun) {
-      moved = try_hold(lane);
-      for (stream_out& out : lane.outs) moved |= try_send(lane, out);
+    if (pipeline.begun) {
+      moved = try_hold(pipeline);
+      for (stream_out& out : pipeline.outs) moved |= try_send(pipeline, out);
       return moved;
     }
-    for (stream_out& out : lane.outs) moved |= try_send(lane, out);
-    for (std::size_t i = 0; i < lane.ins.size(); ++i) moved |= try_take(lane, i);
+    for (stream_out& out : pipeline.outs) moved |= try_send(pipeline, out);
+    for (std::size_t i = 0; i < pipeline.ins.size(); ++i) moved |= try_take(pipeline, i);
     return moved;
   }
 
-  /// Whether an end of a lane wants a slot or a message that it has (`has`), or has not.
-  [[nodiscard]] bool wants(const stream_lane& lane, bool has) const {
+  /// Whether an end of a pipeline wants a slot or a message that it has (`has`), or has not.
+  [[nodiscard]] bool wants(const stream_pipeline& pipeline, bool has) const {
     const auto space = [&](const stream_out& out) {
-      return may_send(lane, out) && (out.queue->free > 0) == has;
+      return may_send(pipeline, out) && (out.queue->free > 0) == has;
     };
-    if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;
-    if (lane.begun) return may_hold(lane) && has_another(*lane.ins.front().queue) == has;
-    for (std::size_t i = 0; i < lane.ins.size(); ++i)
-      if (may_take(lane, i) && (lane.ins[i].queue->available > 0) == has) return true;
+    if (std::any_of(pipeline.outs.begin(), pipeline.outs.end(), space)) return true;
+    if (pipeline.begun) return may_hold(pipeline) && has_another(*pipeline.ins.front().queue) == has;
+    for (std::size_t i = 0; i < pipeline.ins.size(); ++i)
+      if (may_take(pipeline, i) && (pipeline.ins[i].queue->available > 0) == has) return true;
     return false;
   }
   [[nodiscard]] bool any_wants(bool has) const {
-    return std::any_of(lanes_.begin(), lanes_.end(), [&](const stream_lane& l) { return wants(l, has); });
+    return std::any_of(pipelines_.begin(), pipelines_.end(),
+                       [&](const stream_pipeline& l) { return wants(l, has); });
   }
 
   const stream_context& c_;
-  std::vector<stream_lane>& lanes_;
-  std::size_t marked_{};  ///< stages some lane has begun to send
+  std::vector<stream_pipeline>& pipelines_;
+  std::size_t marked_{};  ///< stages some pipeline has begun to send
 };
 
 }  // namespace
 
-void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes) { lane_runner(c, lanes).run(); }
+void run_pipelines(const stream_context& c, std::vector<stream_pipeline>& pipelines) {
+  pipeline_runner(c, pipelines).run();
+}
 
 }  // namespace diecast::sw

@@ -102,14 +102,14 @@ class kernel_tail {
   /// Grows whenever something is left: a task that has found a side needed checks again when it has grown.
   [[nodiscard]] std::uint64_t departures() const { return departures_; }
 
-  /// A lane goes over this side; as often as there are lanes that do.
+  /// A pipeline goes over this side; as often as there are pipelines that do.
   void need(comm::direction dir, side s) { ++needed_[{dir, s}]; }
   /// All that is needed has been named.
   void begin() {
     begun_ = true;
     ++departures_;
   }
-  /// A lane that needed this side is through with it.
+  /// A pipeline that needed this side is through with it.
   void leave(comm::direction dir, side s) {
     const auto at = needed_.find({dir, s});
     if (--at->second > 0) return;
@@ -129,10 +129,10 @@ class kernel_tail {
  private:
   bool begun_{}, ended_{};
   std::uint64_t departures_{};
-  std::map<std::pair<comm::direction, side>, std::uint32_t> needed_;  ///< lanes
+  std::map<std::pair<comm::direction, side>, std::uint32_t> needed_;  ///< pipelines
 };
 
-// The loop behind pe_context::stream: lanes of slots that arrive and are passed on, all in one task.
+// The loop behind pe_context::stream: pipelines of slots that arrive and are passed on, all in one task.
 
 /// Goes over the slots of a list of ranges, which outlives it; empty ranges are skipped. `Range` has an
 /// offset in TCM and bytes.
@@ -195,15 +195,15 @@ struct stream_end {
 using stream_out = stream_end<send_cursor>;
 using stream_in = stream_end<stage_cursor>;
 
-/// State of a lane that overlaps: slots before `next` are held or behind stream_end::at.
+/// State of a pipeline that overlaps: slots before `next` are held or behind stream_end::at.
 struct begun_slots {
   stage_cursor next;
   std::uint32_t open{};  ///< between the two
 };
 
-/// One lane as it runs.
-struct stream_lane {
-  std::int32_t own{};  ///< number of the lane
+/// One pipeline as it runs.
+struct stream_pipeline {
+  std::int32_t own{};  ///< number of the pipeline
   std::vector<stream_out> outs;
   std::vector<stream_in> ins;
   std::optional<begun_slots> begun;  ///< it overlaps: ins is one, and its slots are held
@@ -217,26 +217,26 @@ struct stream_lane {
   [[nodiscard]] bool may_take(std::size_t index) const;
 };
 
-/// What the lanes need of the context they run in.
+/// What the pipelines need of the context they run in.
 struct stream_context {
   queue_driver& driver;
   task_scheduler& tasks;
   std::function<void(queue_state&, const send_cursor&)> put;    ///< sends a slot
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot, and keeps it
   std::function<void()> charge;  ///< for a slot that is sent and was not received
-  held_slots& held;              ///< slots held by lanes that overlap
+  held_slots& held;              ///< slots held by pipelines that overlap
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
   /// Traps when the oldest message is known to be of another length.
   std::function<void(const queue_state&, const stage_cursor&)> check;
   /// Copies the oldest slot that is not held; the job that still does so.
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
-  std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
+  std::function<void(std::size_t)> mark;  ///< a pipeline begins to send this stage
   const kernel_tail* before{};            ///< only what this kernel has left is used; null: there is none
   kernel_tail* own{};                     ///< gets what this kernel leaves; null: none
 };
 
-/// Runs the lanes to their end, at which slots may still be held: in turn a slot each, so that none uses up
-/// its credits in a burst while another waits.
-void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes);
+/// Runs the pipelines to their end, at which slots may still be held: in turn a slot each, so that none uses
+/// up its credits in a burst while another waits.
+void run_pipelines(const stream_context& c, std::vector<stream_pipeline>& pipelines);
 
 }  // namespace diecast::sw

@@ -251,7 +251,7 @@ class fabric_bench {
     }
     for (fabric::terminal_index t = 0; t < terminals.size(); ++t) {
       const std::string name = prefix + terminals[t].name;
-      if (terminals[t].kind == fabric::terminal_kind::ucie_lane) continue;
+      if (terminals[t].kind == fabric::terminal_kind::ucie_port) continue;
       if (left_out_.contains(terminals[t].kind)) continue;
       if (terminals[t].kind == fabric::terminal_kind::sip_port) {
         parts.push_back([&, name, t] {
@@ -275,10 +275,10 @@ class fabric_bench {
       bind.push_back([&c, t = t, e = e.get()] { c.noc->out(t).bind(e->port.fabric_in_socket()); });
     }
     for (const auto& [side, a] : c.adapters) {
-      for (unsigned lane = 0; lane < a->terminals().size(); ++lane) {
-        const fabric::terminal_index t = a->terminals()[lane];
-        bind.push_back([&c, t, lane, a = a.get()] { a->to_noc(lane).bind(c.noc->in(t)); });
-        bind.push_back([&c, t, lane, a = a.get()] { c.noc->out(t).bind(a->from_noc(lane)); });
+      for (unsigned port = 0; port < a->terminals().size(); ++port) {
+        const fabric::terminal_index t = a->terminals()[port];
+        bind.push_back([&c, t, port, a = a.get()] { a->to_noc(port).bind(c.noc->in(t)); });
+        bind.push_back([&c, t, port, a = a.get()] { c.noc->out(t).bind(a->from_noc(port)); });
       }
       const cube_id peer = *topology.neighbor(cube_id{c.number}, side);
       hw::ucie_adapter* far = cubes_[index(c.sip, peer.value)].adapters.at(fabric::opposite(side)).get();

@@ -32,12 +32,12 @@ struct message_program {
   };
   std::uint32_t ranks{};
   std::vector<std::vector<action>> of_rank;
-  std::vector<sent> messages;  ///< of one sender in the order of sending
+  std::vector<sent> messages;  ///< messages of one sender are in the order of sending
 };
 
 struct program_shape {
   std::uint32_t ranks{2};
-  std::uint32_t actions{20};  ///< of each rank
+  std::uint32_t actions{20};  ///< actions of each rank
   std::uint32_t tags{3};
   std::uint64_t longest{200};
   bool strided{true};
@@ -149,7 +149,7 @@ class message_player {
   struct open_receive {
     sw::message_request request;
     sw::message_buffer buffer;
-    std::uint64_t end{};  ///< of the memory set aside for it
+    std::uint64_t end{};  ///< end of the memory set aside for it
     bool done{}, anything{};
   };
 

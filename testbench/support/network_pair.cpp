@@ -31,7 +31,7 @@ std::uint32_t beyond(const network_description& n, std::uint32_t router, std::ui
 
 struct way {
   std::uint32_t side;
-  std::uint32_t lane;  ///< 0: the dateline is still to be crossed behind the next router
+  std::uint32_t set;  ///< 0: the dateline is still to be crossed behind the next router
 };
 
 /// One dimension of the way from `at` to `to`: up or down, and whether the next channel but one or a later
@@ -52,7 +52,7 @@ along shortest(const network_description& n, std::uint32_t at, std::uint32_t to,
 way next_way(const network_description& n, std::uint32_t router, std::uint32_t destination) {
   const std::uint32_t x = router % n.columns, y = router / n.columns;
   const std::uint32_t to_x = destination % n.columns, to_y = destination / n.columns;
-  const std::uint32_t behind = n.lanes() - 1;
+  const std::uint32_t behind = n.sets() - 1;
   if (x != to_x) {
     const along a = shortest(n, x, to_x, n.columns);
     return {a.up ? east : west, a.crosses ? 0 : behind};
@@ -65,8 +65,8 @@ way next_way(const network_description& n, std::uint32_t router, std::uint32_t d
 }
 
 /// The VCs behind an output for what comes in `vc`.
-reference_network::vc_range vcs_for(const network_description& n, std::uint32_t lane, std::uint32_t vc) {
-  const std::uint32_t first = vc / n.vcs_per_class() * n.vcs_per_class() + lane * n.vcs;
+reference_network::vc_range vcs_for(const network_description& n, std::uint32_t set, std::uint32_t vc) {
+  const std::uint32_t first = vc / n.vcs_per_class() * n.vcs_per_class() + set * n.vcs;
   if (n.dynamic) return {first, n.vcs};
   return {first + vc % n.vcs, 1};
 }
@@ -109,7 +109,7 @@ reference_network::parameters reference_of(const network_description& n) {
   }
   p.route = [n](std::uint32_t router, std::uint32_t vc, const reference_packet& q) {
     const way w = next_way(n, router, q.destination);
-    return reference_network::hop{w.side, vcs_for(n, w.lane, vc)};
+    return reference_network::hop{w.side, vcs_for(n, w.set, vc)};
   };
   p.inject = [n](const reference_packet& q) {
     return first_vcs(n, {q.created, q.source, q.destination, q.flits, q.traffic_class});
@@ -132,11 +132,11 @@ std::uint32_t destination_of(const network_description& n, traffic_plan::pattern
 
 std::string network_description::text() const {
   return fmt::format(
-      "{} {}x{}, {} classes x {} lanes x {} VCs, {}, {}{}, stages {}+{} {}, credit {}, buffer {}",
+      "{} {}x{}, {} classes x {} sets x {} VCs, {}, {}{}, stages {}+{} {}, credit {}, buffer {}",
       oneway  ? "one-way torus"
       : torus ? "torus"
               : "mesh",
-      columns, rows, classes, lanes(), vcs, dynamic ? "dynamic" : "per_flow",
+      columns, rows, classes, sets(), vcs, dynamic ? "dynamic" : "per_flow",
       whole_packets ? "whole packets" : "wormhole", hold ? " held" : "", front, back,
       pipelined ? "pipelined" : "in sequence", credit, fmt::join(buffer, "/"));
 }
@@ -312,7 +312,7 @@ hw::switch_core::hop switch_network::route(std::uint16_t router, std::uint16_t e
     return {sources_ + router - n_.nodes(), first, static_cast<std::uint8_t>(n_.dynamic ? n_.vcs : 1)};
   }
   const way w = next_way(n_, router, destination);
-  const auto vcs = vcs_for(n_, w.lane, vc);
+  const auto vcs = vcs_for(n_, w.set, vc);
   return {port_[router * sides + w.side], static_cast<std::uint8_t>(vcs.first),
           static_cast<std::uint8_t>(vcs.count)};
 }

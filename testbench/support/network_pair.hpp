@@ -16,26 +16,26 @@ namespace diecast::test {
 /// A mesh or torus with a node at every router; dimension order, columns first.
 struct network_description {
   std::uint32_t columns{4}, rows{4};
-  bool torus{};               ///< two lanes of VCs per class: before and after the dateline
-  bool oneway{};              ///< of a torus: packets go up only, east and south
+  bool torus{};               ///< two sets of VCs per class: before and after the dateline
+  bool oneway{};              ///< a torus whose packets go up only, east and south
   std::uint32_t classes{1};   ///< each with VCs of its own
-  std::uint32_t vcs{4};       ///< per class and lane
-  bool dynamic{true};         ///< any VC of class and lane at every hop; else a flow keeps to one
+  std::uint32_t vcs{4};       ///< per class and set
+  bool dynamic{true};         ///< any VC of class and set at every hop; else a flow keeps to one
   bool port_per_vc{};         ///< an input sends to all outputs that choose it
   bool whole_packets{};       ///< a head needs room for its packet; else for a flit
   bool pipelined{};           ///< allocation overlaps with the packet before; every flit takes all stages
-  bool hold{};                ///< of the reference: packets of one class do not interleave on a link
+  bool hold{};                ///< in the reference, packets of one class do not interleave on a link
   std::uint32_t front{2};     ///< routing and VC allocation, cycles
-  std::uint32_t vc_alloc{1};  ///< of front
+  std::uint32_t vc_alloc{1};  ///< cycles of VC allocation, counted in `front`, too
   std::uint32_t back{3};      ///< switch allocation, traversal and link, cycles
   std::uint32_t credit{2};    ///< a flit leaves its buffer to the use of its credit upstream, cycles
   std::uint32_t ni_in{2};     ///< node to router, cycles
-  bool fetch_ahead{};         ///< of the switches: records are, as those of a large network
+  bool fetch_ahead{};         ///< records are fetched ahead, as in a large network
   std::vector<std::uint32_t> buffer{8};  ///< by class, flits per VC
 
   [[nodiscard]] std::uint32_t nodes() const { return columns * rows; }
-  [[nodiscard]] std::uint32_t lanes() const { return torus ? 2 : 1; }
-  [[nodiscard]] std::uint32_t vcs_per_class() const { return lanes() * vcs; }
+  [[nodiscard]] std::uint32_t sets() const { return torus ? 2 : 1; }
+  [[nodiscard]] std::uint32_t vcs_per_class() const { return sets() * vcs; }
   [[nodiscard]] std::uint32_t all_vcs() const { return classes * vcs_per_class(); }
   [[nodiscard]] std::uint32_t hop_cycles() const { return front + back; }
   [[nodiscard]] std::string text() const;
@@ -53,7 +53,7 @@ struct traffic_plan {
   struct kind {
     std::uint32_t traffic_class{};
     std::uint32_t flits{1};
-    std::uint32_t share{1};  ///< of the packets, against the other kinds
+    std::uint32_t share{1};  ///< weight of this kind of packets against the other kinds
   };
   pattern where{pattern::uniform};
   std::vector<kind> kinds{kind{}};
@@ -93,7 +93,7 @@ class switch_network final : public hw::switch_core::environment {
  public:
   struct delivery {
     std::uint32_t packet{};
-    std::uint8_t vc{};  ///< of the output to the node
+    std::uint8_t vc{};  ///< VC of the output to the node
     std::uint32_t flits{};
     bool tail{};
     std::uint64_t arrived{};  ///< cycle of the last of the flits

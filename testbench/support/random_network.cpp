@@ -23,10 +23,10 @@ class drawing {
   random::sequence draw_;
 };
 
-/// 2 to 16 VCs in all, shared out evenly over classes and lanes.
+/// 2 to 16 VCs in all, shared out evenly over classes and sets.
 void draw_vcs(network_description& n, drawing& draw) {
   n.classes = draw.one_in(3) ? 1 : draw.between(2, 5);
-  const std::uint32_t sets = n.classes * n.lanes();
+  const std::uint32_t sets = n.classes * n.sets();
   n.vcs = draw.between(sets == 1 ? 2 : 1, 16 / sets);
   n.dynamic = draw.one_in(2);
 }

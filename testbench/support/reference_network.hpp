@@ -85,13 +85,13 @@ class reference_network {
     std::uint64_t front_since{};  ///< the packet in front may be looked at from here on
     std::uint64_t ready{};        ///< next stage from here on
     std::uint32_t output{}, output_vc{};
-    std::uint32_t pointer{};  ///< of VC allocation: output VC to accept first
+    std::uint32_t pointer{};  ///< output VC that VC allocation accepts first
   };
   struct output_vc {
     std::uint32_t credits{};
     bool taken{};
     std::uint64_t free_from{};
-    std::uint32_t pointer{};  ///< of VC allocation: input VC to grant first
+    std::uint32_t pointer{};  ///< input VC that VC allocation grants first
   };
   struct source {
     std::deque<reference_packet*> waiting;

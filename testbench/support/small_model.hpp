@@ -31,7 +31,7 @@ struct small_bounds {
   unsigned cancels{1};   ///< any number when there are as many as receives
   bool software{};       ///< receives may be such as never go to the unit
   bool all_fragments{};  ///< bytes of unexpected messages land late, too, not only those of matched ones
-  bool reduced{true};    ///< of steps that commute, one order
+  bool reduced{true};    ///< tries one order only of steps that commute
   protocol::tag_unit::eligibility rule{protocol::tag_unit::eligibility::by_count};
 };
 

@@ -34,7 +34,7 @@ struct tag_program {
     bool contiguous{true};
     std::uint64_t room{64};
   };
-  std::vector<message> messages;  ///< of one source in the order given
+  std::vector<message> messages;  ///< messages of one source are in the order given
   std::vector<receive> receives;  ///< in the order of posting
   std::vector<unsigned> cancels;  ///< receives that are cancelled at some time after their posting
   unsigned sources{2};
@@ -42,7 +42,7 @@ struct tag_program {
 
 struct tag_setup {
   std::uint32_t entries{1};
-  std::uint32_t slots{4};  ///< and as many credits, shared evenly by the sources
+  std::uint32_t slots{4};  ///< slots and credits, shared evenly by the sources
   bool copy_out{};         ///< firmware empties the slot of a message that has to wait at once
   std::uint32_t modulus{protocol::tag_unit::counter_modulus};
   protocol::offload_policy policy{};

@@ -39,7 +39,7 @@ def random_machine(rng):
 
 
 def random_placement(rng, machine):
-    """Lists where the PEs, the lanes of UCIe links and the IO cube of a machine are."""
+    """Lists where the PEs, the ports of UCIe links and the IO cube of a machine are."""
     size = dict(word.split("=") for word in machine if "=" in word)
     columns, rows = int(size["noc.columns"]), int(size["noc.rows"])
     if size["noc.topology"] == "crossbar":
@@ -48,13 +48,13 @@ def random_placement(rng, machine):
     def place(of_columns, of_rows):
         return f"{rng.randrange(of_columns)}_{rng.randrange(of_rows)}"
 
-    def lanes(n):
+    def ports(n):
         return ",".join(str(i) for i in sorted(rng.sample(range(n), rng.randint(1, n))))
 
     return harness.sets("placement.pes=" + ",".join(place(columns, rows) for _ in range(int(size["cube.pes"]))),
                         "placement.io_cube=" + place(int(size["sip.columns"]), int(size["sip.rows"])),
-                        f"placement.ucie_rows={lanes(int(size['noc.rows']))}",
-                        f"placement.ucie_columns={lanes(int(size['noc.columns']))}")
+                        f"placement.ucie_rows={ports(int(size['noc.rows']))}",
+                        f"placement.ucie_columns={ports(int(size['noc.columns']))}")
 
 
 def size_of(machine):
@@ -196,13 +196,13 @@ class Bounds(harness.Case):
 
     @harness.cases(1, 3)
     def test_who_goes_round_a_slow_way_does_not_beat_it(self, count):
-        """Ranks may pass on what routes would bring later: over other links than a slow one, or other lanes."""
+        """Ranks may pass on what routes would bring later: over other links than a slow one, or other ports."""
         slow = json.dumps([{"match": "pod.sip0.cube_1_0.ucie_north", "set": {"latency_ns": 3000}}])
         square = harness.sets("pod.sips=1", "sip.columns=2", "sip.rows=2", "cube.pes=1", "ipcq.n_slots=16", f"overrides={slow}")
-        lanes = harness.sets("pod.sips=1", "sip.columns=2", "sip.rows=1", "cube.pes=2", "noc.columns=1", "noc.rows=16",
+        ports = harness.sets("pod.sips=1", "sip.columns=2", "sip.rows=1", "cube.pes=2", "noc.columns=1", "noc.rows=16",
                              "placement.pes=0_7,0_15", "placement.ucie_rows=0,15", "ipcq.n_slots=16", "noc.hop_cycles=400")
         for machine in ((*square, "--ranks", "cube"), (*square, "--ranks", "cube", *harness.sets("ccl.root_rank=1")),
-                        (*lanes, "--ranks", "pe")):
+                        (*ports, "--ranks", "pe")):
             for collective in ("broadcast", "reduce", "all_reduce", "all_gather", "gather", "scatter"):
                 for size in ("16KiB", "64B", "256KiB")[:count]:
                     with self.subTest(f"{machine} {collective} {size}"):
@@ -244,7 +244,7 @@ class Bounds(harness.Case):
 
 class Attained(harness.Case):
     """Some schedule comes within 10% of the bound, so it is not too low. Rings deep enough for any round trip in these
-    grids, and vectors so long that filling them does not count. UCIe as wide as the lanes, so that a rank's network
+    grids, and vectors so long that filling them does not count. UCIe as wide as the ports, so that a rank's network
     interface binds; or 8 GB/s a side, so that links do, with a DMA channel for each queue pair of a rank, so that a slot
     for a busy link holds up none for another."""
     MACHINE = harness.sets("pod.sips=1", "pe.tcm_kib=65536", "ipcq.n_slots=16", "ipcq.slot_bytes=16384",

@@ -37,7 +37,7 @@ class Links(harness.Case):
         self.assertEqual(self.total(links, between, "packets"), stats["packet_hops"])
         self.assertEqual(self.total(links, ".", "energy_pj"), stats["d2d_energy_pj"])
         self.assertEqual(self.total(links, ".", "replays"), stats["d2d_replays"])
-        # What goes into an adapter's lanes is what its link carries and what comes out at the other side.
+        # What goes into an adapter's ports is what its link carries and what comes out at the other side.
         for side, opposite, other in (("east", "west", 1), ("west", "east", -1)):
             for sip in (0, 1):
                 for x in (0, 1):
@@ -45,9 +45,9 @@ class Links(harness.Case):
                     if link is None:
                         continue
                     for column in ("bytes", "packets"):
-                        lanes = rf"^pod\.sip{sip}\.cube_{x}_0\.ucie_{side[0]}\.lane\d+\.eject$"
-                        beyond = rf"^pod\.sip{sip}\.cube_{x + other}_0\.ucie_{opposite[0]}\.lane\d+\.inject$"
-                        self.assertEqual(self.total(links, lanes, column), float(link[column]))
+                        ports = rf"^pod\.sip{sip}\.cube_{x}_0\.ucie_{side[0]}\.port\d+\.eject$"
+                        beyond = rf"^pod\.sip{sip}\.cube_{x + other}_0\.ucie_{opposite[0]}\.port\d+\.inject$"
+                        self.assertEqual(self.total(links, ports, column), float(link[column]))
                         self.assertEqual(self.total(links, beyond, column), float(link[column]))
         for name, row in links.items():
             if re.search(r"ucie_\w+$|-sip", name):

@@ -52,7 +52,7 @@ class Policies(harness.Case):
         for collective in ("all_reduce", "all_to_all", "barrier"):
             size = () if collective == "barrier" else ("--bytes", "16KiB")
             self.runs(*harness.SMALL, *elsewhere, "--collective", collective, "--algorithm", "all", *size)
-        # Both lanes of an edge feed 128 GB/s, one half of that: what crosses between the cubes takes longer.
+        # Both ports of an edge feed 128 GB/s, one half of that: what crosses between the cubes takes longer.
         job = (*harness.SMALL, "--set", "pod.sips=1", "--ranks", "cube", "--algorithm", "ring_1d", "--bytes", "64KiB")
         self.assertGreater(self.one(*job, *harness.sets("placement.ucie_rows=1"))["time_ns"], self.one(*job)["time_ns"])
         balance = self.run_pod(*harness.SMALL, *harness.sets("placement.ucie_rows=1"), "--check-config").stdout

@@ -139,42 +139,42 @@ std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count) 
   return ranks;
 }
 
-pe_context::lane ring_lane(std::int64_t way) {
-  pe_context::lane lane;
-  lane.send = {way > 0 ? comm::east : comm::west};
-  lane.recv = {way > 0 ? comm::west : comm::east};
-  return lane;
+pe_context::pipeline ring_pipeline(std::int64_t way) {
+  pe_context::pipeline pipeline;
+  pipeline.send = {way > 0 ? comm::east : comm::west};
+  pipeline.recv = {way > 0 ? comm::west : comm::east};
+  return pipeline;
 }
 
-pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
-                           const std::vector<comm::direction>& children) {
-  pe_context::lane lane{children, {}, parent, {}};
+pe_context::pipeline down_pipeline(const tcm_range& range, const std::vector<comm::direction>& parent,
+                                   const std::vector<comm::direction>& children) {
+  pe_context::pipeline pipeline{children, {}, parent, {}};
   if (parent.empty()) {
-    lane.sent = {{range.at, range.bytes}};
+    pipeline.sent = {{range.at, range.bytes}};
   } else {
-    lane.pass({range.at, range.bytes, pe_context::arrival::copy});
+    pipeline.pass({range.at, range.bytes, pe_context::arrival::copy});
   }
-  return lane;
+  return pipeline;
 }
 
-pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
-                         const std::vector<comm::direction>& parent) {
-  pe_context::lane lane{parent, {}, children, {}};
+pe_context::pipeline up_pipeline(const tcm_range& range, const std::vector<comm::direction>& children,
+                                 const std::vector<comm::direction>& parent) {
+  pe_context::pipeline pipeline{parent, {}, children, {}};
   if (children.empty()) {
-    lane.sent = {{range.at, range.bytes}};
+    pipeline.sent = {{range.at, range.bytes}};
   } else {
-    lane.pass({range.at, range.bytes, pe_context::arrival::reduce});
+    pipeline.pass({range.at, range.bytes, pe_context::arrival::reduce});
   }
-  return lane;
+  return pipeline;
 }
 
-void add_pass(pe_context::lane& lane, const pe_context::outgoing& first,
+void add_pass(pe_context::pipeline& pipeline, const pe_context::outgoing& first,
               const std::vector<pe_context::stage>& received) {
-  lane.sent.reserve(lane.sent.size() + received.size() + 1);
-  lane.received.reserve(lane.received.size() + received.size());
-  lane.sent.push_back(first);
-  for (const pe_context::stage& s : received) lane.pass(s);
-  if (!received.empty()) lane.sent.pop_back();
+  pipeline.sent.reserve(pipeline.sent.size() + received.size() + 1);
+  pipeline.received.reserve(pipeline.received.size() + received.size());
+  pipeline.sent.push_back(first);
+  for (const pe_context::stage& s : received) pipeline.pass(s);
+  if (!received.empty()) pipeline.sent.pop_back();
 }
 
 elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {

@@ -82,26 +82,29 @@ void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uin
 /// The two directions round a ring.
 inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
-/// One lane for each of the two directions. Moved into the list: elements of a list in braces are copied, and
-/// lanes round thousands of ranks are long.
+/// One pipeline for each of the two directions. Moved into the list: elements of a list in braces are copied,
+/// and pipelines round thousands of ranks are long.
 template <class Make>
-[[nodiscard]] std::vector<pe_context::lane> lanes_both_ways(const Make& make) {
-  std::vector<pe_context::lane> lanes;
-  lanes.reserve(ways.size());
-  for (const std::int64_t way : ways) lanes.push_back(make(way));
-  return lanes;
+[[nodiscard]] std::vector<pe_context::pipeline> pipelines_both_ways(const Make& make) {
+  std::vector<pe_context::pipeline> pipelines;
+  pipelines.reserve(ways.size());
+  for (const std::int64_t way : ways) pipelines.push_back(make(way));
+  return pipelines;
 }
 
-/// A lane round the ring; way > 0: towards the next position.
-[[nodiscard]] pe_context::lane ring_lane(std::int64_t way);
-/// Lanes of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes to
-/// the children. Up: the children's sums are added to it, and it goes to the parent (at the root it stays).
-[[nodiscard]] pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
-                                         const std::vector<comm::direction>& children);
-[[nodiscard]] pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
-                                       const std::vector<comm::direction>& parent);
-/// Adds to a lane a pass of a ring: sends `first`, passes on what it receives but the last.
-void add_pass(pe_context::lane& lane, const pe_context::outgoing& first,
+/// A pipeline round the ring; way > 0: towards the next position.
+[[nodiscard]] pe_context::pipeline ring_pipeline(std::int64_t way);
+/// Pipelines of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes
+/// to the children. Up: the children's sums are added to it, and it goes to the parent (at the root it
+/// stays).
+[[nodiscard]] pe_context::pipeline down_pipeline(const tcm_range& range,
+                                                 const std::vector<comm::direction>& parent,
+                                                 const std::vector<comm::direction>& children);
+[[nodiscard]] pe_context::pipeline up_pipeline(const tcm_range& range,
+                                               const std::vector<comm::direction>& children,
+                                               const std::vector<comm::direction>& parent);
+/// Adds to a pipeline a pass of a ring: sends `first`, passes on what it receives but the last.
+void add_pass(pe_context::pipeline& pipeline, const pe_context::outgoing& first,
               const std::vector<pe_context::stage>& received);
 
 // Ranges of the output vector, in which most kernels work.

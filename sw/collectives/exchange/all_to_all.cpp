@@ -63,16 +63,16 @@ void run_pairwise(pe_context& pe) {
 void run_direct(pe_context& pe) {
   const all_blocks b(pe);
   const abi::kernel_arguments& a = pe.args();
-  std::vector<pe_context::lane> lanes;
+  std::vector<pe_context::pipeline> pipelines;
   for (std::uint32_t s = 1; s < a.ranks; ++s) {
     const tcm_range sent = b.to(around(a.rank, s, a.ranks));
     const tcm_range received = b.from(around(a.rank, -std::int64_t{s}, a.ranks));
-    lanes.push_back({{comm::ahead(s)},
-                     {{sent.at, sent.bytes}},
-                     {comm::ahead(a.ranks - s)},
-                     {{received.at, received.bytes, arrival::copy}}});
+    pipelines.push_back({{comm::ahead(s)},
+                         {{sent.at, sent.bytes}},
+                         {comm::ahead(a.ranks - s)},
+                         {{received.at, received.bytes, arrival::copy}}});
   }
-  beside_own_block(pe, b, [&] { pe.stream(lanes, "all_to_all"); });
+  beside_own_block(pe, b, [&] { pe.stream(pipelines, "all_to_all"); });
 }
 
 /// Blocks of equal size, those of ranks with a smaller part filled up. Block i lies at place (rank + i)
@@ -155,7 +155,7 @@ std::uint64_t bruck_scratch(const argument_context& c) {
 namespace all_to_all_two_level_kernel {
 
 using arrival = pe_context::arrival;
-using lanes = std::vector<pe_context::lane>;
+using pipelines = std::vector<pe_context::pipeline>;
 
 class grid_all_to_all {
  public:
@@ -166,12 +166,12 @@ class grid_all_to_all {
         own_bytes_(input_.block(pe.args().rank).bytes) {}
 
   void run() {
-    lanes first;
+    pipelines first;
     for (std::uint32_t d = 1; d < place_.grid.rows; ++d) first.push_back(to_column(d));
     add_row(first, 0);
     pe_.stream(first, "own_row");
     for (std::uint32_t d = 1; d < place_.grid.rows; ++d) {
-      lanes more;
+      pipelines more;
       add_row(more, d);
       pe_.stream(more, "other_rows");
       copy(from(place_.grid.rank_at(place_.row_on(-std::int64_t{d}), place_.column)), kept(d, place_.column));
@@ -201,7 +201,7 @@ class grid_all_to_all {
     if (source.bytes > 0) pe_.copy(to.at, source.at, source.bytes);
   }
 
-  [[nodiscard]] pe_context::lane to_column(std::uint32_t d) const {
+  [[nodiscard]] pe_context::pipeline to_column(std::uint32_t d) const {
     const tcm_range sent = for_row(place_.row_on(d));
     const tcm_range received = kept(d);
     return {{comm::column_ahead(d)},
@@ -211,7 +211,7 @@ class grid_all_to_all {
   }
 
   /// Within the row: the blocks that came from `rows_back` rows back; 0: those of this row's own members.
-  void add_row(lanes& to, std::uint32_t rows_back) const {
+  void add_row(pipelines& to, std::uint32_t rows_back) const {
     const std::uint32_t source_row = place_.row_on(-std::int64_t{rows_back});
     for (std::uint32_t d = 1; d < place_.grid.columns; ++d) {
       const std::uint32_t column = place_.column_on(d);

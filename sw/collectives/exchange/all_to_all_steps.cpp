@@ -54,14 +54,14 @@ class stepwise_exchange {
     const std::uint32_t ahead = std::min(comm::most_steps_ahead, n_ - 1);
     pe_context::left_copies left(pe_);
     for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
-      pe_context::lane lane;
-      lane.overlaps = to_.in_hbm();  // nobody waits for each store
-      if (i < rounds) send(i, lane, left);
-      if (i >= ahead) take(i - ahead, lane);
+      pe_context::pipeline pipeline;
+      pipeline.overlaps = to_.in_hbm();  // nobody waits for each store
+      if (i < rounds) send(i, pipeline, left);
+      if (i >= ahead) take(i - ahead, pipeline);
       if (to_.in_hbm()) {
-        pe_.stream({lane}, "all_to_all", left);
+        pe_.stream({pipeline}, "all_to_all", left);
       } else {
-        pe_.stream({lane}, "all_to_all");
+        pe_.stream({pipeline}, "all_to_all");
       }
     }
     left.finish();
@@ -79,10 +79,10 @@ class stepwise_exchange {
         begins += time_of(i);
       }
       if (i >= ahead) {
-        pe_context::lane lane;
-        take(i - ahead, lane);
-        lane.overlaps = true;
-        pe_.stream({lane}, "all_to_all", left);
+        pe_context::pipeline pipeline;
+        take(i - ahead, pipeline);
+        pipeline.overlaps = true;
+        pe_.stream({pipeline}, "all_to_all", left);
       }
       // No step waits for what was sent two steps ago; asked now, it is no work at the end.
       if (i >= 2 && i < rounds && target(i - 2) != rank_) pe_.look_at_sources(towards(target(i - 2)));
@@ -90,12 +90,12 @@ class stepwise_exchange {
     left.finish();
   }
   void send_at(sim_time when, std::uint32_t round, pe_context::left_copies& left) {
-    pe_context::lane lane;
+    pe_context::pipeline pipeline;
     if (target(round) != rank_)
       (void)pe_.n_slots(towards(target(round)));  // its first use is before the step
     pe_.sleep_until(when);
-    send(round, lane, left);
-    pe_.stream({lane}, "all_to_all", left);
+    send(round, pipeline, left);
+    pe_.stream({pipeline}, "all_to_all", left);
   }
 
   [[nodiscard]] bool is_timed() {
@@ -149,12 +149,12 @@ class stepwise_exchange {
     return comm::ahead(around(rank, -std::int64_t{rank_}, n_));
   }
 
-  void send(std::uint32_t round, pe_context::lane& lane, pe_context::left_copies& left) {
+  void send(std::uint32_t round, pe_context::pipeline& pipeline, pe_context::left_copies& left) {
     const std::uint32_t to = target(round);
     const tcm_range sent = part(input_.block(to), round);
     if (to == rank_) return keep(part(from(rank_), round), sent, left);
-    lane.send = {towards(to)};
-    for_stretches(sent, [&](const tcm_range& r) { lane.sent.push_back({from_.at(r.at), r.bytes}); });
+    pipeline.send = {towards(to)};
+    for_stretches(sent, [&](const tcm_range& r) { pipeline.sent.push_back({from_.at(r.at), r.bytes}); });
   }
   /// The own block.
   void keep(const tcm_range& to, const tcm_range& own, pe_context::left_copies& left) {
@@ -163,12 +163,12 @@ class stepwise_exchange {
     for_stretches(
         own, [&](const tcm_range& r) { left.copy(to_.at(to.at + r.at - own.at), from_.at(r.at), r.bytes); });
   }
-  void take(std::uint32_t round, pe_context::lane& lane) const {
+  void take(std::uint32_t round, pe_context::pipeline& pipeline) const {
     const std::uint32_t sender = partners_[round % n_].from;
     if (sender == rank_) return;
-    lane.recv = {towards(sender)};
+    pipeline.recv = {towards(sender)};
     for_stretches(part(from(sender), round), [&](const tcm_range& r) {
-      lane.received.push_back({to_.at(r.at), r.bytes, pe_context::arrival::copy});
+      pipeline.received.push_back({to_.at(r.at), r.bytes, pe_context::arrival::copy});
     });
   }
   /// A part in pieces that lie together in every rank's memory, in the order in which they go: in TCM all of

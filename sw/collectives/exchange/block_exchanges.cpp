@@ -18,25 +18,26 @@ using arrival = pe_context::arrival;
 
 /// One direction round, of half of every block: `way` is +1 where blocks travel to the next position, -1 to
 /// the one before. What arrives is passed on, but for the last block, which has been everywhere.
-pe_context::lane gather_lane(pe_context& pe, const block_vector& v, const std::vector<std::uint32_t>& ring,
-                             std::int64_t way, std::uint64_t half) {
+pe_context::pipeline gather_pipeline(pe_context& pe, const block_vector& v,
+                                     const std::vector<std::uint32_t>& ring, std::int64_t way,
+                                     std::uint64_t half) {
   std::vector<pe_context::stage> received;
   for (std::uint32_t s = 1; s < v.blocks(); ++s) {
     const tcm_range r = v.part_of_block(ring[around(0, -way * s, v.blocks())], half, 2);
     received.push_back({r.at, r.bytes, arrival::copy});
   }
   const tcm_range own = v.part_of_block(pe.args().rank, half, 2);
-  pe_context::lane lane = ring_lane(way);
-  add_pass(lane, {own.at, own.bytes}, received);
-  return lane;
+  pe_context::pipeline pipeline = ring_pipeline(way);
+  add_pass(pipeline, {own.at, own.bytes}, received);
+  return pipeline;
 }
 
 void run_ring(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
   if (v.blocks() == 1) return;
   const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-  const auto lane = [&](std::int64_t way) { return gather_lane(pe, v, ring, way, way > 0 ? 1 : 0); };
-  pe.last_stream(lanes_both_ways(lane), "all_gather");
+  const auto pipeline = [&](std::int64_t way) { return gather_pipeline(pe, v, ring, way, way > 0 ? 1 : 0); };
+  pe.last_stream(pipelines_both_ways(pipeline), "all_gather");
 }
 
 void run_bruck(pe_context& pe) {
@@ -78,8 +79,8 @@ void end_in_output(pe_context& pe, const block_vector& v) {
 
 /// Half of every block, one way round: the first partial sum sent is of the block of the position behind,
 /// the last one received is of this rank's own.
-pe_context::lane scatter_lane(const block_vector& v, const std::vector<std::uint32_t>& ring, std::int64_t way,
-                              std::uint64_t half) {
+pe_context::pipeline scatter_pipeline(const block_vector& v, const std::vector<std::uint32_t>& ring,
+                                      std::int64_t way, std::uint64_t half) {
   const auto block_of = [&](std::int64_t distance) {
     return v.part_of_block(ring[around(0, distance, v.blocks())], half, 2);
   };
@@ -89,17 +90,17 @@ pe_context::lane scatter_lane(const block_vector& v, const std::vector<std::uint
     received.push_back({r.at, r.bytes, arrival::reduce});
   }
   const tcm_range first = block_of(-way);
-  pe_context::lane lane = ring_lane(way);
-  add_pass(lane, {first.at, first.bytes}, received);
-  return lane;
+  pe_context::pipeline pipeline = ring_pipeline(way);
+  add_pass(pipeline, {first.at, first.bytes}, received);
+  return pipeline;
 }
 
 void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
   if (v.blocks() > 1) {
     const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-    const auto lane = [&](std::int64_t way) { return scatter_lane(v, ring, way, way > 0 ? 1 : 0); };
-    pe.last_stream(lanes_both_ways(lane), "reduce_scatter");
+    const auto pipeline = [&](std::int64_t way) { return scatter_pipeline(v, ring, way, way > 0 ? 1 : 0); };
+    pe.last_stream(pipelines_both_ways(pipeline), "reduce_scatter");
   }
   end_in_output(pe, v);
 }

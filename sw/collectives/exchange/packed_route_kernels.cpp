@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks from neighbor to neighbor on routes that load all links alike (comm::packed_routes), as
-// one stream with a lane per neighbor:
+// one stream with a pipeline per neighbor:
 //
 //   for every piece that goes to this neighbor:    when it has come here, send it
 //   for every piece that comes from this neighbor: store it, or add it to what is here
@@ -30,11 +30,11 @@ struct parameters {
 };
 
 /// The table: for every neighbor its counts, then the pieces sent and received, neighbor after neighbor.
-struct lane_counts {
+struct pipeline_counts {
   std::uint32_t sent{}, received{};
 };
 using piece = packed_routes::piece;
-static_assert(sizeof(lane_counts) == sizeof(std::uint64_t) && sizeof(piece) == sizeof(std::uint64_t));
+static_assert(sizeof(pipeline_counts) == sizeof(std::uint64_t) && sizeof(piece) == sizeof(std::uint64_t));
 
 template <typename Entry>
 std::vector<Entry> load(pe_context& pe, std::uint64_t& at, std::size_t count) {
@@ -47,43 +47,43 @@ std::vector<Entry> load(pe_context& pe, std::uint64_t& at, std::size_t count) {
 /// `at`: awaited::at.
 pe_context::awaited stage_before(const piece& p, std::uint64_t at) {
   if (p.stage == packed_routes::no_stage) return {};
-  return {p.stage, p.lane, at};
+  return {p.stage, p.pipeline, at};
 }
 
 /// The rank's part of the routes over `v`, of its first or its second table.
-std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, arrival how,
-                                         bool second = false) {
+std::vector<pe_context::pipeline> pipelines_over(pe_context& pe, const block_vector& v, arrival how,
+                                                 bool second = false) {
   const auto own = pe.args().own.get<parameters>();
   const std::uint32_t parts = second ? own.second_parts : own.parts;
   const bool in_steps = own.in_steps != 0;
   std::uint64_t at = pe.args().scratch + (second ? own.second_table * sizeof(std::uint64_t) : 0);
-  std::vector<pe_context::lane> lanes;
-  for (const lane_counts& n : load<lane_counts>(pe, at, own.neighbors)) {
-    const auto neighbor = static_cast<comm::direction>(lanes.size());
-    pe_context::lane& lane = lanes.emplace_back();
-    lane.send = lane.recv = {neighbor};
+  std::vector<pe_context::pipeline> pipelines;
+  for (const pipeline_counts& n : load<pipeline_counts>(pe, at, own.neighbors)) {
+    const auto neighbor = static_cast<comm::direction>(pipelines.size());
+    pe_context::pipeline& pipeline = pipelines.emplace_back();
+    pipeline.send = pipeline.recv = {neighbor};
     for (const piece& p : load<piece>(pe, at, n.sent)) {
       const tcm_range r = v.part_of_block(p.block, p.part, parts);
-      lane.sent.push_back({r.at, r.bytes, {stage_before(p, in_steps ? r.bytes : 0)}});
+      pipeline.sent.push_back({r.at, r.bytes, {stage_before(p, in_steps ? r.bytes : 0)}});
     }
     for (const piece& p : load<piece>(pe, at, n.received)) {
       const tcm_range r = v.part_of_block(p.block, p.part, parts);
-      lane.received.push_back({r.at, r.bytes, how, stage_before(p, 0)});
+      pipeline.received.push_back({r.at, r.bytes, how, stage_before(p, 0)});
     }
   }
-  return lanes;
+  return pipelines;
 }
 
 /// Sums of `v`. Those that go in both directions round a ring take each step of both together: where each
 /// direction has adders of its own, half of all, a step takes what they take.
 void add_up(pe_context& pe, const block_vector& v) {
-  const std::vector<pe_context::lane> lanes = lanes_over(pe, v, arrival::reduce);
+  const std::vector<pe_context::pipeline> pipelines = pipelines_over(pe, v, arrival::reduce);
   const auto own = pe.args().own.get<parameters>();
   const bool round = own.in_steps != 0 && own.parts == 2;
-  if (!round) return pe.stream(lanes, "reduce_scatter");
+  if (!round) return pe.stream(pipelines, "reduce_scatter");
   for (std::uint32_t k = 0; k + 1 < v.blocks(); ++k) {
-    std::vector<pe_context::lane> now;
-    for (const pe_context::lane& l : lanes)
+    std::vector<pe_context::pipeline> now;
+    for (const pe_context::pipeline& l : pipelines)
       now.push_back({l.send, {{l.sent[k].offset, l.sent[k].bytes}}, l.recv, {l.received[k]}});
     pe.step("reduce_scatter", k);
     pe.stream(now, [](std::uint32_t) {});
@@ -91,16 +91,16 @@ void add_up(pe_context& pe, const block_vector& v) {
 }
 
 void run_all_gather(pe_context& pe) {
-  pe.last_stream(lanes_over(pe, gathered_in_output(pe), arrival::copy), "all_gather");
+  pe.last_stream(pipelines_over(pe, gathered_in_output(pe), arrival::copy), "all_gather");
 }
 
 void run_gather(pe_context& pe) {
-  pe.stream(lanes_over(pe, gathered_in_output(pe), arrival::copy), "gather");
+  pe.stream(pipelines_over(pe, gathered_in_output(pe), arrival::copy), "gather");
 }
 
 void run_scatter(pe_context& pe) {
   const block_vector v(pe, pe.args().input);
-  pe.stream(lanes_over(pe, v, arrival::copy), "scatter");
+  pe.stream(pipelines_over(pe, v, arrival::copy), "scatter");
   deliver_own_block(pe, v);
 }
 
@@ -109,7 +109,7 @@ void run_reduce_scatter(pe_context& pe) {
   if (pe.args().own.get<parameters>().in_steps != 0) {
     add_up(pe, v);
   } else {
-    pe.last_stream(lanes_over(pe, v, arrival::reduce), "reduce_scatter");
+    pe.last_stream(pipelines_over(pe, v, arrival::reduce), "reduce_scatter");
   }
   deliver_own_block(pe, v);
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
@@ -124,7 +124,7 @@ void run_first(pe_context& pe) {
 }
 
 void run_second(pe_context& pe) {
-  pe.last_stream(lanes_over(pe, reduced_in_output(pe), arrival::copy, true), "all_gather");
+  pe.last_stream(pipelines_over(pe, reduced_in_output(pe), arrival::copy, true), "all_gather");
 }
 
 template <collective What, cut Cut>
@@ -133,11 +133,12 @@ const packed_routes& routes_of(const argument_context& c) {
                                    2 * static_cast<std::uint32_t>(What) + (Cut == cut::steps ? 1 : 0));
 }
 
-std::vector<std::uint64_t> table(const std::vector<packed_routes::lane>& lanes) {
+std::vector<std::uint64_t> table(const std::vector<packed_routes::pipeline>& pipelines) {
   std::vector<std::uint64_t> words;
-  words.reserve(lanes.size());
-  for (const packed_routes::lane& l : lanes) words.push_back(l.sent.size() | l.received.size() << 32U);
-  for (const packed_routes::lane& l : lanes) {
+  words.reserve(pipelines.size());
+  for (const packed_routes::pipeline& l : pipelines)
+    words.push_back(l.sent.size() | l.received.size() << 32U);
+  for (const packed_routes::pipeline& l : pipelines) {
     for (const auto* pieces : {&l.sent, &l.received})
       for (const piece& p : *pieces) words.push_back(std::bit_cast<std::uint64_t>(p));
   }
@@ -152,7 +153,7 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
     words.insert(words.end(), second.begin(), second.end());
     return words;
   } else {
-    return table(routes_of<What, Cut>(c).lanes(rank));
+    return table(routes_of<What, Cut>(c).pipelines(rank));
   }
 }
 
@@ -163,7 +164,7 @@ std::uint64_t table_words(const argument_context& c, std::uint32_t rank) {
            table_words<collective::all_gather, Cut>(c, rank);
   } else {
     std::uint64_t words = 0;
-    for (const packed_routes::lane& l : routes_of<What, Cut>(c).lanes(rank))
+    for (const packed_routes::pipeline& l : routes_of<What, Cut>(c).pipelines(rank))
       words += 1 + l.sent.size() + l.received.size();
     return words;
   }
@@ -188,7 +189,7 @@ template <collective What, cut Cut>
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   constexpr collective first = What == collective::all_reduce ? collective::reduce_scatter : What;
   const packed_routes& routes = routes_of<first, Cut>(c);
-  parameters own{static_cast<std::uint32_t>(routes.lanes(rank).size()), routes.parts(),
+  parameters own{static_cast<std::uint32_t>(routes.pipelines(rank).size()), routes.parts(),
                  Cut == cut::steps ? 1U : 0U};
   if (What == collective::reduce_scatter) fill_scatter(image_words<What, Cut>(c), a);
   if constexpr (What == collective::all_reduce) {

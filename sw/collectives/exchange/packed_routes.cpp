@@ -366,14 +366,14 @@ packed_routes::packed_routes(const pattern_context& c, collective what, cut bloc
   busiest_ = found.busiest;
   std::vector<move> moves = link_schedule(g, found.trees).run();
   if (what == collective::gather || what == collective::reduce_scatter) turn_round(moves);
-  // Every piece waits only for some that stand before it in this order, whatever the lanes: no cycle of
+  // Every piece waits only for some that stand before it in this order, whatever the pipelines: no cycle of
   // waits.
   std::sort(moves.begin(), moves.end(), [](const move& a, const move& b) {
     return std::tie(a.start, a.link) < std::tie(b.start, b.link);
   });
 
-  lanes_.resize(g.ranks());
-  for (std::uint32_t r = 0; r < g.ranks(); ++r) lanes_[r].resize(g.leaving(r).size());
+  pipelines_.resize(g.ranks());
+  for (std::uint32_t r = 0; r < g.ranks(); ++r) pipelines_[r].resize(g.leaving(r).size());
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, piece> last;  // by rank, block and part
   for (const move& m : moves) {
     const neighbor_graph::link& link = g.links()[m.link];
@@ -382,8 +382,8 @@ packed_routes::packed_routes(const pattern_context& c, collective what, cut bloc
       const auto at = last.find({rank, m.block, m.part});
       return at == last.end() ? piece{block, part} : at->second;
     };
-    lanes_[link.from][g.place_of(m.link)].sent.push_back(after(link.from));
-    std::vector<piece>& received = lanes_[link.to][g.place_of(m.link ^ 1U)].received;
+    pipelines_[link.from][g.place_of(m.link)].sent.push_back(after(link.from));
+    std::vector<piece>& received = pipelines_[link.to][g.place_of(m.link ^ 1U)].received;
     received.push_back(after(link.to));
     last[{link.to, m.block, m.part}] = {block, part, static_cast<std::uint16_t>(g.place_of(m.link ^ 1U)),
                                         static_cast<std::uint16_t>(received.size() - 1)};

@@ -32,9 +32,9 @@ class packed_routes {
   /// A part of a rank's block on one link. It goes when the stage below has come.
   struct piece {
     std::uint16_t block{}, part{};
-    /// Lane (neighbor) and number of a piece that this rank receives: what a piece that it sends waits for,
-    /// or whose contribution goes before that of a piece that it receives. no_stage: nothing.
-    std::uint16_t lane{}, stage{no_stage};
+    /// Pipeline (neighbor) and number of a piece that this rank receives: what a piece that it sends waits
+    /// for, or whose contribution goes before that of a piece that it receives. no_stage: nothing.
+    std::uint16_t pipeline{}, stage{no_stage};
   };
   static constexpr std::uint16_t no_stage = 0xffff;
   /// The tables grow with their square. Searching takes a second or less for 320 ranks; beyond, paths take as
@@ -42,17 +42,17 @@ class packed_routes {
   static constexpr std::uint32_t most_ranks = 512;
 
   /// By neighbor, in the order in which they cross the link; the same at both ends.
-  struct lane {
+  struct pipeline {
     std::vector<piece> sent, received;
   };
-  [[nodiscard]] const std::vector<lane>& lanes(std::uint32_t rank) const { return lanes_[rank]; }
+  [[nodiscard]] const std::vector<pipeline>& pipelines(std::uint32_t rank) const { return pipelines_[rank]; }
   /// Parts of a block.
   [[nodiscard]] std::uint32_t parts() const { return parts_; }
   /// What the link that takes longest carries of a block, in blocks on the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }
 
  private:
-  std::vector<std::vector<lane>> lanes_;
+  std::vector<std::vector<pipeline>> pipelines_;
   std::uint32_t parts_{1};
   double busiest_{};
 };

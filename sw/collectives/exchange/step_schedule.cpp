@@ -92,7 +92,7 @@ steps by_distance(std::uint32_t places) {
 }
 
 /// The links that the flows of a step are on, each with the links that a flow has behind it there. Packets
-/// that come along x turn into lanes of their own, by the side they come from.
+/// that come along x turn into pipelines of their own, by the side they come from.
 class flows {
  public:
   flows(const std::vector<std::uint32_t>& across, const std::vector<std::uint32_t>& up)
@@ -127,19 +127,19 @@ class flows {
   enum class kind : std::uint8_t { along_x, along_y, into_rank };
   struct link {
     kind what{};
-    std::uint32_t x{}, y{};  ///< where it begins
-    bool ahead{};            ///< to the next greater coordinate
-    std::uint8_t lane{};     ///< along y: came from the west, from nowhere, from the east
+    std::uint32_t x{}, y{};   ///< where it begins
+    bool ahead{};             ///< to the next greater coordinate
+    std::uint8_t pipeline{};  ///< along y: came from the west, from nowhere, from the east
     auto operator<=>(const link&) const = default;
   };
 
   void add(std::uint32_t from_x, std::uint32_t from_y) {
     const std::uint32_t to_x = across_[from_x], to_y = up_[from_y];
     if (to_x == from_x && to_y == from_y) return;
-    const std::uint8_t lane = from_x < to_x ? 0 : from_x == to_x ? 1 : 2;
+    const std::uint8_t pipeline = from_x < to_x ? 0 : from_x == to_x ? 1 : 2;
     std::uint32_t x = from_x, y = from_y, behind = 0;
     for (; x != to_x; x += to_x > x ? 1U : ~0U) use({kind::along_x, x, y, to_x > x, 0}, behind++);
-    for (; y != to_y; y += to_y > y ? 1U : ~0U) use({kind::along_y, x, y, to_y > y, lane}, behind++);
+    for (; y != to_y; y += to_y > y ? 1U : ~0U) use({kind::along_y, x, y, to_y > y, pipeline}, behind++);
     use({kind::into_rank, x, y, false, 0}, behind);
   }
   void use(const link& l, std::uint32_t behind) { meet_ |= !behind_.emplace(l, behind).second; }

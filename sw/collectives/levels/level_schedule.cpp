@@ -8,22 +8,22 @@
 
 namespace diecast::sw {
 
-void level_schedule::put_reduction(std::vector<pe_context::lane>& lanes) {
+void level_schedule::put_reduction(std::vector<pe_context::pipeline>& pipelines) {
   std::swap(sent_, received_);
   for (hop& h : sent_) h.due = -h.due;
   for (hop& h : received_) h.due = -h.due;
-  put(lanes, pe_context::arrival::reduce);
+  put(pipelines, pe_context::arrival::reduce);
 }
 
-void level_schedule::put(std::vector<pe_context::lane>& lanes, pe_context::arrival how) {
+void level_schedule::put(std::vector<pe_context::pipeline>& pipelines, pe_context::arrival how) {
   const auto by_time = [](const hop& a, const hop& b) {
-    return std::tuple{a.due, a.lane, a.first} < std::tuple{b.due, b.lane, b.first};
+    return std::tuple{a.due, a.pipeline, a.first} < std::tuple{b.due, b.pipeline, b.first};
   };
   std::sort(received_.begin(), received_.end(), by_time);
   std::sort(sent_.begin(), sent_.end(), by_time);
-  for (const hop& h : received_) add_stage(lanes[h.lane], h, how);
+  for (const hop& h : received_) add_stage(pipelines[h.pipeline], h, how);
   for (const hop& h : sent_) {
-    pe_context::outgoing& out = lanes[h.lane].sent.emplace_back();
+    pe_context::outgoing& out = pipelines[h.pipeline].sent.emplace_back();
     const tcm_range range = range_of(h);
     out.offset = range.at;
     out.bytes = range.bytes;
@@ -34,21 +34,21 @@ void level_schedule::put(std::vector<pe_context::lane>& lanes, pe_context::arriv
   }
 }
 
-void level_schedule::add_stage(pe_context::lane& lane, const hop& h, pe_context::arrival how) {
+void level_schedule::add_stage(pe_context::pipeline& pipeline, const hop& h, pe_context::arrival how) {
   const tcm_range range = range_of(h);
   const arrived& before = last_of_[h.first];
-  pe_context::stage& stage = lane.received.emplace_back();
+  pe_context::stage& stage = pipeline.received.emplace_back();
   stage = {range.at, range.bytes, how, {}};
   if (before.stage.stage >= 0) {
     stage.after = before.stage;
     stage.after.at = range.at - before.range.at;
   }
-  const pe_context::awaited self{static_cast<std::int32_t>(lane.received.size()) - 1,
-                                 static_cast<std::int32_t>(h.lane), 0};
+  const pe_context::awaited self{static_cast<std::int32_t>(pipeline.received.size()) - 1,
+                                 static_cast<std::int32_t>(h.pipeline), 0};
   for (std::uint32_t i = 0; i < h.blocks; ++i) last_of_[h.first + i] = {self, range};
 }
 
-/// Stages of a lane end in their order: of several on one lane the last is enough.
+/// Stages of a pipeline end in their order: of several on one pipeline the last is enough.
 std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) const {
   const tcm_range range = range_of(h);
   std::vector<pe_context::awaited> after;
@@ -59,8 +59,9 @@ std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) co
     // A part of what the stage brings; or the stage is a part of the range, which waits for all of it.
     const bool whole = a.range.at <= range.at && range.at + range.bytes <= a.range.at + a.range.bytes;
     waits.at = whole ? range.at - a.range.at : a.range.bytes + 1;
-    const auto same = std::find_if(after.begin(), after.end(),
-                                   [&](const pe_context::awaited& o) { return o.lane == waits.lane; });
+    const auto same = std::find_if(after.begin(), after.end(), [&](const pe_context::awaited& o) {
+      return o.pipeline == waits.pipeline;
+    });
     if (same == after.end()) {
       after.push_back(waits);
     } else if (same->stage < waits.stage) {
@@ -70,19 +71,19 @@ std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) co
   return after;
 }
 
-std::uint64_t level_schedule::bytes_before(std::size_t lane, std::int64_t due) const {
+std::uint64_t level_schedule::bytes_before(std::size_t pipeline, std::int64_t due) const {
   std::uint64_t bytes = 0;
   for (const hop& h : received_)
-    if (h.lane == lane && h.due <= due) bytes += range_of(h).bytes;
+    if (h.pipeline == pipeline && h.due <= due) bytes += range_of(h).bytes;
   return bytes;
 }
 
-void level_schedule::pace(std::vector<pe_context::lane>& lanes, std::size_t paced, std::size_t by,
+void level_schedule::pace(std::vector<pe_context::pipeline>& pipelines, std::size_t paced, std::size_t by,
                           std::int64_t ahead) const {
-  std::vector<pe_context::outgoing>& sent = lanes[paced].sent;
+  std::vector<pe_context::outgoing>& sent = pipelines[paced].sent;
   std::size_t i = 0;
   for (const hop& h : sent_) {
-    if (h.lane == paced)
+    if (h.pipeline == paced)
       sent[i++].not_before = {static_cast<std::int32_t>(by), bytes_before(by, h.due - ahead), 0};
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of a level as a PE sees them, and what goes round them, in the order of a schedule, as lanes of a
+// Rings of a level as a PE sees them, and what goes round them, in the order of a schedule, as pipelines of a
 // stream.
 #pragma once
 
@@ -18,7 +18,7 @@ struct bundle {
   std::uint32_t sip{}, cube{}, pe{}, blocks{1};
 };
 
-/// A ring as a PE sees it, and its lanes, one for each direction.
+/// A ring as a PE sees it, and its pipelines, one for each direction.
 struct own_ring {
   /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
   /// both senders, and what they would send elsewhere meanwhile: the ring that carries most goes one way.
@@ -26,16 +26,18 @@ struct own_ring {
   std::vector<std::uint32_t> members;  ///< numbers on this level, from the own on
   comm::ring_directions directions{};
   std::uint32_t position{};  ///< neighbors' differ by one
-  std::size_t first_lane{};
+  std::size_t first_pipeline{};
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
   /// On a ring of two one is enough: both ways lead to the same PE.
-  [[nodiscard]] std::size_t lanes() const {
+  [[nodiscard]] std::size_t pipelines() const {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;
   }
-  /// Number of the lane for direction `w`. Precondition: lanes() > 0.
-  [[nodiscard]] std::size_t lane(std::size_t w) const { return first_lane + (lanes() == 2 ? w % 2 : 0); }
+  /// Number of the pipeline for direction `w`. Precondition: pipelines() > 0.
+  [[nodiscard]] std::size_t pipeline(std::size_t w) const {
+    return first_pipeline + (pipelines() == 2 ? w % 2 : 0);
+  }
   [[nodiscard]] std::uint32_t most_hops() const { return one_way ? size() - 1 : size() / 2; }
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
     return members[around(0, distance, size())];
@@ -57,25 +59,25 @@ class level_schedule {
  public:
   explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
 
-  /// Adds a step of a gather: `blocks` blocks from number `first` on are sent, or received, on a lane.
-  void send(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
-    sent_.push_back({lane, due, first, blocks});
+  /// Adds a step of a gather: `blocks` blocks from number `first` on are sent, or received, on a pipeline.
+  void send(std::size_t pipeline, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
+    sent_.push_back({pipeline, due, first, blocks});
   }
-  void receive(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
-    received_.push_back({lane, due, first, blocks});
+  void receive(std::size_t pipeline, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
+    received_.push_back({pipeline, due, first, blocks});
   }
-  /// Fills the lanes. Contributions to a sum are added in the order of the schedule.
-  void put_gather(std::vector<pe_context::lane>& lanes) { put(lanes, pe_context::arrival::copy); }
-  void put_reduction(std::vector<pe_context::lane>& lanes);
+  /// Fills the pipelines. Contributions to a sum are added in the order of the schedule.
+  void put_gather(std::vector<pe_context::pipeline>& pipelines) { put(pipelines, pe_context::arrival::copy); }
+  void put_reduction(std::vector<pe_context::pipeline>& pipelines);
 
-  /// Sends of lane `paced` leave when lane `by` has received what is due `ahead` before them. What it
+  /// Sends of pipeline `paced` leave when pipeline `by` has received what is due `ahead` before them. What it
   /// receives by then waits for none of them.
-  void pace(std::vector<pe_context::lane>& lanes, std::size_t paced, std::size_t by,
+  void pace(std::vector<pe_context::pipeline>& pipelines, std::size_t paced, std::size_t by,
             std::int64_t ahead) const;
 
  private:
   struct hop {
-    std::size_t lane{};
+    std::size_t pipeline{};
     std::int64_t due{};
     std::uint32_t first{}, blocks{};
   };
@@ -85,10 +87,10 @@ class level_schedule {
     tcm_range range{};
   };
   [[nodiscard]] tcm_range range_of(const hop& h) const { return v_.blocks_from(h.first, h.blocks)[0]; }
-  void put(std::vector<pe_context::lane>& lanes, pe_context::arrival how);
-  void add_stage(pe_context::lane& lane, const hop& h, pe_context::arrival how);
+  void put(std::vector<pe_context::pipeline>& pipelines, pe_context::arrival how);
+  void add_stage(pe_context::pipeline& pipeline, const hop& h, pe_context::arrival how);
   [[nodiscard]] std::vector<pe_context::awaited> what_completes(const hop& h) const;
-  [[nodiscard]] std::uint64_t bytes_before(std::size_t lane, std::int64_t due) const;
+  [[nodiscard]] std::uint64_t bytes_before(std::size_t pipeline, std::int64_t due) const;
 
   const block_vector& v_;
   std::vector<hop> sent_, received_;

@@ -21,7 +21,7 @@
 namespace diecast::sw {
 namespace three_level_kernel {
 
-using lanes = std::vector<pe_context::lane>;
+using pipelines = std::vector<pe_context::pipeline>;
 
 struct parameters {
   comm::level_grid grid;
@@ -52,14 +52,14 @@ class level_blocks {
     set_times(pe);
     plan();
     if (what == purpose::gathers) {
-      table_.put_gather(lanes_);
+      table_.put_gather(pipelines_);
     } else {
-      table_.put_reduction(lanes_);
+      table_.put_reduction(pipelines_);
     }
     set_paces();
   }
 
-  [[nodiscard]] const lanes& all() const { return lanes_; }
+  [[nodiscard]] const pipelines& all() const { return pipelines_; }
 
  private:
   [[nodiscard]] bool splits() const { return together_ == comm::level_bundle::split; }
@@ -74,26 +74,26 @@ class level_blocks {
     const auto half_begin = pes_begin + grid_.pes;
     for (std::uint32_t s = 0; s < grid_.sips; ++s) sips_.members.push_back(around(own_.sip, s, grid_.sips));
     sips_.directions = comm::round_sips;
-    add_lanes(sips_);
+    add_pipelines(sips_);
     cubes_ = {false, {image.begin(), pes_begin}, comm::round_cubes};
-    add_lanes(cubes_);
+    add_pipelines(cubes_);
     if (joins_pair() || splits()) {
       pair_ = {false, {own_.pe, own_.pe ^ 1}, {comm::in_pair, comm::in_pair}};
-      add_lanes(pair_);
+      add_pipelines(pair_);
     }
     pes_ = {!joins_cube(), {pes_begin, half_begin}, comm::round_pes};
     if (joins_pair()) pes_ = {true, {half_begin, image.end()}, comm::round_half};
-    add_lanes(pes_);
+    add_pipelines(pes_);
   }
-  void add_lanes(own_ring& r) {
+  void add_pipelines(own_ring& r) {
     // Counted from the member of the lowest number.
     const auto lowest = std::min_element(r.members.begin(), r.members.end()) - r.members.begin();
     r.position = around(0, -lowest, r.size());
-    r.first_lane = lanes_.size();
-    for (std::size_t w = 0; w < r.lanes(); ++w) {
-      pe_context::lane& lane = lanes_.emplace_back();
-      lane.send = {r.directions[w]};
-      lane.recv = {r.size() > 2 ? r.directions[1 - w] : r.directions[w]};
+    r.first_pipeline = pipelines_.size();
+    for (std::size_t w = 0; w < r.pipelines(); ++w) {
+      pe_context::pipeline& pipeline = pipelines_.emplace_back();
+      pipeline.send = {r.directions[w]};
+      pipeline.recv = {r.size() > 2 ? r.directions[1 - w] : r.directions[w]};
     }
   }
 
@@ -126,8 +126,8 @@ class level_blocks {
   }
   /// Bytes of a message, on any ring there is: one that is not there is not asked.
   [[nodiscard]] std::int64_t slot_of(pe_context& pe) const {
-    if (lanes_.empty()) return 1;
-    return static_cast<std::int64_t>(pe.message_elements(lanes_.front().send.front()) *
+    if (pipelines_.empty()) return 1;
+    return static_cast<std::int64_t>(pe.message_elements(pipelines_.front().send.front()) *
                                      numeric::size_of(pe.args().type));
   }
   /// When a place sends to the other SIPs: they share the links, and take turns.
@@ -199,11 +199,11 @@ class level_blocks {
     go_round(pes_, pe_hop_, [&](std::uint32_t pe) { return after_cubes(pe); });
     if (splits()) plan_own_pairs();
   }
-  void send(std::size_t lane, std::int64_t due, const bundle& b) {
-    table_.send(lane, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
+  void send(std::size_t pipeline, std::int64_t due, const bundle& b) {
+    table_.send(pipeline, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
   }
-  void receive(std::size_t lane, std::int64_t due, const bundle& b) {
-    table_.receive(lane, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
+  void receive(std::size_t pipeline, std::int64_t due, const bundle& b) {
+    table_.receive(pipeline, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
   }
   /// Every member's bundles go to all others. passes_of(member): which, and when they are there.
   template <typename PassesOf>
@@ -211,7 +211,7 @@ class level_blocks {
     if (r.size() < 2) return;
     for (std::size_t w = 0; w < 2; ++w) {
       if (r.reach(0, w) == 0) continue;
-      for (const pass& l : passes_of(r.member(0))) send(r.lane(w), l.due, l.what);
+      for (const pass& l : passes_of(r.member(0))) send(r.pipeline(w), l.due, l.what);
     }
     for (std::uint32_t hops = 1; hops <= r.most_hops(); ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
@@ -219,8 +219,8 @@ class level_blocks {
         const std::uint32_t reach = r.reach(distance, w);
         if (hops > reach) continue;
         for (const pass& l : passes_of(r.member(distance))) {
-          receive(r.lane(w), l.due + (hops - 1) * hop, l.what);
-          if (hops < reach) send(r.lane(w), l.due + hops * hop, l.what);
+          receive(r.pipeline(w), l.due + (hops - 1) * hop, l.what);
+          if (hops < reach) send(r.pipeline(w), l.due + hops * hop, l.what);
         }
       }
     }
@@ -229,14 +229,14 @@ class level_blocks {
     if (grid_.sips < 2) return;
     const std::int64_t turn = turn_of(own_.cube, own_.pe);
     for (std::size_t w = 0; w < 2; ++w) {
-      if (sip_reach(0, w, own_.pe) > 0) send(sips_.lane(w), turn, bundle_at_sips(own_.sip));
+      if (sip_reach(0, w, own_.pe) > 0) send(sips_.pipeline(w), turn, bundle_at_sips(own_.sip));
       for (std::uint32_t hops = 1; hops <= grid_.sips / 2; ++hops) {
         const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
         const std::uint32_t reach = sip_reach(distance, w, own_.pe);
         if (hops > reach) continue;
         const bundle b = bundle_at_sips(sips_.member(distance));
-        receive(sips_.lane(w), turn + (hops - 1) * pass_of_sips_, b);
-        if (hops < reach) send(sips_.lane(w), turn + hops * pass_of_sips_, b);
+        receive(sips_.pipeline(w), turn + (hops - 1) * pass_of_sips_, b);
+        if (hops < reach) send(sips_.pipeline(w), turn + hops * pass_of_sips_, b);
       }
     }
   }
@@ -248,8 +248,8 @@ class level_blocks {
   void exchange_in_pair(const pass& own) {
     bundle other = own.what;
     other.pe ^= 1;
-    send(pair_.lane(0), own.due, own.what);
-    receive(pair_.lane(0), own.due, other);
+    send(pair_.pipeline(0), own.due, own.what);
+    receive(pair_.pipeline(0), own.due, other);
   }
   /// The blocks of one SIP after the other.
   void join() {
@@ -276,8 +276,8 @@ class level_blocks {
     for (std::uint32_t pe = 0; pe < grid_.pes; pe += 2) {
       const bundle b = bundle_of(own_.sip, own_.cube, pe);
       const std::uint32_t hops = std::min(hops_from(pe), hops_from(pe + 1));
-      if (hops > 0) receive(pes_.lane(0), (hops - 1) * pe_hop_, b);
-      if (next / 2 != pe / 2) send(pes_.lane(0), hops * pe_hop_, b);
+      if (hops > 0) receive(pes_.pipeline(0), (hops - 1) * pe_hop_, b);
+      if (next / 2 != pe / 2) send(pes_.pipeline(0), hops * pe_hop_, b);
     }
   }
 
@@ -289,8 +289,8 @@ class level_blocks {
     const own_ring& last = by_cubes ? cubes_ : pes_;
     if (last.size() < 2) return;
     const std::int64_t ahead = by_cubes ? cube_hop_ : pe_hop_;
-    for (std::size_t w = 0; w < sips_.lanes(); ++w)
-      table_.pace(lanes_, sips_.first_lane + w, last.first_lane, ahead);
+    for (std::size_t w = 0; w < sips_.pipelines(); ++w)
+      table_.pace(pipelines_, sips_.first_pipeline + w, last.first_pipeline, ahead);
   }
 
   const block_vector& v_;
@@ -300,7 +300,7 @@ class level_blocks {
   comm::level_grid grid_;
   bundle own_;
   own_ring sips_, cubes_, pair_, pes_;
-  lanes lanes_;
+  pipelines pipelines_;
   /// Times of the schedule: a hop between PEs and between cubes, a crossing between SIPs, one PE's turn at
   /// it, and all turns.
   std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, pass_of_sips_{};

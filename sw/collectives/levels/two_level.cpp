@@ -25,7 +25,7 @@ namespace diecast::sw {
 namespace two_level_kernel {
 
 using arrival = pe_context::arrival;
-using lanes = std::vector<pe_context::lane>;
+using pipelines = std::vector<pe_context::pipeline>;
 template <class T>
 using both_ways = std::array<T, 2>;  ///< by number in `ways`
 using row_passes = both_ways<std::vector<ring_pass>>;
@@ -35,8 +35,8 @@ struct parameters {
   std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
 };
 
-/// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two directions round, lanes 2
-/// and 3 the column's.
+/// Blocks on the rings of the own row and column. Pipelines 0 and 1 are the row's two directions round,
+/// pipelines 2 and 3 the column's.
 class ring_blocks {
  public:
   ring_blocks(pe_context& pe, const block_vector& v)
@@ -47,12 +47,12 @@ class ring_blocks {
         column_ring_{place_.row, place_.grid.rows, 0},
         apart_(comm::steps_between_passes(slots_of_block(),
                                           pe.args().own.get<parameters>().beside_copies != 0)) {
-    for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
+    for (const std::int64_t way : ways) pipelines_.push_back(ring_pipeline(way));
     for (const std::int64_t way : ways) {
-      pe_context::lane lane;
-      lane.send = {way > 0 ? comm::global_east : comm::global_west};
-      lane.recv = {way > 0 ? comm::global_west : comm::global_east};
-      lanes_.push_back(std::move(lane));
+      pe_context::pipeline pipeline;
+      pipeline.send = {way > 0 ? comm::global_east : comm::global_west};
+      pipeline.recv = {way > 0 ? comm::global_west : comm::global_east};
+      pipelines_.push_back(std::move(pipeline));
     }
   }
 
@@ -60,7 +60,7 @@ class ring_blocks {
 
   /// The column's passes spread the own block; the row's take round the own row's blocks, then those that
   /// come along the column, as they come.
-  [[nodiscard]] const lanes& all_gather() {
+  [[nodiscard]] const pipelines& all_gather() {
     row_passes row;
     add_gather(row, 0, {});
     std::vector<std::size_t> first;  // by hops - 1: the row's first pass of what comes so far
@@ -78,17 +78,17 @@ class ring_blocks {
     for (const std::size_t i : first) needed.push_back(places[i].before);
     for (std::size_t w = 0; w < 2; ++w) {
       add_column(w, gather_pass(w, column_ring_, own_column(), {}), arrival::copy);
-      spread_before(needed, lanes_[2 + w]);
+      spread_before(needed, pipelines_[2 + w]);
     }
-    return lanes_;
+    return pipelines_;
   }
 
   /// The mirror image: the row's passes sum the blocks of the other rows first, in the order in which the
   /// column's passes send these sums.
-  [[nodiscard]] const lanes& reduce_scatter() {
+  [[nodiscard]] const pipelines& reduce_scatter() {
     row_passes row;
     std::map<std::uint32_t, std::size_t> pass_for;        // by row
-    std::array<std::vector<std::size_t>, 2> passes_sent;  // by range of the column's lane
+    std::array<std::vector<std::size_t>, 2> passes_sent;  // by range of the column's pipeline
     for (std::uint32_t hops = column_ring_.most_hops(); hops > 0; --hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = ways[w] * hops;
@@ -105,11 +105,11 @@ class ring_blocks {
     };
     for (std::size_t w = 0; w < 2; ++w) {
       add_column(w, sum_pass(w, column_ring_, own_column(), row_sum), arrival::reduce);
-      std::vector<std::uint64_t> ready;  // by range of the column's lane: what the row has brought
+      std::vector<std::uint64_t> ready;  // by range of the column's pipeline: what the row has brought
       for (const std::size_t i : passes_sent[w]) ready.push_back(places[0][i].through);
-      spread_after(ready, lanes_[2 + w]);
+      spread_after(ready, pipelines_[2 + w]);
     }
-    return lanes_;
+    return pipelines_;
   }
 
  private:
@@ -149,10 +149,11 @@ class ring_blocks {
     for (std::size_t w = 0; w < 2; ++w) row[w].push_back(sum_pass(w, row_ring_, row_at(rows_on), nothing));
   }
   both_ways<std::vector<pass_place>> add_row(const row_passes& row, arrival how) {
-    return {schedule_passes(lanes_[0], row[0], how, apart_), schedule_passes(lanes_[1], row[1], how, apart_)};
+    return {schedule_passes(pipelines_[0], row[0], how, apart_),
+            schedule_passes(pipelines_[1], row[1], how, apart_)};
   }
   void add_column(std::size_t w, const ring_pass& of_column, arrival how) {
-    schedule_passes(lanes_[2 + w], {of_column}, how, 0);
+    schedule_passes(pipelines_[2 + w], {of_column}, how, 0);
   }
   /// The stages that complete what a pass sums up here.
   [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<pass_place>>& row,
@@ -164,14 +165,14 @@ class ring_blocks {
   }
 
   // All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd before
-  // them, and what the rows send would stand behind. So every range of the column's lane has an equal share
-  // of the time there is for all, measured by what has come round the row; its slots are spread over it,
-  // and places take turns.
+  // them, and what the rows send would stand behind. So every range of the column's pipeline has an equal
+  // share of the time there is for all, measured by what has come round the row; its slots are spread over
+  // it, and places take turns.
 
   /// What comes to this PE round the row, one way.
   [[nodiscard]] std::uint64_t row_bytes() const {
     std::uint64_t bytes = 0;
-    for (const pe_context::stage& s : lanes_[0].received) bytes += s.bytes;
+    for (const pe_context::stage& s : pipelines_[0].received) bytes += s.bytes;
     return bytes;
   }
   void spread(pe_context::outgoing& range, std::uint64_t from, std::uint64_t over) const {
@@ -184,19 +185,19 @@ class ring_blocks {
     // (measured, docs/adr/0050).
     range.not_before = {0, from + turn, over - over / 14};
   }
-  /// `needed`: by range of the lane, what the row has brought when it begins to wait for it.
-  void spread_before(const std::vector<std::uint64_t>& needed, pe_context::lane& lane) const {
+  /// `needed`: by range of the pipeline, what the row has brought when it begins to wait for it.
+  void spread_before(const std::vector<std::uint64_t>& needed, pe_context::pipeline& pipeline) const {
     std::uint64_t share = row_bytes();
-    for (std::size_t i = 0; i < lane.sent.size(); ++i) share = std::min(share, needed[i] / (i + 1));
-    for (std::size_t i = 0; i < lane.sent.size(); ++i) spread(lane.sent[i], i * share, share);
+    for (std::size_t i = 0; i < pipeline.sent.size(); ++i) share = std::min(share, needed[i] / (i + 1));
+    for (std::size_t i = 0; i < pipeline.sent.size(); ++i) spread(pipeline.sent[i], i * share, share);
   }
-  /// `ready`: by range of the lane, what the row has brought when it is complete.
-  void spread_after(const std::vector<std::uint64_t>& ready, pe_context::lane& lane) const {
-    const std::size_t n = lane.sent.size();
+  /// `ready`: by range of the pipeline, what the row has brought when it is complete.
+  void spread_after(const std::vector<std::uint64_t>& ready, pe_context::pipeline& pipeline) const {
+    const std::size_t n = pipeline.sent.size();
     const std::uint64_t end = row_bytes();
     std::uint64_t share = end;
     for (std::size_t i = 0; i < n; ++i) share = std::min(share, (end - ready[i]) / (n - i));
-    for (std::size_t i = 0; i < n; ++i) spread(lane.sent[i], end - (n - i) * share, share);
+    for (std::size_t i = 0; i < n; ++i) spread(pipeline.sent[i], end - (n - i) * share, share);
   }
 
   const block_vector& v_;
@@ -204,7 +205,7 @@ class ring_blocks {
   std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
   two_way_ring row_ring_, column_ring_;
   std::uint32_t apart_;  ///< turns between the row's passes
-  lanes lanes_;
+  pipelines pipelines_;
 };
 
 void run_all_gather(pe_context& pe) {
@@ -227,7 +228,7 @@ void run_all_reduce(pe_context& pe) {
   const tcm_range own = v.block(pe.args().rank);
   pe.finish_average(own.at, own.bytes);
   ring_blocks rings(pe, v);
-  const lanes& gather = rings.all_gather();
+  const pipelines& gather = rings.all_gather();
   // A next chunk that begins early fills the waits for other SIPs. Within one SIP it does
   // not pay (measured, docs/adr/0054).
   if (rings.cross_sips()) {

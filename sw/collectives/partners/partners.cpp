@@ -141,10 +141,10 @@ std::vector<tcm_range> ranges_of(pe_context& pe, const parts& list, std::uint32_
 /// for each would take the way there as often as there are parts.
 void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received,
                 std::uint32_t n, pe_context::arrival how, std::string_view step_name) {
-  pe_context::lane lane{{dir}, {}, {dir}, {}};
-  for (const tcm_range& b : ranges_of(pe, sent, n)) lane.sent.push_back({b.at, b.bytes});
-  for (const tcm_range& b : ranges_of(pe, received, n)) lane.received.push_back({b.at, b.bytes, how});
-  pe.stream({lane}, step_name);
+  pe_context::pipeline pipeline{{dir}, {}, {dir}, {}};
+  for (const tcm_range& b : ranges_of(pe, sent, n)) pipeline.sent.push_back({b.at, b.bytes});
+  for (const tcm_range& b : ranges_of(pe, received, n)) pipeline.received.push_back({b.at, b.bytes, how});
+  pe.stream({pipeline}, step_name);
 }
 
 void swing_by_parts(pe_context& pe, std::uint32_t number, std::uint32_t steps, std::uint32_t n) {

@@ -76,28 +76,28 @@ using arrival = pe_context::arrival;
 
 /// Parts one after the other down the ring from part `first`: what is received in one step is sent in the
 /// next. Step k receives as how(k), for k in [1, steps].
-pe_context::lane lane_of(pe_context& pe, const ring_share& s, std::uint32_t first, std::uint32_t steps,
-                         const std::function<arrival(std::uint32_t)>& how) {
+pe_context::pipeline pipeline_of(pe_context& pe, const ring_share& s, std::uint32_t first,
+                                 std::uint32_t steps, const std::function<arrival(std::uint32_t)>& how) {
   const std::uint32_t n = s.ring.size;
   const auto part_at = [&](std::uint32_t k) {
     return in_output(pe, part(s.range, (first + n - k % n) % n, n));
   };
   std::vector<pe_context::stage> received;
   for (std::uint32_t k = 1; k <= steps; ++k) received.push_back({part_at(k).at, part_at(k).bytes, how(k)});
-  pe_context::lane lane;
-  lane.send = {s.ring.forth};
-  lane.recv = {s.ring.back};
-  add_pass(lane, {part_at(0).at, part_at(0).bytes}, received);
-  return lane;
+  pe_context::pipeline pipeline;
+  pipeline.send = {s.ring.forth};
+  pipeline.recv = {s.ring.back};
+  add_pass(pipeline, {part_at(0).at, part_at(0).bytes}, received);
+  return pipeline;
 }
 
-/// A lane for each share whose ring has more than one member.
+/// A pipeline for each share whose ring has more than one member.
 template <class Make>
-std::vector<pe_context::lane> lanes_of(const ring_shares& shares, const Make& make) {
-  std::vector<pe_context::lane> lanes;
+std::vector<pe_context::pipeline> pipelines_of(const ring_shares& shares, const Make& make) {
+  std::vector<pe_context::pipeline> pipelines;
   for (const ring_share& s : shares)
-    if (s.ring.size > 1) lanes.push_back(make(s));
-  return lanes;
+    if (s.ring.size > 1) pipelines.push_back(make(s));
+  return pipelines;
 }
 
 }  // namespace
@@ -108,19 +108,20 @@ ring_shares both_directions(const ring_place& ring, const elements& range) {
 
 void reduce_scatter(pe_context& pe, const ring_shares& shares) {
   const auto reduced = [](std::uint32_t) { return arrival::reduce; };
-  pe.stream(lanes_of(shares,
-                     [&](const ring_share& s) {
-                       return lane_of(pe, s, s.ring.position, s.ring.size - 1, reduced);
-                     }),
+  pe.stream(pipelines_of(shares,
+                         [&](const ring_share& s) {
+                           return pipeline_of(pe, s, s.ring.position, s.ring.size - 1, reduced);
+                         }),
             "reduce_scatter");
 }
 
 void all_gather(pe_context& pe, const ring_shares& shares) {
   const auto copied = [](std::uint32_t) { return arrival::copy; };
-  pe.stream(
-      lanes_of(shares,
-               [&](const ring_share& s) { return lane_of(pe, s, s.ring.own(), s.ring.size - 1, copied); }),
-      "all_gather");
+  pe.stream(pipelines_of(shares,
+                         [&](const ring_share& s) {
+                           return pipeline_of(pe, s, s.ring.own(), s.ring.size - 1, copied);
+                         }),
+            "all_gather");
 }
 
 void all_reduce(pe_context& pe, const ring_shares& shares) {
@@ -129,15 +130,15 @@ void all_reduce(pe_context& pe, const ring_shares& shares) {
     longest = std::max(longest, s.ring.size - 1);
     if (s.ring.size == 1) finish_average(pe, s.range);
   }
-  const auto lane = [&pe](const ring_share& s) {
+  const auto pipeline = [&pe](const ring_share& s) {
     const std::uint32_t steps = s.ring.size - 1;
     // The last sums are the first results to go round.
     const auto how = [steps](std::uint32_t k) {
       return k < steps ? arrival::reduce : k == steps ? arrival::complete : arrival::copy;
     };
-    return lane_of(pe, s, s.ring.position, 2 * steps, how);
+    return pipeline_of(pe, s, s.ring.position, 2 * steps, how);
   };
-  pe.stream(lanes_of(shares, lane), [&pe, longest](std::uint32_t step) {
+  pe.stream(pipelines_of(shares, pipeline), [&pe, longest](std::uint32_t step) {
     pe.step(step < longest ? "reduce_scatter" : "all_gather", step % longest);
   });
 }
@@ -210,7 +211,7 @@ void append(tasks& all, tasks more) {
 }
 
 /// A share of the vector and the order in which it takes the axes.
-struct lane {
+struct pipeline {
   ring_place first, second;
   elements range;
 };
@@ -263,20 +264,20 @@ tasks all_gather_on_line(pe_context& pe, const open_line& line, const elements& 
 
 void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place& column) {
   const elements all = whole(pe);
-  std::vector<lane> lanes{{row, column, part(all, 0, 4)},
-                          {row.reversed(), column.reversed(), part(all, 1, 4)},
-                          {column, row, part(all, 2, 4)},
-                          {column.reversed(), row.reversed(), part(all, 3, 4)}};
+  std::vector<pipeline> pipelines{{row, column, part(all, 0, 4)},
+                                  {row.reversed(), column.reversed(), part(all, 1, 4)},
+                                  {column, row, part(all, 2, 4)},
+                                  {column.reversed(), row.reversed(), part(all, 3, 4)}};
   if (row.size == 1 || column.size == 1) {  // one axis: both of its directions
-    lanes = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
+    pipelines = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
   }
   ring_shares firsts, seconds;
-  for (const lane& l : lanes) {
+  for (const pipeline& l : pipelines) {
     firsts.push_back({l.first, l.range});
     seconds.push_back({l.second, firsts.back().own()});
   }
-  // Two lanes share the queue pairs of an axis, one in its first phase, one in its second: all lanes of a PE
-  // end a phase before any begins the next, so messages meet the same lane at both ends.
+  // Two pipelines share the queue pairs of an axis, one in its first phase, one in its second: all pipelines
+  // of a PE end a phase before any begins the next, so messages meet the same pipeline at both ends.
   reduce_scatter(pe, firsts);
   all_reduce(pe, seconds);
   all_gather(pe, firsts);
@@ -284,23 +285,25 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
 
 void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column) {
   const elements all = whole(pe);
-  std::vector<lane> lanes{{row, column, part(all, 0, 2)}, {column, row, part(all, 1, 2)}};
-  if (row.size == 1 || column.size == 1) lanes = {{row, column, all}};
+  std::vector<pipeline> pipelines{{row, column, part(all, 0, 2)}, {column, row, part(all, 1, 2)}};
+  if (row.size == 1 || column.size == 1) pipelines = {{row, column, all}};
 
-  const auto run_phase = [&](const std::function<tasks(const lane&, bool&)>& of_lane) {
+  const auto run_phase = [&](const std::function<tasks(const pipeline&, bool&)>& of_pipeline) {
     std::array<bool, 2> own_begun{};
     tasks phase;
-    for (std::size_t i = 0; i < lanes.size(); ++i) append(phase, of_lane(lanes[i], own_begun.at(i)));
+    for (std::size_t i = 0; i < pipelines.size(); ++i)
+      append(phase, of_pipeline(pipelines[i], own_begun.at(i)));
     pe.run_tasks(phase);
   };
-  run_phase([&](const lane& l, bool& begun) { return reduce_scatter_on_line(pe, l.first, l.range, begun); });
-  run_phase([&](const lane& l, bool& begun) {
+  run_phase(
+      [&](const pipeline& l, bool& begun) { return reduce_scatter_on_line(pe, l.first, l.range, begun); });
+  run_phase([&](const pipeline& l, bool& begun) {
     return reduce_scatter_on_line(pe, l.second, part_at(l.first, l.range), begun);
   });
-  for (const lane& l : lanes) finish_average(pe, part_at(l.second, part_at(l.first, l.range)));
+  for (const pipeline& l : pipelines) finish_average(pe, part_at(l.second, part_at(l.first, l.range)));
   run_phase(
-      [&](const lane& l, bool&) { return all_gather_on_line(pe, l.second, part_at(l.first, l.range)); });
-  run_phase([&](const lane& l, bool&) { return all_gather_on_line(pe, l.first, l.range); });
+      [&](const pipeline& l, bool&) { return all_gather_on_line(pe, l.second, part_at(l.first, l.range)); });
+  run_phase([&](const pipeline& l, bool&) { return all_gather_on_line(pe, l.first, l.range); });
 }
 
 // All-reduce on rows, then columns (and columns, then rows): mesh_2d on open lines, torus_2d on rings.

@@ -22,17 +22,17 @@ std::vector<scheduled> in_turn(const std::vector<ring_pass>& passes, std::uint32
   return order;
 }
 
-void add(pe_context::lane& lane, const pass_item& item, pe_context::arrival how) {
+void add(pe_context::pipeline& pipeline, const pass_item& item, pe_context::arrival how) {
   const pe_context::stage stage{item.range.at, item.range.bytes, how};
   if (item.received && item.sent) {
-    lane.pass(stage);
+    pipeline.pass(stage);
   } else if (item.received) {
-    lane.received.push_back(stage);
+    pipeline.received.push_back(stage);
   } else {
-    lane.sent.push_back({stage.offset, stage.bytes, {}});
+    pipeline.sent.push_back({stage.offset, stage.bytes, {}});
   }
   // The first place is that of its arrival.
-  if (item.sent) std::copy(item.after.begin(), item.after.end(), lane.sent.back().after.begin() + 1);
+  if (item.sent) std::copy(item.after.begin(), item.after.end(), pipeline.sent.back().after.begin() + 1);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& bloc
   return items;
 }
 
-std::vector<pass_place> schedule_passes(pe_context::lane& lane, const std::vector<ring_pass>& passes,
+std::vector<pass_place> schedule_passes(pe_context::pipeline& pipeline, const std::vector<ring_pass>& passes,
                                         pe_context::arrival how, std::uint32_t apart) {
   std::vector<pass_place> places(passes.size());
   std::vector<bool> begun(passes.size());
@@ -107,11 +107,11 @@ std::vector<pass_place> schedule_passes(pe_context::lane& lane, const std::vecto
     pass_place& place = places[s.pass];
     if (!begun[s.pass]) place.before = bytes;
     begun[s.pass] = true;
-    add(lane, *s.item, how);
+    add(pipeline, *s.item, how);
     if (!s.item->received) continue;
     bytes += s.item->range.bytes;
     place.through = bytes;
-    place.last = static_cast<std::int32_t>(lane.received.size()) - 1;
+    place.last = static_cast<std::int32_t>(pipeline.received.size()) - 1;
   }
   return places;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of blocks round a ring, half round in each direction, as lanes of a stream.
+// Passes of blocks round a ring, half round in each direction, as pipelines of a stream.
 #pragma once
 
 #include <array>
@@ -57,17 +57,17 @@ using block_at = std::function<tcm_range(std::int64_t)>;
 [[nodiscard]] ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                  const std::function<awaited_stages(std::int64_t)>& own_part);
 
-/// Where a pass is in the lists of a lane.
+/// Where a pass is in the lists of a pipeline.
 struct pass_place {
-  std::uint64_t before{};   ///< bytes that the lane receives before the pass's first item
+  std::uint64_t before{};   ///< bytes that the pipeline receives before the pass's first item
   std::uint64_t through{};  ///< up to its last
   std::int32_t last{-1};    ///< its last stage; -1: it receives nothing
 };
 
-/// Adds passes to a lane, each `apart` turns after the one before, those of one turn in the order of passes.
-/// All members of a ring must do so alike: then what is sent never waits for what comes later. Returns a
-/// place for each pass.
-std::vector<pass_place> schedule_passes(pe_context::lane& lane, const std::vector<ring_pass>& passes,
+/// Adds passes to a pipeline, each `apart` turns after the one before, those of one turn in the order of
+/// passes. All members of a ring must do so alike: then what is sent never waits for what comes later.
+/// Returns a place for each pass.
+std::vector<pass_place> schedule_passes(pe_context::pipeline& pipeline, const std::vector<ring_pass>& passes,
                                         pe_context::arrival how, std::uint32_t apart);
 
 }  // namespace diecast::sw

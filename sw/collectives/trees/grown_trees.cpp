@@ -131,7 +131,7 @@ class sip_trees {
     }
   }
   /// The root's child; where the tree goes to another SIP, one next to the gateway, another in each tree when
-  /// there are enough: what goes on from there shares no lanes with the trees of this SIP.
+  /// there are enough: what goes on from there shares no ports with the trees of this SIP.
   [[nodiscard]] std::uint32_t first_child(std::uint32_t t) const {
     if (task_.exit[t]) {
       for (const std::uint32_t m : by_distance(*task_.exit[t])) {

@@ -20,7 +20,7 @@ enum class level_tree : std::uint8_t { ring, tree, direct };
 
 struct tree_level {
   level_unit unit{};
-  std::uint32_t members{};  ///< of a group, where the unit is a count
+  std::uint32_t members{};  ///< members of a group, where the unit is a count
   level_tree tree{};
   std::uint64_t chunks{};  ///< 0: as ccl.chunks says
 };

@@ -60,9 +60,9 @@ struct tree_edge {
 };
 
 /// The root has all pieces from the first: it sends one of each tree in turn, as the ranks below expect them.
-std::vector<pe_context::lane> in_turn(const std::vector<pe_context::lane>& first,
-                                      const std::vector<pe_context::lane>& second) {
-  std::vector<pe_context::lane> all;
+std::vector<pe_context::pipeline> in_turn(const std::vector<pe_context::pipeline>& first,
+                                          const std::vector<pe_context::pipeline>& second) {
+  std::vector<pe_context::pipeline> all;
   for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
     if (i < first.size()) all.push_back(first[i]);
     if (i < second.size()) all.push_back(second[i]);
@@ -102,37 +102,38 @@ class tree_part {
 
   [[nodiscard]] std::uint32_t directions() const { return directions_; }
 
-  /// Adds lanes in which the pieces come, then those in which they go on.
-  void add_to(std::vector<pe_context::lane>& lanes) const {
-    const auto base = static_cast<std::int32_t>(lanes.size());
-    for (std::uint32_t i = 0; !root_ && i < parent_width_; ++i) lanes.push_back(incoming(i));
+  /// Adds pipelines in which the pieces come, then those in which they go on.
+  void add_to(std::vector<pe_context::pipeline>& pipelines) const {
+    const auto base = static_cast<std::int32_t>(pipelines.size());
+    for (std::uint32_t i = 0; !root_ && i < parent_width_; ++i) pipelines.push_back(incoming(i));
     for (const tree_edge& e : children_)
-      for (std::uint32_t i = 0; i < e.used; ++i) lanes.push_back(outgoing(base, e, i));
+      for (std::uint32_t i = 0; i < e.used; ++i) pipelines.push_back(outgoing(base, e, i));
   }
 
  private:
-  [[nodiscard]] pe_context::lane incoming(std::uint32_t index) const {
-    pe_context::lane lane;
-    lane.overlaps = true;
-    lane.recv = {comm::packed_parent(tree_, index)};
+  [[nodiscard]] pe_context::pipeline incoming(std::uint32_t index) const {
+    pe_context::pipeline pipeline;
+    pipeline.overlaps = true;
+    pipeline.recv = {comm::packed_parent(tree_, index)};
     for (std::size_t i = index; i < pieces_.size(); i += parent_width_)
-      lane.received.push_back({pieces_[i].at, pieces_[i].bytes, pe_context::arrival::copy});
-    return lane;
+      pipeline.received.push_back({pieces_[i].at, pieces_[i].bytes, pe_context::arrival::copy});
+    return pipeline;
   }
-  /// Every piece whose number is `index` modulo the edge's width, as it comes in one of the lanes from `base`
-  /// on.
-  [[nodiscard]] pe_context::lane outgoing(std::int32_t base, const tree_edge& e, std::uint32_t index) const {
-    pe_context::lane lane;
-    lane.send = {static_cast<comm::direction>(e.first + index)};
+  /// Every piece whose number is `index` modulo the edge's width, as it comes in one of the pipelines from
+  /// `base` on.
+  [[nodiscard]] pe_context::pipeline outgoing(std::int32_t base, const tree_edge& e,
+                                              std::uint32_t index) const {
+    pe_context::pipeline pipeline;
+    pipeline.send = {static_cast<comm::direction>(e.first + index)};
     for (std::size_t i = index; i < pieces_.size(); i += e.used) {
       pe_context::outgoing piece{pieces_[i].at, pieces_[i].bytes, {}};
       if (!root_) {
         piece.after[0] = {static_cast<std::int32_t>(i / parent_width_),
                           base + static_cast<std::int32_t>(i % parent_width_)};
       }
-      lane.sent.push_back(piece);
+      pipeline.sent.push_back(piece);
     }
-    return lane;
+    return pipeline;
   }
 
   std::uint32_t tree_;
@@ -148,16 +149,16 @@ void run(pe_context& pe) {
   const block_vector v = is_root ? reduced_in_output(pe) : block_vector(pe, pe.args().output);
   const tree_part first(pe, 0, 0, v.part_of_whole(1, 2));
   const tree_part second(pe, 1, first.directions(), v.part_of_whole(0, 2));
-  std::vector<pe_context::lane> lanes;
-  first.add_to(lanes);
+  std::vector<pe_context::pipeline> pipelines;
+  first.add_to(pipelines);
   if (is_root) {
-    std::vector<pe_context::lane> others;
+    std::vector<pe_context::pipeline> others;
     second.add_to(others);
-    lanes = in_turn(lanes, others);
+    pipelines = in_turn(pipelines, others);
   } else {
-    second.add_to(lanes);
+    second.add_to(pipelines);
   }
-  pe.last_stream(lanes, "broadcast");
+  pe.last_stream(pipelines, "broadcast");
 }
 
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
@@ -222,13 +223,13 @@ std::vector<tree_share> shares(const abi::kernel_arguments& a, const block_vecto
   return all;
 }
 
-pe_context::lane up(const tree_share& s) { return up_lane(s.range, s.children, s.parent); }
+pe_context::pipeline up(const tree_share& s) { return up_pipeline(s.range, s.children, s.parent); }
 
-/// `sums`: number of the lane that brings the sum to the root; -1: it is there.
-pe_context::lane down(const tree_share& s, std::int32_t sums) {
-  pe_context::lane lane = down_lane(s.range, s.parent, s.children);
-  if (s.parent.empty() && sums >= 0) lane.sent.front().after = {{{0, sums}}};
-  return lane;
+/// `sums`: number of the pipeline that brings the sum to the root; -1: it is there.
+pe_context::pipeline down(const tree_share& s, std::int32_t sums) {
+  pe_context::pipeline pipeline = down_pipeline(s.range, s.parent, s.children);
+  if (s.parent.empty() && sums >= 0) pipeline.sent.front().after = {{{0, sums}}};
+  return pipeline;
 }
 
 void average_at_roots(pe_context& pe, const std::vector<tree_share>& all) {
@@ -239,10 +240,10 @@ void average_at_roots(pe_context& pe, const std::vector<tree_share>& all) {
 void run_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::vector<tree_share> all = shares(pe.args(), v);
-  std::vector<pe_context::lane> lanes;
-  lanes.reserve(all.size());
-  for (const tree_share& s : all) lanes.push_back(up(s));
-  pe.last_stream(lanes, "reduce");
+  std::vector<pe_context::pipeline> pipelines;
+  pipelines.reserve(all.size());
+  for (const tree_share& s : all) pipelines.push_back(up(s));
+  pe.last_stream(pipelines, "reduce");
   average_at_roots(pe, all);
 }
 
@@ -251,17 +252,17 @@ void run_all_reduce(pe_context& pe) {
   const std::vector<tree_share> all = shares(pe.args(), v);
   // An average is divided where the sum is complete, and then goes down: the two directions do not overlap.
   const bool divides = pe.args().op == numeric::reduction::avg;
-  std::vector<pe_context::lane> lanes;
-  lanes.reserve(2 * all.size());
-  for (const tree_share& s : all) lanes.push_back(up(s));
+  std::vector<pe_context::pipeline> pipelines;
+  pipelines.reserve(2 * all.size());
+  for (const tree_share& s : all) pipelines.push_back(up(s));
   if (divides) {
-    pe.stream(lanes, "reduce");
+    pe.stream(pipelines, "reduce");
     average_at_roots(pe, all);
-    lanes.clear();
+    pipelines.clear();
   }
   for (std::int32_t t = 0; t < std::ssize(all); ++t)
-    lanes.push_back(down(all[static_cast<std::size_t>(t)], divides ? -1 : t));
-  pe.last_stream(lanes, divides ? "broadcast" : "all_reduce");
+    pipelines.push_back(down(all[static_cast<std::size_t>(t)], divides ? -1 : t));
+  pe.last_stream(pipelines, divides ? "broadcast" : "all_reduce");
 }
 
 template <class NodeOf>

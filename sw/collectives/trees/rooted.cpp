@@ -19,13 +19,13 @@ struct parameters {
   std::uint32_t distance{};  ///< from the root, along the ring
 };
 
-/// A lane of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
-pe_context::lane chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
-                       arrival how) {
-  const pe_context::lane ring = ring_lane(way);
+/// A pipeline of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
+pe_context::pipeline chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
+                           arrival how) {
+  const pe_context::pipeline ring = ring_pipeline(way);
   const directions before = hop > 0 ? ring.recv : directions{};
   const directions behind = hop + 1 < pe.args().ranks ? ring.send : directions{};
-  return how == arrival::copy ? down_lane(range, before, behind) : up_lane(range, before, behind);
+  return how == arrival::copy ? down_pipeline(range, before, behind) : up_pipeline(range, before, behind);
 }
 
 binomial_place place_of(const abi::kernel_arguments& a) {
@@ -66,7 +66,7 @@ void run_broadcast_binomial(pe_context& pe) {
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   std::reverse(children.begin(), children.end());  // the deepest subtree first
   pe.last_stream(
-      {down_lane(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
+      {down_pipeline(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
       "broadcast");
 }
 
@@ -75,8 +75,9 @@ void run_reduce_binomial(pe_context& pe) {
   const binomial_place place = place_of(pe.args());
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  pe.last_stream({up_lane(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})},
-                 "reduce");
+  pe.last_stream(
+      {up_pipeline(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})},
+      "reduce");
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("d2d interleave: a credit beside long packets in 256 B flits waits for
 TEST_CASE("d2d interleave: a credit beside long packets on a SIP link waits for flits") {
   config::machine_config c = small_machine(2, 1, 1);
   c.sip_link.gbytes_s = 8;
-  // The gateway's port is one lane: stream and credit also share the NoC's way there.
+  // The gateway's port is one port: stream and credit also share the NoC's way there.
   CHECK(worst_delay(c, pe(0), pe(0, 0, 1), pe(3), pe(3, 0, 1)) <= nanoseconds(16 + 12));
 }
 

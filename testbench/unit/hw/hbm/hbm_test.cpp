@@ -245,7 +245,7 @@ TEST_CASE("hbm simple: 8 pseudo-channels of 32 GB/s and 256-byte bursts") {
   checker.out.bind(hbm->socket);
   driver.read(0, 2048, nanoseconds(100));  // every pseudo-channel once: 8 ns
   driver.read(0, 256, nanoseconds(200));
-  driver.read(2048, 256, nanoseconds(200));  // the same pseudo-channel
+  driver.read(2048, 256, nanoseconds(200));  // address 2048 is in the pseudo-channel of address 0
   driver.read(256, 256, nanoseconds(200));   // the next one
   driver.read(128, 256, nanoseconds(300));   // halves of two bursts
   for (std::uint64_t i = 0; i < 1000; ++i) driver.read(i * 2048, 2048, nanoseconds(1000));

@@ -86,7 +86,7 @@ random_network plain_network_of(std::uint64_t seed) {
   random_network r = random_network_of(seed);
   network_description& n = r.network;
   n.classes = 1;
-  n.vcs = std::min(n.vcs, 8 / n.lanes());
+  n.vcs = std::min(n.vcs, 8 / n.sets());
   n.buffer = {32};
   n.hold = true;
   n.whole_packets = seed % 2 == 0;

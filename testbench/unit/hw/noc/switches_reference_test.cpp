@@ -15,8 +15,8 @@ namespace {
 /// What the switches make of a random network, against the reference network.
 struct comparison {
   double load{};              ///< offered, as a share of the saturation throughput
-  double throughput_error{};  ///< of the switches beyond saturation
-  double latency_error{};     ///< of the mean, at `load`; NaN: a packet was lost
+  double throughput_error{};  ///< throughput error of the switches beyond saturation
+  double latency_error{};     ///< error of the mean latency at `load`; NaN: a packet was lost
   bool same{};                ///< every packet arrives in the same cycle, at `load` and beyond saturation
 
   [[nodiscard]] bool latency_holds() const {

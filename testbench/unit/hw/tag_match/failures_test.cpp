@@ -201,7 +201,7 @@ void await_unexpected(const messaging& m, pe_runtime& r, std::uint64_t messages)
 }  // namespace
 
 TEST_CASE("messaging: room that one task's receives leave in the heap is of use to another task's wait") {
-  constexpr std::uint32_t in_heap = 16, in_ring = 2;  // of 64 bytes
+  constexpr std::uint32_t in_heap = 16, in_ring = 2;  // messages of 64 bytes
   for (const bool probed : {false, true}) {
     on_every_machine(
         2,

@@ -56,7 +56,7 @@ TEST_CASE("barrier checker: escapes count by PE and, once for each call, by rank
         "pod.sip0.cube_1_0.pe0 left barrier b 0 of its launch at 20.000 ns; 1 of 6 PEs had not entered it, "
         "pod.sip0.cube_0_0.pe1 among them");
   b.enter(1, 30);
-  b.leave(4, 31);  // of a rank that has escaped, but itself in time
+  b.leave(4, 31);  // rank 4 escaped an earlier barrier; it leaves this one in time
   b.leave(0, 32);
   b.leave(1, 33);
   CHECK(b.checker.escapes() == 3);

@@ -33,7 +33,7 @@ struct culprit {
   defect what{};
   pe_coord pe;            ///< that died, lost what it sent, never receives, or writes to nowhere
   pe_coord other;         ///< crossed: the second of the two
-  comm::direction dir{};  ///< of the wait that hangs; of `pe` in dead_pe: not used
+  comm::direction dir{};  ///< queue pair of the wait that hangs; not used for `pe` in dead_pe
   pe_coord waiter;        ///< lost and stuck: the PE that waits forever
 };
 

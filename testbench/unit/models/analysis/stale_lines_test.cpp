@@ -75,7 +75,8 @@ TEST_CASE("stale lines: a writer that waits for a later count of the team has sk
     return explain_word(small_shape, w).finding;
   };
   CHECK(with_writer_at(3, 7) == word_finding::counts_apart);
-  CHECK(with_writer_at(3, 6) == word_finding::not_signaled);  // the same barrier: it waits before it signals
+  CHECK(with_writer_at(3, 6) ==
+        word_finding::not_signaled);  // the writer waits before it signals, in one barrier
   CHECK(with_writer_at(3, 5) == word_finding::not_signaled);  // it has not come
   CHECK(with_writer_at(3, 4) == word_finding::counts_apart);  // the waiter has left a barrier without it
   CHECK(with_writer_at(4, 7) == word_finding::not_signaled);  // another team counts for itself

@@ -317,7 +317,7 @@ TEST_CASE("install: 8,192 PEs with 8 directions are planned and proven") {
     }
   }
   plan_options o = options(4);
-  const std::clock_t start = std::clock();  // of this process: others take none of it
+  const std::clock_t start = std::clock();  // CPU time of this process alone
   const auto plan = build_install_plan(edges, o);
   const double took_s = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   CHECK(plan.queue_pairs.size() == 65'536);

@@ -31,7 +31,7 @@ inline config::machine_config machine(std::uint32_t sips, dimensions cubes, dime
 }
 
 inline bool is_block(const terminal& t) {
-  return t.kind != terminal_kind::ucie_lane && t.kind != terminal_kind::sip_port;
+  return t.kind != terminal_kind::ucie_port && t.kind != terminal_kind::sip_port;
 }
 
 /// Every terminal of the pod that sends or receives packets of its own.
@@ -61,7 +61,7 @@ inline std::string any_places(std::uint64_t n, std::uint64_t columns, std::uint6
 }
 
 /// Some of the numbers below `n`, at least one.
-inline std::string any_lanes(std::uint64_t n) {
+inline std::string any_ports(std::uint64_t n) {
   const std::uint64_t least = *rc::gen::inRange<std::uint64_t>(0, n);
   std::string text = std::to_string(least);
   for (std::uint64_t i = n; --i > least;)
@@ -98,8 +98,8 @@ inline void place_anywhere(config::machine_config& c) {
   if (often()) p.control_cpu = router(1);
   if (often()) p.io_cpu = router(1);
   if (often()) p.io_cube = any_places(1, c.sip.columns, c.sip.rows);
-  if (often()) p.ucie_columns = any_lanes(c.noc.columns);
-  if (often()) p.ucie_rows = any_lanes(c.noc.rows);
+  if (often()) p.ucie_columns = any_ports(c.noc.columns);
+  if (often()) p.ucie_rows = any_ports(c.noc.rows);
   if (often()) p.sip_ports = any_ports(c);
 }
 

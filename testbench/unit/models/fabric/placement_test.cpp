@@ -56,11 +56,11 @@ TEST_CASE("packets cross to the next cube by the nearest listed edge port") {
   c.placement.ucie_rows = "3,0";  // in any order
   c.placement.ucie_columns = "1";
   const topology t(c);
-  CHECK(router_of(t, 0, "ucie_e.lane0") == 3);
-  CHECK(router_of(t, 0, "ucie_e.lane1") == 3 * 4 + 3);
-  CHECK(router_of(t, 0, "ucie_n.lane0") == 3 * 4 + 1);
-  CHECK(router_of(t, 2, "ucie_s.lane0") == 1);
-  const std::uint16_t rows_away[] = {0, 1, 1, 0};  // of the lane from PEs at rows 0 to 3
+  CHECK(router_of(t, 0, "ucie_e.port0") == 3);
+  CHECK(router_of(t, 0, "ucie_e.port1") == 3 * 4 + 3);
+  CHECK(router_of(t, 0, "ucie_n.port0") == 3 * 4 + 1);
+  CHECK(router_of(t, 2, "ucie_s.port0") == 1);
+  const std::uint16_t rows_away[] = {0, 1, 1, 0};  // rows between the port and the PEs of rows 0 to 3
   for (std::uint16_t pe = 0; pe < 4; ++pe) {
     // Out by the edge column, back in at column 0 of the same row, three columns and the rows to the PE.
     CHECK(mesh_hops(t, {0, 0, pe}, {0, 1, pe}) == rows_away[pe] + 3U + rows_away[pe]);
@@ -72,12 +72,12 @@ TEST_CASE("packets cross to the next cube by the nearest listed edge port") {
 TEST_CASE("a tie goes to the lower edge port, and a crossbar has as many edge ports as are listed") {
   config::machine_config c = machine(1, {2, 1}, {3, 3});
   c.placement.ucie_rows = "0,2";
-  const auto lanes = place_cube(c, {false, true, false, false}).lane_for[1];
-  REQUIRE(lanes.size() == 3);
-  CHECK(lanes[1] == lanes[0]);
-  CHECK(lanes[2] == lanes[0] + 1);
+  const auto ports = place_cube(c, {false, true, false, false}).port_for[1];
+  REQUIRE(ports.size() == 3);
+  CHECK(ports[1] == ports[0]);
+  CHECK(ports[2] == ports[0] + 1);
   c.noc.topology = config::noc_topology::crossbar;
-  CHECK(place_cube(c, {false, true, false, false}).lane_for[1].size() == 2);
+  CHECK(place_cube(c, {false, true, false, false}).port_for[1].size() == 2);
 }
 
 TEST_CASE("the IO cube answers for the host's memory") {

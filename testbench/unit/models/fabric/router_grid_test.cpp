@@ -71,9 +71,8 @@ void check_tables(const topology& t, cube_id cube) {
         if (got.side != sides) REQUIRE(t.has_side(at, static_cast<side>(got.side)));
         if (routes.wraps()) continue;
         // What cube_noc relies on: the VCs behind any output are those of an interface.
-        const vc_set entering = t.any_lane(t.class_of(vc))
-                                    ? t.injection_vcs(t.class_of(vc), t.leg_of(vc), {}, {})
-                                    : vc_set{vc, 1};
+        const vc_set entering =
+            t.any_vc(t.class_of(vc)) ? t.injection_vcs(t.class_of(vc), t.leg_of(vc), {}, {}) : vc_set{vc, 1};
         REQUIRE(got.vcs == entering);
       }
     }
@@ -144,7 +143,7 @@ TEST_CASE("who has crossed the wrap link of a one-way torus keeps to VCs of its 
   c.noc.vcs_taken = config::vc_policy::dynamic;
   c.noc.vcs = 4;
   const topology t(c, purpose::network_study);
-  CHECK(t.lanes() == 2);
+  CHECK(t.vcs_per_set() == 2);
   const auto set = [&](router_index at, terminal_index to, unsigned from_set) {
     return t.dateline_set_of(
         t.next_hop({}, {}, at, to, t.vc(topology::study_class, 0, 0, from_set)).vcs.first);
@@ -190,8 +189,8 @@ TEST_CASE("VC numbers hold class, leg, dateline set and number in the set") {
   std::set<unsigned> numbers;
   for (unsigned k = 0; k < abi::traffic_classes; ++k) {
     for (unsigned set = 0; set < 2; ++set) {
-      for (unsigned lane = 0; lane < 3; ++lane) {
-        const auto vc = t.vc(static_cast<abi::traffic_class>(k), 0, lane, set);
+      for (unsigned number = 0; number < 3; ++number) {
+        const auto vc = t.vc(static_cast<abi::traffic_class>(k), 0, number, set);
         CHECK(vc < t.vcs());
         CHECK(numbers.insert(vc).second);
         CHECK(t.class_of(vc) == static_cast<abi::traffic_class>(k));
@@ -206,11 +205,11 @@ TEST_CASE("a flow keeps its VC under per_flow, and all VCs are used") {
   config::machine_config c = study(noc_topology::mesh, 8, 8);
   c.noc.vcs = 4;
   const topology t(c, purpose::network_study);
-  std::set<unsigned> lanes;
+  std::set<unsigned> first_vcs;
   for (std::uint32_t to = 0; to < 64; ++to) {
     const vc_set injected = t.injection_vcs(topology::study_class, 0, node(9), node(to));
     REQUIRE(injected.count == 1);
-    lanes.insert(injected.first);
+    first_vcs.insert(injected.first);
     router_index router = 9;
     for (hop h = t.next_hop({}, {}, router, static_cast<terminal_index>(to), injected.first);;
          h = t.next_hop({}, {}, router, static_cast<terminal_index>(to), injected.first)) {
@@ -220,7 +219,7 @@ TEST_CASE("a flow keeps its VC under per_flow, and all VCs are used") {
     }
     CHECK(router == to);
   }
-  CHECK(lanes.size() == 4);
+  CHECK(first_vcs.size() == 4);
 }
 
 TEST_CASE("dynamic packets choose among all VCs, on a torus among those of their dateline set") {
@@ -253,13 +252,13 @@ TEST_CASE("in a machine comm and sideband keep the VC of their flow, whatever no
   for (unsigned n = 0; n < abi::traffic_classes; ++n) {
     const auto kind = static_cast<traffic_class>(n);
     const bool ordered = kind == traffic_class::comm || kind == traffic_class::sideband;
-    CHECK(t.any_lane(kind) == !ordered);
+    CHECK(t.any_vc(kind) == !ordered);
     const vc_set in = t.injection_vcs(kind, 0, {0, 0, 3}, {0, 0, 5});
     CHECK(in.count == (ordered ? 1 : 4));
     const vc_set behind = t.next_hop({}, {}, 0, 7, in.first).vcs;
     if (ordered) {
       CHECK(behind.count == 1);
-      CHECK((behind.first - t.vc(kind, 0)) % t.lanes() == (in.first - t.vc(kind, 0)) % t.lanes());
+      CHECK((behind.first - t.vc(kind, 0)) % t.vcs_per_set() == (in.first - t.vc(kind, 0)) % t.vcs_per_set());
     }
   }
 }

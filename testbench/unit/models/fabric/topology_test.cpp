@@ -42,7 +42,7 @@ TEST_CASE("blocks are spread evenly over the routers of a cube") {
   CHECK(hbm.size() == 16);
   CHECK(std::set(hbm.begin(), hbm.end()).size() == 16);
   CHECK(routers_of(l, terminal_kind::sram) != routers_of(l, terminal_kind::control_cpu));
-  CHECK(routers_of(l, terminal_kind::ucie_lane).size() == 16);
+  CHECK(routers_of(l, terminal_kind::ucie_port).size() == 16);
 }
 
 TEST_CASE("more blocks than routers share routers evenly") {
@@ -65,10 +65,10 @@ TEST_CASE("terminal order is the same in every cube, edge ports only where a nei
       CHECK(l.terminals[i].router == first[i].router);
     }
     for (unsigned s = 0; s < sides; ++s) {
-      const auto lanes = std::count_if(l.terminals.begin(), l.terminals.end(), [s](const terminal& x) {
-        return x.kind == terminal_kind::ucie_lane && x.edge == static_cast<side>(s);
+      const auto ports = std::count_if(l.terminals.begin(), l.terminals.end(), [s](const terminal& x) {
+        return x.kind == terminal_kind::ucie_port && x.edge == static_cast<side>(s);
       });
-      CHECK(lanes == (t.neighbor(cube_id{cube}, static_cast<side>(s)) ? 4 : 0));
+      CHECK(ports == (t.neighbor(cube_id{cube}, static_cast<side>(s)) ? 4 : 0));
     }
   }
   CHECK(routers_of(t.layout(sip_id{1}, t.io_cube(sip_id{1})), terminal_kind::io_cpu).size() == 1);

@@ -53,7 +53,7 @@ class random_run {
     std::size_t engine{};
     direction dir{};
     std::uint32_t sent{}, received{};
-    std::deque<std::uint32_t> sizes{};  ///< of messages sent and not yet consumed by the peer
+    std::deque<std::uint32_t> sizes{};  ///< sizes of messages that the peer has not consumed yet
   };
 
   const protocol::queue_pair_state& qp(const end& e) { return m_.qp(e.engine, e.dir); }

@@ -33,7 +33,7 @@ struct world {
   replay_sender sender;
   replay_receiver receiver;
   std::uint32_t window;
-  std::uint32_t flits;  ///< of the stream
+  std::uint32_t flits;  ///< flits of the stream
   budget left;
   std::deque<flit> wire;
   std::deque<replay_answer> answers;

@@ -236,7 +236,7 @@ class dram_checker : public timing::dram_command_observer {
   std::map<std::uint32_t, std::deque<double>> activates_;
   std::map<bank_key, std::uint32_t> rows_;
   std::map<kind, std::uint64_t> counts_;
-  std::map<bank_key, std::uint64_t> refreshes_;  ///< of all banks: under the first
+  std::map<bank_key, std::uint64_t> refreshes_;  ///< refreshes of all banks are counted under the first bank
   std::set<std::tuple<std::uint64_t, timing::dram_location, bool>> columns_;
   std::uint64_t commands_{};
   std::vector<std::string> violations_;

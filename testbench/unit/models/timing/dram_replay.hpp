@@ -23,13 +23,13 @@ struct dram_request {
   timing::dram_burst burst;
   timing::dram_tick arrived{};
   timing::dram_tick done{};
-  timing::dram_tick command{};  ///< of its own; 0: answered from the write queue
+  timing::dram_tick command{};  ///< tick of the request's own command; 0: answered from the write queue
 };
 
 /// How bursts arrive: evenly, or as many at a time as `outstanding`.
 struct dram_pace {
-  double rate{};                ///< of the channel's peak, above 0; 0: closed loop
-  std::uint64_t outstanding{};  ///< of a closed loop
+  double rate{};                ///< share of the channel's peak, above 0; 0: closed loop
+  std::uint64_t outstanding{};  ///< requests in flight of a closed loop
 };
 
 /// Gives bursts to a scheduler as a controller with one request socket does: who finds its queue full holds
@@ -94,7 +94,7 @@ class dram_replay {
   timing::dram_scheduler scheduler_;
   dram_checker checker_;
   std::vector<timing::served_burst> served_;
-  std::size_t seen_{};  ///< of served_, in answers_
+  std::size_t seen_{};  ///< entries of served_ that answers_ has
   std::priority_queue<timing::dram_tick, std::vector<timing::dram_tick>, std::greater<>> answers_;
   std::uint64_t answered_{};
   timing::dram_tick now_{};

@@ -56,5 +56,5 @@ TEST_CASE("verify: recorded runs that are missing are told") {
   read.expect(1, last);
   CHECK(last.status == run_status::error);
   CHECK(last.message.find("holds 2 runs, of which these are 1") != std::string::npos);
-  CHECK(two.text(3).size() < two.text(2).size());  // of an interrupted one: without its end
+  CHECK(two.text(3).size() < two.text(2).size());  // the text of an interrupted run has no end
 }

@@ -281,7 +281,7 @@ TEST_CASE("findings: a message is lost where packets are, else another queue pai
     const auto signs = diagnose::signs_of(o);
     return std::any_of(signs.begin(), signs.end(), [&](const finding& f) { return f.kind == kind; });
   };
-  CHECK(says("drop"));  // of a machine that measured nothing
+  CHECK(says("drop"));  // a machine that measured nothing is judged, too
   o.health = {{"core_clock", "pod.sip0.cube_0_0.pe0", 1, 1}};
   CHECK(says("miscounted_message"));
   CHECK_FALSE(says("drop"));

@@ -97,7 +97,7 @@ TEST_CASE("memory study: what a limit costs is the time without it") {
     CHECK(o.time_saved[i].percent == Approx(10.0 * static_cast<double>(i + 1)));
   }
   CHECK(o.time_saved.back().limit == hbm::all_limits);
-  CHECK(o.wall_s == 0);  // of the point alone
+  CHECK(o.wall_s == 0);  // the time of the point alone
   CHECK((run_on[0].refresh == config::hbm_refresh::none && run_on[0].tfaw_ns == c.hbm.tfaw_ns));
   CHECK((run_on[1].tfaw_ns == 0 && run_on[1].refresh == c.hbm.refresh));
   CHECK((run_on[4].refresh == config::hbm_refresh::none && run_on[4].tfaw_ns == 0 && run_on[4].trc_ns == 0));

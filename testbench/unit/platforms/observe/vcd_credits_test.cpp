@@ -109,7 +109,7 @@ TEST_CASE("waveforms: a link is busy while it carries something, whenever it was
   b.busy(30, 35);
   b.busy(35, 40);  // without a gap
   b.busy(60, 70);
-  b.busy(62, 75);  // of two classes
+  b.busy(62, 75);  // two classes at a time
   b.vcd.close(ns(200));
   const vcd_changes expected{{0, 0}, {10, 1}, {15, 0}, {30, 1}, {40, 0}, {60, 1}, {75, 0}};
   CHECK(b.busy_changes() == expected);

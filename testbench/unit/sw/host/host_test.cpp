@@ -237,7 +237,7 @@ TEST_CASE("an errata register gets what all were asked for and what faults say o
     sw::set_errata(machine.host(sip_id{0}), config, members.members, all);
     CHECK(errata_at(members.members[0]) == all.bits);
     CHECK(errata_at(members.members[1]) == (all.bits | stale.bits));
-    CHECK(errata_at(members.members[2]) == 0);  // of the other host
+    CHECK(errata_at(members.members[2]) == 0);  // the other host sets the word of this PE
   }
 }
 

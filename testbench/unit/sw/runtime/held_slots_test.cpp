@@ -35,19 +35,19 @@ std::uint32_t copies_started(pe_context& pe) {
 }
 
 /// An all-gather of `bytes` of every rank round a ring, from `base` on.
-pe_context::lane gathering(std::uint32_t rank, std::uint32_t pes, std::uint64_t base, std::uint64_t bytes,
-                           bool eastward) {
+pe_context::pipeline gathering(std::uint32_t rank, std::uint32_t pes, std::uint64_t base, std::uint64_t bytes,
+                               bool eastward) {
   const auto place = [&](std::uint32_t from) { return base + from * bytes; };
-  pe_context::lane lane{{eastward ? comm::east : comm::west},
-                        {pe_context::outgoing{place(rank), bytes}},
-                        {eastward ? comm::west : comm::east},
-                        {}};
-  lane.overlaps = true;
+  pe_context::pipeline pipeline{{eastward ? comm::east : comm::west},
+                                {pe_context::outgoing{place(rank), bytes}},
+                                {eastward ? comm::west : comm::east},
+                                {}};
+  pipeline.overlaps = true;
   for (std::uint32_t i = 1; i < pes; ++i) {
     const pe_context::stage s{place((rank + (eastward ? pes - i : i)) % pes), bytes};
-    i + 1 < pes ? lane.pass(s) : lane.received.push_back(s);
+    i + 1 < pes ? pipeline.pass(s) : pipeline.received.push_back(s);
   }
-  return lane;
+  return pipeline;
 }
 
 TEST_CASE("slots that the DMA copies are sent on from where they lie and stay until they have been read") {
@@ -63,15 +63,15 @@ TEST_CASE("slots that the DMA copies are sent on from where they lie and stay un
         for (std::uint32_t rank = 0; rank < pes; ++rank) {
           b.put(rank, rank * apart, counting(rank * 1000, bytes[rank] / 4));
           b.on(rank, [&bytes, rank](pe_context& pe) {
-            pe_context::lane lane{
+            pe_context::pipeline pipeline{
                 {comm::east}, {pe_context::outgoing{rank * apart, bytes[rank]}}, {comm::west}, {}};
-            lane.overlaps = true;
+            pipeline.overlaps = true;
             for (std::uint32_t i = 1; i < pes; ++i) {
               const std::uint32_t from = (rank + pes - i) % pes;
               const pe_context::stage s{from * apart, bytes[from]};
-              i + 1 < pes ? lane.pass(s) : lane.received.push_back(s);
+              i + 1 < pes ? pipeline.pass(s) : pipeline.received.push_back(s);
             }
-            pe.stream({lane}, "all_gather");
+            pe.stream({pipeline}, "all_gather");
             std::uint64_t came = 0;
             for (const std::uint64_t all : bytes) came += (all + 63) / 64;
             CHECK(copies_started(pe) == came - (bytes[rank] + 63) / 64);
@@ -89,7 +89,7 @@ TEST_CASE("slots that the DMA copies are sent on from where they lie and stay un
   }
 }
 
-TEST_CASE("a lane that overlaps adds no copy behind those of others in the DMA") {
+TEST_CASE("a pipeline that overlaps adds no copy behind those of others in the DMA") {
   // The long copy is as if it never ended: the slot is copied all the same.
   ring_bench b{2, 2, {sw::schedule::round_robin}};
   const sw::runtime_options options = b.machine().firmware_options(b.pe(1));
@@ -102,9 +102,9 @@ TEST_CASE("a lane that overlaps adds no copy behind those of others in the DMA")
     a.type = numeric::dtype::i32;
     pe_context pe{runtime, a, {}};
     (void)runtime.driver().start_copy(options.tcm_base + 4096, options.tcm_base + 8192, 2048);
-    pe_context::lane lane{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
-    lane.overlaps = true;
-    pe.stream({lane}, "receive");
+    pe_context::pipeline pipeline{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
+    pipeline.overlaps = true;
+    pe.stream({pipeline}, "receive");
     started = copies_started(pe);
     pe.finish();
   };
@@ -131,13 +131,13 @@ TEST_CASE("a range of one slot is sent on before its credit goes back, slots of 
         released.push_back(hal.read_register(abi::qp_register(comm::west, abi::qp_my_tail)));
         (void)driver.ring_doorbell(q, at.at(), at.piece());
       };
-      std::vector<sw::stream_lane> lanes(1);
+      std::vector<sw::stream_pipeline> pipelines(1);
       const std::vector<pe_context::outgoing> sent{{0, bytes, {{{0}}}}};
       const std::vector<pe_context::stage> received{{0, bytes}};
-      lanes[0].outs.push_back({&driver.tx(comm::east), sw::send_cursor(sent, 64)});
-      lanes[0].ins.push_back({&driver.rx(comm::west), sw::stage_cursor(received, 64)});
-      sw::run_lanes({driver, runtime.tasks(), put, nothing, [] {}, held, {}, {}, {}, [](std::size_t) {}},
-                    lanes);
+      pipelines[0].outs.push_back({&driver.tx(comm::east), sw::send_cursor(sent, 64)});
+      pipelines[0].ins.push_back({&driver.rx(comm::west), sw::stage_cursor(received, 64)});
+      sw::run_pipelines({driver, runtime.tasks(), put, nothing, [] {}, held, {}, {}, {}, [](std::size_t) {}},
+                        pipelines);
       driver.finish();
     });
     CHECK(b.run().deadlock == "");
@@ -189,12 +189,12 @@ TEST_CASE(
           if (rank == 2) CHECK(pe.hal().now() >= late);
           pe_context::left_copies left(pe);
           for (std::uint64_t call = 0; call < calls; ++call) {
-            pe_context::lane lane{{comm::east},
-                                  {pe_context::outgoing{call * bytes, bytes}},
-                                  {comm::west},
-                                  {pe_context::stage{from_west + call * bytes, bytes}}};
-            lane.overlaps = true;
-            pe.stream({lane}, "round", left);
+            pe_context::pipeline pipeline{{comm::east},
+                                          {pe_context::outgoing{call * bytes, bytes}},
+                                          {comm::west},
+                                          {pe_context::stage{from_west + call * bytes, bytes}}};
+            pipeline.overlaps = true;
+            pe.stream({pipeline}, "round", left);
             pe.look_at_sources(comm::east);
           }
           left.finish();
@@ -216,9 +216,9 @@ TEST_CASE("a kernel that does not finish what it left to the DMA is stopped") {
   b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 64); });
   b.on(1, [](pe_context& pe) {
     pe_context::left_copies left(pe);
-    pe_context::lane lane{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
-    lane.overlaps = true;
-    pe.stream({lane}, "receive", left);
+    pe_context::pipeline pipeline{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
+    pipeline.overlaps = true;
+    pe.stream({pipeline}, "receive", left);
   });
   CHECK_THROWS_WITH(b.run(), Catch::Contains("the kernel ends with 1 left_copies open"));
 }
@@ -228,16 +228,16 @@ TEST_CASE("a slot of another length than the kernel expects is not sent on") {
   b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 32); });
   b.on(1, [](pe_context& pe) {
     CHECK(pe.recv(comm::west).bytes == 32);  // reads the length; the slot is not released
-    pe_context::lane lane{{comm::east}, {}, {comm::west}, {}};
-    lane.overlaps = true;
-    lane.pass({0, 64});
-    pe.stream({lane}, "relay");
+    pe_context::pipeline pipeline{{comm::east}, {}, {comm::west}, {}};
+    pipeline.overlaps = true;
+    pipeline.pass({0, 64});
+    pe.stream({pipeline}, "relay");
   });
   CHECK_THROWS_WITH(b.run(), Catch::Contains("message of 32 bytes on queue pair W; the kernel expected 64"));
   for (const auto& q : b.machine().engine(b.pe(1)).queue_pairs()) CHECK(q.free_slots() == q.n_slots);
 }
 
-TEST_CASE("a lane whose slots wait for those of another lane waits, though it overlaps") {
+TEST_CASE("a pipeline whose slots wait for those of another pipeline waits, though it overlaps") {
   // Both bring the same range; the one that is to come last is there first.
   for (const auto order : orders) {
     ring_bench b{3, 1, {order, 1}};
@@ -249,10 +249,10 @@ TEST_CASE("a lane whose slots wait for those of another lane waits, though it ov
     });
     b.on(2, [](pe_context& pe) { pe.send(comm::west, 0, 64); });
     b.on(1, [](pe_context& pe) {
-      const pe_context::lane first{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
+      const pe_context::pipeline first{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
       pe_context::stage after{0, 64};
       after.after = {0, 0};
-      pe_context::lane last{{}, {}, {comm::east}, {after}};
+      pe_context::pipeline last{{}, {}, {comm::east}, {after}};
       last.overlaps = true;
       pe.stream({first, last}, "receive");
     });

@@ -267,12 +267,12 @@ TEST_CASE("a stream tells which range it begins to send, and of a list of empty 
   b.put(1, 0, {7, 8});
   for (const std::uint32_t rank : {0U, 1U}) {
     b.on(rank, [&begun, rank](pe_context& pe) {
-      pe_context::lane lane;
-      lane.send = {comm::east};
-      lane.recv = {comm::west};
-      lane.sent = {{0, rank == 0 ? 0U : 8U}};
-      lane.received = {{0, rank == 0 ? 8U : 0U}};
-      pe.stream({lane}, [&begun, rank](std::uint32_t k) { begun[rank].push_back(k); });
+      pe_context::pipeline pipeline;
+      pipeline.send = {comm::east};
+      pipeline.recv = {comm::west};
+      pipeline.sent = {{0, rank == 0 ? 0U : 8U}};
+      pipeline.received = {{0, rank == 0 ? 8U : 0U}};
+      pe.stream({pipeline}, [&begun, rank](std::uint32_t k) { begun[rank].push_back(k); });
     });
   }
   CHECK(b.run().deadlock == "");

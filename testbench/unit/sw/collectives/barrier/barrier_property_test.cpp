@@ -157,7 +157,7 @@ struct team_step {
   kind what{};
   std::uint32_t team{};                ///< number of the creation
   std::uint32_t slot{};                ///< it must get: the lowest that no living team has
-  std::vector<std::uint32_t> ranks{};  ///< of a creation
+  std::vector<std::uint32_t> ranks{};  ///< ranks of a team's creation
   barrier_algorithm how{};
   std::uint32_t times{};
 };
@@ -242,7 +242,7 @@ class team_player {
   sw::barrier_runtime& b_;
   abi::hal& hal_;
   std::vector<sw::team> teams_;
-  std::vector<std::uint32_t> calls_;  ///< of each team so far
+  std::vector<std::uint32_t> calls_;  ///< calls of each team so far
 };
 
 std::vector<pe_coord> cores_of_team(const barrier_machine& m, const barrier_case& c,

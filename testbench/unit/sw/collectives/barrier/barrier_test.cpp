@@ -117,8 +117,8 @@ TEST_CASE("2,047 teams beside the world's: one more has no slot, until one is gi
     // Rank 0's teams and rank 1's: a slot is free only where it is free at every rank of the parent.
     for (std::uint32_t i = 1; i < comm::max_teams; ++i)
       teams.push_back(b.barriers.create(b.world, {i % 2}, 0, how));
-    if (b.world.me == 0) last = teams[comm::max_teams - 3].slot;  // of i = 2046
-    const sw::team& given_back = teams[999];                      // of i = 1000: rank 0's
+    if (b.world.me == 0) last = teams[comm::max_teams - 3].slot;  // the team of i = 2046
+    const sw::team& given_back = teams[999];                      // the team that rank 0 created at i = 1000
     const std::uint32_t slot = given_back.slot;
     if (!given_back.members.empty()) b.barriers.destroy(given_back, how);
     const sw::team next = b.barriers.create(b.world, {1, 0}, 0, how);

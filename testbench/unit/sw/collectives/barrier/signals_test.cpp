@@ -18,7 +18,7 @@ struct look {
   compare how;
   std::uint64_t word, value;
   bool enough;         ///< signal_wait_until
-  bool for_barrier{};  ///< the same with the next count accepted
+  bool for_barrier{};  ///< a wait that accepts the next count, too
 };
 
 constexpr look looks[] = {

@@ -31,7 +31,7 @@ class matrix {
   void run(const place& p) {
     const std::uint64_t ranks = comm::map_ranks(p.shape, p.ranks).members.size();
     for (const std::uint64_t n_slots : depths) {
-      const std::uint64_t capacity = n_slots * 64 / 2;  // of a ring, in 2-byte elements
+      const std::uint64_t capacity = n_slots * 64 / 2;  // capacity of a slot ring in 2-byte elements
       for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, ranks - 1, std::uint64_t{33},
                                         2 * capacity + 1, 4 * capacity}) {
         for (const sw::schedule order : orders) {

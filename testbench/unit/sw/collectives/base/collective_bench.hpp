@@ -48,7 +48,7 @@ struct matrix_row {
   random::data_pattern data{random::data_pattern::random};
   std::vector<config::instance_override> overrides{};
   config::tensor_kind tensors{config::tensor_kind::tcm};
-  config::auto_count chunk_bytes{};  ///< of tensors in HBM
+  config::auto_count chunk_bytes{};  ///< bytes of a chunk of tensors in HBM
   std::uint64_t stripe_bytes{64};
   bool rounded{};  ///< too many ranks for exact data: results are held to the bound of the kernel's sums
 };

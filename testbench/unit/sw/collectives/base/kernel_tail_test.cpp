@@ -13,7 +13,7 @@ namespace diecast::test {
 namespace {
 
 using side = sw::kernel_tail::side;
-using lanes = std::vector<pe_context::lane>;
+using pipelines = std::vector<pe_context::pipeline>;
 using kernel = std::function<void(pe_context&)>;
 
 words counting_words(std::uint32_t first, std::size_t count) {
@@ -22,7 +22,7 @@ words counting_words(std::uint32_t first, std::size_t count) {
   return values;
 }
 
-TEST_CASE("a side of a queue pair is the next kernel's when all lanes are through with it") {
+TEST_CASE("a side of a queue pair is the next kernel's when all pipelines are through with it") {
   sw::kernel_tail tail;
   CHECK(!tail.has_left(3, side::send));  // not in its last stream: anything may come
   tail.need(2, side::send);
@@ -54,7 +54,7 @@ TEST_CASE("a kernel that ends without a last stream has left everything") {
   CHECK(tail.has_left(0, side::receive));
 }
 
-kernel streaming(const lanes& l) {
+kernel streaming(const pipelines& l) {
   return [l](pe_context& pe) { pe.last_stream(l, "kernel"); };
 }
 
@@ -75,10 +75,10 @@ void two_kernels(abi::hal& hal, const sw::runtime_options& options, const kernel
   runtime.driver().finish();
 }
 
-pe_context::lane sending(comm::direction dir, std::uint64_t at, std::uint64_t bytes) {
+pe_context::pipeline sending(comm::direction dir, std::uint64_t at, std::uint64_t bytes) {
   return {{dir}, {pe_context::outgoing{at, bytes}}, {}, {}};
 }
-pe_context::lane receiving(comm::direction dir, std::uint64_t at, std::uint64_t bytes) {
+pe_context::pipeline receiving(comm::direction dir, std::uint64_t at, std::uint64_t bytes) {
   return {{}, {}, {dir}, {pe_context::stage{at, bytes}}};
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("messages of kernels that follow each other are told apart by their or
           const sw::runtime_options options = b.machine().firmware_options(b.pe(rank));
           b.also(rank, [options, overlaps](abi::hal& hal) {
             const auto from_west = [overlaps](std::uint64_t at, std::uint64_t bytes) {
-              pe_context::lane l = receiving(comm::west, at, bytes);
+              pe_context::pipeline l = receiving(comm::west, at, bytes);
               l.overlaps = overlaps;
               return l;
             };

@@ -31,7 +31,7 @@ struct move_row {
   unsigned launches{1};
   std::vector<config::instance_override> overrides{};
   config::tensor_kind tensors{config::tensor_kind::tcm};
-  config::auto_count chunk_bytes{};  ///< of tensors in HBM
+  config::auto_count chunk_bytes{};  ///< bytes of a chunk of tensors in HBM
   std::uint64_t stripe_bytes{64};
   bool where_they_lie{};  ///< a run that takes tensors in HBM in chunks is wrong
   config::accumulation accumulate{config::accumulation::elem};

@@ -33,7 +33,7 @@ class rehearsal {
       }
     }
     for (std::uint32_t l = 0; l < sent_.size(); ++l) {
-      if (sent_[l] != lane(l).sent.size()) return false;
+      if (sent_[l] != pipeline(l).sent.size()) return false;
     }
     return true;
   }
@@ -44,19 +44,19 @@ class rehearsal {
   [[nodiscard]] const std::vector<std::size_t>& carried() const { return sent_; }
 
  private:
-  [[nodiscard]] const packed_routes::lane& lane(std::uint32_t l) const {
-    return routes_.lanes(graph_.links()[l].from)[graph_.place_of(l)];
+  [[nodiscard]] const packed_routes::pipeline& pipeline(std::uint32_t l) const {
+    return routes_.pipelines(graph_.links()[l].from)[graph_.place_of(l)];
   }
-  [[nodiscard]] const packed_routes::lane& other_end(std::uint32_t l) const {
-    return routes_.lanes(graph_.links()[l].to)[graph_.place_of(l ^ 1U)];
+  [[nodiscard]] const packed_routes::pipeline& other_end(std::uint32_t l) const {
+    return routes_.pipelines(graph_.links()[l].to)[graph_.place_of(l ^ 1U)];
   }
   [[nodiscard]] bool has_come(std::uint32_t rank, const packed_routes::piece& p) const {
-    return p.stage == packed_routes::no_stage || p.stage < sent_[graph_.leaving(rank)[p.lane] ^ 1U];
+    return p.stage == packed_routes::no_stage || p.stage < sent_[graph_.leaving(rank)[p.pipeline] ^ 1U];
   }
   bool step(std::uint32_t l) {
     const neighbor_graph::link& link = graph_.links()[l];
-    if (sent_[l] == lane(l).sent.size()) return false;
-    const packed_routes::piece& out = lane(l).sent[sent_[l]];
+    if (sent_[l] == pipeline(l).sent.size()) return false;
+    const packed_routes::piece& out = pipeline(l).sent[sent_[l]];
     const packed_routes::piece& in = other_end(l).received.at(sent_[l]);
     CHECK(out.block == in.block);
     CHECK(out.part == in.part);

@@ -16,7 +16,7 @@ namespace diecast::test {
 namespace {
 
 constexpr std::uint64_t slot = 4, block_bytes = 10, pass_bytes = 1000;
-using lanes = std::vector<sw::pe_context::lane>;
+using pipelines = std::vector<sw::pe_context::pipeline>;
 
 /// What one pass after the other takes round a ring, as every member sees it.
 struct ring_of_passes {
@@ -26,13 +26,14 @@ struct ring_of_passes {
   [[nodiscard]] sw::two_way_ring seen_by(std::uint32_t member) const {
     return {member, members, splits ? slot : 0};
   }
-  /// The lane of way `w` of every member.
-  [[nodiscard]] lanes of_way(std::size_t w) const {
-    lanes all(members);
+  /// The pipeline of way `w` of every member.
+  [[nodiscard]] pipelines of_way(std::size_t w) const {
+    pipelines all(members);
     for (std::uint32_t m = 0; m < members; ++m) (void)add(m, w, all[m]);
     return all;
   }
-  std::vector<sw::pass_place> add(std::uint32_t member, std::size_t w, sw::pe_context::lane& lane) const {
+  std::vector<sw::pass_place> add(std::uint32_t member, std::size_t w,
+                                  sw::pe_context::pipeline& pipeline) const {
     std::vector<sw::ring_pass> all;
     for (std::uint32_t i = 0; i < passes; ++i) {
       const auto block = [this, member, i](std::int64_t distance) {
@@ -44,7 +45,7 @@ struct ring_of_passes {
                          : sw::gather_pass(w, seen_by(member), block, {}));
     }
     const auto how = sums ? sw::pe_context::arrival::reduce : sw::pe_context::arrival::copy;
-    return sw::schedule_passes(lane, all, how, apart);
+    return sw::schedule_passes(pipeline, all, how, apart);
   }
 };
 
@@ -73,7 +74,7 @@ std::vector<std::uint64_t> bytes_of(const std::vector<Range>& ranges) {
 TEST_CASE("a member of a ring receives what the one before sends, in that order") {
   for_all([](const ring_of_passes& ring) {
     for (std::size_t w = 0; w < 2; ++w) {
-      const lanes all = ring.of_way(w);
+      const pipelines all = ring.of_way(w);
       for (std::uint32_t m = 0; m < ring.members; ++m) {
         const std::uint32_t next = sw::around(m, sw::ways[w], ring.members);
         REQUIRE(bytes_of(all[m].sent) == bytes_of(all[next].received));
@@ -97,7 +98,7 @@ TEST_CASE("both ways of a pass together bring a member every block but its own, 
 }
 
 /// A byte at a time, in order, over a queue of `room` bytes to the next member. Returns whether all came.
-bool ends(const lanes& all, std::size_t w, std::size_t room) {
+bool ends(const pipelines& all, std::size_t w, std::size_t room) {
   const auto n = static_cast<std::uint32_t>(all.size());
   struct member {
     std::vector<std::uint64_t> sends;
@@ -138,18 +139,18 @@ TEST_CASE("passes that run into each other end, however short the queues") {
   });
 }
 
-TEST_CASE("passes say where they are in the lists of a lane") {
+TEST_CASE("passes say where they are in the lists of a pipeline") {
   for (const std::uint32_t apart : {2u, 9u}) {
     const ring_of_passes ring{8, 2, apart, false, false};
-    sw::pe_context::lane lane;
-    const std::vector<sw::pass_place> places = ring.add(0, 0, lane);
-    const std::uint64_t all = bytes_of(lane.received).size();
+    sw::pe_context::pipeline pipeline;
+    const std::vector<sw::pass_place> places = ring.add(0, 0, pipeline);
+    const std::uint64_t all = bytes_of(pipeline.received).size();
     CHECK(places[0].before == 0);
     // Of the first pass what comes before turn 2, one block; or all of it.
     CHECK(places[1].before == (apart == 2 ? 2 * block_bytes : all / 2));
     CHECK(places[1].through == all);
-    CHECK(lane.received[static_cast<std::size_t>(places[0].last)].offset < pass_bytes);
-    CHECK(places[1].last == std::ssize(lane.received) - 1);
+    CHECK(pipeline.received[static_cast<std::size_t>(places[0].last)].offset < pass_bytes);
+    CHECK(places[1].last == std::ssize(pipeline.received) - 1);
   }
 }
 
@@ -158,16 +159,16 @@ TEST_CASE("what a pass sends waits for its own parts behind its arrival") {
   const auto block = [](std::int64_t distance) {
     return sw::tcm_range{static_cast<std::uint64_t>(distance + 5) * block_bytes, block_bytes};
   };
-  sw::pe_context::lane gather;
+  sw::pe_context::pipeline gather;
   (void)sw::schedule_passes(gather, {sw::gather_pass(0, ring, block, {7, 2})}, sw::pe_context::arrival::copy,
                             0);
   CHECK(gather.sent[0].after[0].stage == -1);  // the own block has not come from anybody here
   CHECK(gather.sent[0].after[1].stage == 7);
-  CHECK(gather.sent[0].after[1].lane == 2);
+  CHECK(gather.sent[0].after[1].pipeline == 2);
   CHECK(gather.sent[1].after[0].stage == 0);
   CHECK(gather.sent[1].after[1].stage == -1);
 
-  sw::pe_context::lane sums;
+  sw::pe_context::pipeline sums;
   const auto own = [](std::int64_t distance) {
     return sw::awaited_stages{{{static_cast<std::int32_t>(distance + 10), 0}, {20, 1}}};
   };
@@ -177,7 +178,7 @@ TEST_CASE("what a pass sends waits for its own parts behind its arrival") {
     const auto distance = static_cast<std::int32_t>(o.offset / block_bytes) - 5;
     CHECK(o.after[1].stage == distance + 10);
     CHECK(o.after[2].stage == 20);
-    CHECK(o.after[2].lane == 1);
+    CHECK(o.after[2].pipeline == 1);
   }
 }
 

@@ -307,7 +307,7 @@ TEST_CASE("links that ways of packed trees of PEs share: few") {
   }
   const auto shared =
       std::count_if(senders.begin(), senders.end(), [](const auto& l) { return l.second.size() > 1; });
-  CHECK(shared <= 12);  // of some 700
+  CHECK(shared <= 12);  // some 700 are there
 }
 
 TEST_CASE("packed trees of PEs are the same every time") {
