@@ -287,15 +287,15 @@ std::string registers_markdown() {
       "Which registers does firmware see, and at which offsets? Offsets are bytes within the `pe_registers` "
       "region of a PE; every register is\n"
       "64 bits wide. A register of queue pair N is at the offset given for queue pair 0 plus N x {:#x}.\n\n"
-      "| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n",
+      "| offset | name | access | meaning |\n|---|---|---|---|\n",
       abi::ipcq_qp_stride);
   std::vector<abi::register_description> all;
   for (const auto map : {abi::register_map(), abi::tag_register_map()})
     all.insert(all.end(), map.begin(), map.end());
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   for (const abi::register_description& r : all)
-    page += fmt::format("| {:#07x} | `{}` | {} | {} | {} |\n", r.offset, r.name, access_name(r.mode), r.reset,
-                        cell(r.meaning));
+    page +=
+        fmt::format("| {:#07x} | `{}` | {} | {} |\n", r.offset, r.name, access_name(r.mode), cell(r.meaning));
   return page;
 }
 
