@@ -17,7 +17,7 @@ MOST_BYTES = 512 << 20  # largest file, gzipped or unpacked
 MOST_DEPTH = 100  # lists and objects within each other
 MOST_DIGITS = 18  # most digits of a whole number in tables and schedules
 MOST_WHOLE = 1 << 64  # largest whole number in JSON: seeds have 64 bits
-LEAST, MOST = 1e-30, 1e30  # range of other numbers, besides 0: their products are finite
+LEAST, MOST = 1e-50, 1e50  # range of other numbers, besides 0, with all of f32; products are finite
 MOST_CHAIN = 64  # configs that extend each other
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 

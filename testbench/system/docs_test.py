@@ -21,7 +21,7 @@ def counted(text):
 
 
 def plan_source():
-    return (harness.ROOT / "models" / "types" / "direction.cpp").read_text()
+    return (harness.ROOT / "models" / "types" / "ids.cpp").read_text()
 
 
 class Links(unittest.TestCase):
@@ -62,7 +62,7 @@ class Links(unittest.TestCase):
 
     def test_the_kernel_guide_spells_every_direction(self):
         """Each by its name in reports and in C++."""
-        plan = (harness.ROOT / "models" / "types" / "direction").with_suffix(".hpp").read_text()
+        plan = (harness.ROOT / "models" / "types" / "ids.hpp").read_text()
         numbers = dict(re.findall(r"\b([a-z_]+) = (\d+)(?=[,;])", "".join(re.findall(r"constexpr direction ([^;]*;)", plan))))
         names = re.findall(r'"(\w+)"', re.search(r"names\{([^}]*)\}", plan_source())[1])
         self.assertGreaterEqual(min(len(names), len(numbers)), 11)

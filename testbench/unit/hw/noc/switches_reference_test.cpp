@@ -158,12 +158,10 @@ TEST_CASE("a source takes a VC that has room, also where VC allocation is a stag
 TEST_CASE("heads of two classes that ask for free VCs of one output both get one") {
   network_description n;
   n.columns = 2;
-  n.rows = 1;
+  n.rows = n.vcs = 1;
   n.classes = 2;
-  n.vcs = 1;
   n.buffer = {8, 8};
-  n.whole_packets = true;
-  n.hold = true;
+  n.whole_packets = n.hold = true;
   traffic_plan t;
   t.where = traffic_plan::pattern::neighbor;
   t.kinds = {{0, 3, 1}, {1, 3, 1}};
@@ -180,10 +178,8 @@ TEST_CASE("a whole packet waits for as many credits as it has flits, one by one"
   // round trip after the one before; the longest round trip is that of the node.
   network_description n;
   n.columns = 2;
-  n.rows = 1;
-  n.vcs = 1;
-  n.whole_packets = true;
-  n.pipelined = true;
+  n.rows = n.vcs = 1;
+  n.whole_packets = n.pipelined = true;
   n.front = 8;
   n.back = 1;
   constexpr std::uint32_t flits = 16;
@@ -200,9 +196,8 @@ TEST_CASE("a whole packet waits for as many credits as it has flits, one by one"
 TEST_CASE("packets of two classes that share a link each get half of it") {
   network_description n;
   n.columns = 2;
-  n.rows = 1;
+  n.rows = n.vcs = 1;
   n.classes = 2;
-  n.vcs = 1;
   n.buffer = {40, 40};
   n.whole_packets = n.hold = true;
   traffic_plan t;
@@ -264,9 +259,8 @@ TEST_CASE("however many classes share it, no port passes more than a flit per cy
 network_description row_of_two_classes() {
   network_description n;
   n.columns = 3;
-  n.rows = 1;
+  n.rows = n.vcs = 1;
   n.classes = 2;
-  n.vcs = 1;
   n.dynamic = false;
   n.pipelined = n.whole_packets = n.hold = true;
   n.front = 8;

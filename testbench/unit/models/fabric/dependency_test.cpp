@@ -58,19 +58,7 @@ TEST_CASE("a cycle is found, in order, and only where there is one") {
 TEST_CASE("the dependencies are those of all routes, no more and no less") {
   const auto check = [](const config::machine_config& c) {
     const topology t(c);
-    std::set<dependency> expected;
-    const auto all = test::blocks(t);
-    for (const auto& from : all) {
-      for (const auto& to : all) {
-        const auto hops = t.trace(from, to);
-        for (std::size_t i = 1; i + 2 < hops.size(); ++i)
-          expected.insert({dependency_node(t, hops[i].link, hops[i].at, hops[i].set),
-                           dependency_node(t, hops[i + 1].link, hops[i + 1].at, hops[i + 1].set)});
-      }
-    }
-    const auto found = route_dependencies(t);
-    CHECK(std::set<dependency>(found.begin(), found.end()) == expected);
-    CHECK(found.size() == expected.size());
+    test::check_dependencies(t, test::blocks(t));
   };
   check(machine(1, {3, 3}, {3, 2}));
   check(machine(4, {2, 2}, {2, 2}));

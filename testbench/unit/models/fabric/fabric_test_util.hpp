@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "models/config/population.hpp"
 #include "models/fabric/topology.hpp"
+#include "support/test.hpp"
 
 namespace diecast::fabric::test {
 
@@ -45,6 +47,22 @@ inline std::vector<abi::node_address> blocks(const topology& t) {
     }
   }
   return all;
+}
+
+/// The dependencies of a topology are those of the routes between these, no more and no less.
+inline void check_dependencies(const topology& t, const std::vector<abi::node_address>& all) {
+  std::set<dependency> expected;
+  for (const auto& from : all) {
+    for (const auto& to : all) {
+      const auto hops = t.trace(from, to);
+      for (std::size_t i = 1; i + 2 < hops.size(); ++i)
+        expected.insert({dependency_node(t, hops[i].link, hops[i].at, hops[i].set),
+                         dependency_node(t, hops[i + 1].link, hops[i + 1].at, hops[i + 1].set)});
+    }
+  }
+  const auto found = route_dependencies(t);
+  CHECK(std::set<dependency>(found.begin(), found.end()) == expected);
+  CHECK(found.size() == expected.size());
 }
 
 inline const terminal& terminal_at(const topology& t, const abi::node_address& a) {

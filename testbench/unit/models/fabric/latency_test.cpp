@@ -199,45 +199,32 @@ TEST_CASE("the balance table knows links that overrides change") {
 }
 
 TEST_CASE("the balance table names what cannot keep up") {
-  const auto only = [](const config::machine_config& c, const std::string& what) {
+  using machine = config::machine_config;
+  const std::vector<std::pair<void (*)(machine&), const char*>> cases{
+      {[](machine& c) { c.pe.vector_lanes = 16; }, "PE vector unit"},
+      {[](machine& c) { c.pe.tcm_banks = 8; }, "PE TCM"},
+      {[](machine& c) { c.noc.vc_buffer_flits = 17; }, "noc.vc_buffer_flits"},
+      {[](machine& c) { c.noc.sideband_buffer_flits = 2; }, "noc.sideband_buffer_flits"},
+      {[](machine& c) { c.ucie.buffer_flits = 64; }, "ucie.buffer_flits"},
+      {[](machine& c) {
+         c.sip.rows = 1;
+         c.ucie.modules = 4;
+       },
+       "die edge"},
+      {[](machine& c) { c.sip_link.gbytes_s = 128; }, "SIP link"},
+      {[](machine& c) { c.sip_link.buffer_flits = 100; }, "sip_link.buffer_flits"},
+      {[](machine& c) { c.pe.dma_outstanding = 2; }, "pe.dma_outstanding"},
+      {[](machine& c) { c.ipcq.n_slots = 1; }, "ipcq.n_slots"}};
+  for (const auto& [change, what] : cases) {
+    machine c;
+    change(c);
     const auto found = warnings(c);
     INFO(what);
     for (const std::string& w : found) UNSCOPED_INFO(w);
     REQUIRE(found.size() == 1);
     CHECK_THAT(found.front(), Catch::Contains(what));
-  };
-  config::machine_config c;
-  c.pe.vector_lanes = 16;
-  only(c, "PE vector unit");
-  c = {};
-  c.pe.tcm_banks = 8;
-  only(c, "PE TCM");
-  c = {};
-  c.noc.vc_buffer_flits = 17;
-  only(c, "noc.vc_buffer_flits");
-  c = {};
-  c.noc.sideband_buffer_flits = 2;
-  only(c, "noc.sideband_buffer_flits");
-  c = {};
-  c.ucie.buffer_flits = 64;
-  only(c, "ucie.buffer_flits");
-  c = {};
-  c.sip.rows = 1;
-  c.ucie.modules = 4;
-  only(c, "die edge");
-  c = {};
-  c.sip_link.gbytes_s = 128;
-  only(c, "SIP link");
-  c = {};
-  c.sip_link.buffer_flits = 100;
-  only(c, "sip_link.buffer_flits");
-  c = {};
-  c.pe.dma_outstanding = 2;
-  only(c, "pe.dma_outstanding");
-  c = {};
-  c.ipcq.n_slots = 1;
-  only(c, "ipcq.n_slots");
-  c = {};
+  }
+  machine c;
   c.ucie.modules = 1;  // slower than the edge could feed: a choice, not a fault
   CHECK(warnings(c).empty());
 }
