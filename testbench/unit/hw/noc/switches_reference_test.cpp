@@ -112,11 +112,7 @@ TEST_CASE("flits of worms of one class take turns on a link") {
   n.front = 8;
   n.back = 1;
   n.buffer = {9};
-  traffic_plan t;
-  t.kinds = {{0, 9, 1}};
-  t.rate = 1;
-  t.cycles = 1000;
-  t.seed = 3;
+  const traffic_plan t{.kinds = {{0, 9, 1}}, .rate = 1, .cycles = 1000, .seed = 3};
   CHECK(differences(n, t) == 0);
 }
 
@@ -129,12 +125,8 @@ TEST_CASE("a head at a router takes the first VC that is free and has room") {
   n.front = 8;
   n.back = 1;
   n.buffer = {6};  // less than the credit loop: which VCs are taken decides the rate
-  traffic_plan t;
-  t.where = traffic_plan::pattern::neighbor;
-  t.kinds = {{0, 11, 1}};
-  t.rate = 1;
-  t.cycles = 1000;
-  t.seed = 4;
+  const traffic_plan t{
+      .where = traffic_plan::pattern::neighbor, .kinds = {{0, 11, 1}}, .rate = 1, .cycles = 1000, .seed = 4};
   CHECK(differences(n, t) == 0);
 }
 
@@ -145,10 +137,7 @@ TEST_CASE("a source takes a VC that has room, also where VC allocation is a stag
   n.vcs = 12;
   n.whole_packets = n.hold = true;
   n.buffer = {1};
-  traffic_plan t;
-  t.rate = 1;
-  t.cycles = 3000;
-  t.seed = 1;
+  const traffic_plan t{.rate = 1, .cycles = 3000, .seed = 1};
   const auto packets = packets_of(n, t);
   const double slow = play_reference(n, packets, {500, 3000, 3000}).accepted;
   const double fast = play_switches(n, packets, {500, 3000, 3000}).accepted;
@@ -162,12 +151,11 @@ TEST_CASE("heads of two classes that ask for free VCs of one output both get one
   n.classes = 2;
   n.buffer = {8, 8};
   n.whole_packets = n.hold = true;
-  traffic_plan t;
-  t.where = traffic_plan::pattern::neighbor;
-  t.kinds = {{0, 3, 1}, {1, 3, 1}};
-  t.rate = 1;
-  t.cycles = 200;
-  t.seed = 2;
+  const traffic_plan t{.where = traffic_plan::pattern::neighbor,
+                       .kinds = {{0, 3, 1}, {1, 3, 1}},
+                       .rate = 1,
+                       .cycles = 200,
+                       .seed = 2};
   const auto packets = packets_of(n, t);
   const played p = play_switches(n, packets, {0, t.cycles, 10 * t.cycles});
   CHECK(std::count(p.arrived.begin(), p.arrived.end(), played::never) == 0);
@@ -200,12 +188,11 @@ TEST_CASE("packets of two classes that share a link each get half of it") {
   n.classes = 2;
   n.buffer = {40, 40};
   n.whole_packets = n.hold = true;
-  traffic_plan t;
-  t.where = traffic_plan::pattern::neighbor;
-  t.kinds = {{0, 4, 1}, {1, 4, 1}};
-  t.rate = 1;
-  t.cycles = 3000;
-  t.seed = 1;
+  const traffic_plan t{.where = traffic_plan::pattern::neighbor,
+                       .kinds = {{0, 4, 1}, {1, 4, 1}},
+                       .rate = 1,
+                       .cycles = 3000,
+                       .seed = 1};
   const auto packets = packets_of(n, t);
   const double slow = play_reference(n, packets, {500, 3000, 3000}).accepted;
   const double fast = play_switches(n, packets, {500, 3000, 3000}).accepted;

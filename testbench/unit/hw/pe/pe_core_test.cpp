@@ -111,8 +111,12 @@ TEST_CASE("core: a load is a cycle to the TCM, a bank cycle and the read latency
   });
 }
 
-/// Cycles of one vector operation on f16 elements.
-double vector_cycles(abi::vector_op op, std::uint64_t count, const config::machine_config& c) {
+/// Cycles of one vector operation on f16 elements, in so many lanes, of sums where they are not as many.
+double vector_cycles(abi::vector_op op, std::uint64_t count, std::uint64_t lanes = 64,
+                     std::uint64_t sum_lanes = 0) {
+  config::machine_config c = one_cube(1);
+  c.pe.vector_lanes = lanes;
+  if (sum_lanes > 0) c.pe.sum_lanes = sum_lanes;
   double took = 0;
   run_alone(
       [&](abi::hal& hal) {
@@ -128,30 +132,38 @@ double vector_cycles(abi::vector_op op, std::uint64_t count, const config::machi
 /// operands' bank cycles, the read latency. Blocks before it go at the slower of lanes and TCM.
 double last_block(double operand_cycles) { return 2 + operand_cycles + 8; }
 
-TEST_CASE("vector: start-up, bytes over the lanes of the operation, and the last block's read") {
-  using enum abi::vector_op;
-  struct row {
-    abi::vector_op op;
-    std::uint64_t lanes, sum_lanes;  // 0: as they are, 64
-    double cycles;
-  };
-  // 16 blocks of 1 KiB: 8 cycles each in 64 lanes of 2 bytes; the TCM would take 6 for two operands and a
-  // result, 4 for one operand, at 512 bytes per cycle. Fewer lanes end after the last read.
-  const row rows[]{{sum, 0, 0, 10 + 15 * 8 + last_block(4)},
-                   {sum, 32, 0, 10 + 16 * 16},
-                   {sum, 0, 32, 10 + 16 * 16},
-                   {copy, 0, 1, 10 + 15 * 8 + last_block(2)},
-                   {sum, 16, 32, 10 + 16 * 32},
-                   {sum, 512, 0, 10 + 15 * 6 + last_block(4)},
-                   {copy, 512, 0, 10 + 15 * 4 + last_block(2)}};
-  for (const row& r : rows) {
-    config::machine_config c = one_cube(1);
-    if (r.lanes > 0) c.pe.vector_lanes = r.lanes;
-    if (r.sum_lanes > 0) c.pe.sum_lanes = r.sum_lanes;
-    INFO(fmt::format("{} lanes, {} of sums", r.lanes, r.sum_lanes));
-    CHECK(vector_cycles(r.op, 8192, c) == r.cycles);
-  }
-  CHECK(vector_cycles(sum, 0, one_cube(1)) == 10);
+TEST_CASE("vector: start-up, bytes over lanes, and the last block's read") {
+  // 16 blocks of 1 KiB: 8 cycles each in 64 lanes of 2 bytes; the TCM would take 6.
+  CHECK(vector_cycles(abi::vector_op::sum, 8192) == 10 + 15 * 8 + last_block(4));
+}
+
+TEST_CASE("vector: half the lanes take twice the time") {
+  CHECK(vector_cycles(abi::vector_op::sum, 8192, 32) == 10 + 16 * 16);  // lanes end after the last read
+}
+
+TEST_CASE("vector: reductions add in the lanes that pe.sum_lanes gives them") {
+  CHECK(vector_cycles(abi::vector_op::sum, 8192, 64, 32) == 10 + 16 * 16);
+}
+
+TEST_CASE("vector: copies do not take the lanes of reductions") {
+  CHECK(vector_cycles(abi::vector_op::copy, 8192, 64, 1) == 10 + 15 * 8 + last_block(2));
+}
+
+TEST_CASE("vector: reductions have no more lanes than there are") {
+  CHECK(vector_cycles(abi::vector_op::sum, 8192, 16, 32) == 10 + 16 * 32);
+}
+
+TEST_CASE("vector: more lanes than the TCM feeds are of no use") {
+  // Two operands and a result of 1 KiB over 512 bytes per cycle.
+  CHECK(vector_cycles(abi::vector_op::sum, 8192, 512) == 10 + 15 * 6 + last_block(4));
+}
+
+TEST_CASE("vector: a copy has one operand") {
+  CHECK(vector_cycles(abi::vector_op::copy, 8192, 512) == 10 + 15 * 4 + last_block(2));
+}
+
+TEST_CASE("vector: a start-up is paid for nothing, too") {
+  CHECK(vector_cycles(abi::vector_op::sum, 0) == 10);
 }
 
 TEST_CASE("vector: what it computes is in TCM when it returns") {
