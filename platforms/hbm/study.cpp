@@ -13,6 +13,7 @@
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/kernel.hpp"
+#include "platforms/run/progress.hpp"
 
 namespace diecast::hbm {
 namespace {

@@ -231,7 +231,8 @@ std::optional<comm::tensor_layout> sharded_layout(const config::machine_config& 
   const comm::tensor_layout layout{s.cube_layout.value_or(own.cube), s.pe_layout.value_or(own.pe)};
   const machine_shape shape = config.shape();
   const std::uint64_t shards = comm::shards_per_sip(shape, layout);
-  if (shards == 1 || (demanded && shards != shape.cubes_per_sip() * shape.pes_per_cube)) return std::nullopt;
+  if (shards == 1 || (demanded && shards != std::uint64_t{shape.cubes_per_sip()} * shape.pes_per_cube))
+    return std::nullopt;
   refuse_what_streams_cannot(s, point);
   return layout;
 }

@@ -74,16 +74,16 @@ std::unique_ptr<host_side> kernel_run::hosts(std::optional<std::uint32_t> /*only
 
 void kernel_run::launch_with(sw::kernel_entry kernel, std::uint64_t count) {
   const config::machine_config& c = machine.config;
-  launched.emplace(kernel_launch{{c, c.shape(), members, count, point.type, point.op}, std::move(kernel)});
+  launched_.emplace(kernel_launch{{c, c.shape(), members, count, point.type, point.op}, std::move(kernel)});
 }
 
 void kernel_run::wire(const app::registries& tables) {
-  pattern = pattern_for(tables, machine.config, launched->kernel);
-  wire(pattern.build(sw::pattern_context_of(launched->arguments)), machine.config);
+  pattern_ = pattern_for(tables, machine.config, launched_->kernel);
+  wire(pattern_.build(sw::pattern_context_of(launched_->arguments)), machine.config);
 }
 
 void kernel_run::wire(const std::vector<comm::edge>& edges, const config::machine_config& rings) {
-  auto& [arguments, kernel] = *launched;
+  auto& [arguments, kernel] = *launched_;
   const bool in_hbm = sw::lies_in_hbm(kernel, arguments);
   if (in_hbm) arguments.tcm_room = tcm_below_rings(machine.config, edges);
   sw::check_launch(kernel, arguments);

@@ -18,10 +18,10 @@ struct kernel_run : prepared_run {
   [[nodiscard]] std::unique_ptr<host_side> hosts(std::optional<std::uint32_t> only, std::uint64_t sips,
                                                  start_agreement& agreement,
                                                  std::function<void()> on_round) const override;
-  [[nodiscard]] const kernel_launch* launch() const override { return &*launched; }
+  [[nodiscard]] const kernel_launch* launch() const override { return &*launched_; }
   void describe(run_outcome& o) const override;
   [[nodiscard]] std::string direction_name(pe_coord /*pe*/, comm::direction d) const override {
-    return comm::direction_name(pattern, d);
+    return comm::direction_name(pattern_, d);
   }
   /// What the host of a SIP does before the first launch, beside loading images. `arguments`: by rank.
   virtual void set_up(abi::host_hal& /*host*/, std::span<const abi::kernel_arguments> /*arguments*/) const {}
@@ -34,8 +34,8 @@ struct kernel_run : prepared_run {
   /// Likewise with these queue pairs and the slot rings of this config.
   void wire(const std::vector<comm::edge>& edges, const config::machine_config& rings);
 
-  std::optional<kernel_launch> launched;
-  comm::pattern_entry pattern;  ///< none for a program
+  std::optional<kernel_launch> launched_;
+  comm::pattern_entry pattern_;  ///< none for a program
 };
 
 }  // namespace diecast::platforms

@@ -66,7 +66,7 @@ struct job_entry {
                                    const config::machine_config& config){};
   /// Throws user_error with every problem.
   std::unique_ptr<prepared_run> (*prepare)(const machine_model& machine, const app::registries& tables,
-                                           run_point point){};
+                                           const run_point& point){};
 };
 
 /// The kind that runs this; the last of the table that does. Throws user_error where none does.

@@ -9,6 +9,7 @@
 #include "models/config/faults.hpp"
 #include "models/config/field.hpp"
 #include "models/config/population.hpp"
+#include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/simulate.hpp"

@@ -52,7 +52,7 @@ platforms::job_entry sharded_step() {
           },
           points,
           [](const platforms::machine_model& machine, const app::registries& tables,
-             platforms::run_point point) -> std::unique_ptr<platforms::prepared_run> {
+             const platforms::run_point& point) -> std::unique_ptr<platforms::prepared_run> {
             return std::make_unique<step_run>(machine, tables, point);
           }};
 }

@@ -106,7 +106,7 @@ struct barrier_run final : kernel_run {
     return std::make_unique<barrier_judge>(*this, team_plan, events);
   }
   void set_up(abi::host_hal& host, std::span<const abi::kernel_arguments> arguments) const override {
-    sw::prepare_barrier(host, launched->arguments, arguments);
+    sw::prepare_barrier(host, launched_->arguments, arguments);
   }
   void describe(run_outcome& o) const override {
     kernel_run::describe(o);
@@ -187,7 +187,7 @@ job_entry barrier_job() {
           },
           barrier_points,
           [](const machine_model& machine, const app::registries& tables,
-             run_point point) -> std::unique_ptr<prepared_run> {
+             const run_point& point) -> std::unique_ptr<prepared_run> {
             return std::make_unique<barrier_run>(machine, tables, point);
           }};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
@@ -28,7 +29,7 @@ struct collective_run final : kernel_run {
     algorithm_reason = point.algorithm_reason;
     members = std::move(ranks);
     launch_with(kernel, point.bytes / numeric::size_of(point.type));
-    launched->arguments.root = root_of(machine);
+    launched_->arguments.root = root_of(machine);
     wire(tables);
   }
 };
@@ -171,7 +172,10 @@ std::unique_ptr<prepared_run> prepare_named(const machine_model& given, const ap
   const config::machine_config& c = own ? own->config : given.config;
   const auto known = algorithms_of(tables, point.collective);
   const sw::kernel_entry* const kernel = kernel_of(tables, point);
-  if (kernel == nullptr) check_names({point.algorithm}, known, point.collective);
+  if (kernel == nullptr) {
+    check_names({point.algorithm}, known, point.collective);
+    throw std::logic_error(fmt::format("algorithm {} has no kernel", point.algorithm));
+  }
   comm::group ranks = members_for(tables, c, *kernel, point);
   if (const auto layout = sharded_layout(c, point, *kernel, ranks.set))
     return std::make_unique<sharded_run>(given, std::move(own), tables, point, *kernel, *layout);
@@ -183,7 +187,7 @@ job_entry collective_job() {
           {},
           [](const std::string& /*collective*/, const std::string& workload) { return workload.empty(); },
           collective_points,
-          [](const machine_model& machine, const app::registries& tables, run_point point) {
+          [](const machine_model& machine, const app::registries& tables, const run_point& point) {
             const bool chosen = point.algorithm == automatic_algorithm;
             return chosen ? prepare_chosen(machine, tables, point) : prepare_named(machine, tables, point);
           }};

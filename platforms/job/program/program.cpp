@@ -127,9 +127,9 @@ program_run::program_run(const machine_model& given, const run_point& what, prog
     notes.emplace_back("comm.deterministic_reduction does not apply: a program has its own order of sums");
   members = std::move(setup.members);
   launch_with({}, point.bytes / numeric::size_of(point.type));
-  launched->arguments.in_place = setup.in_place();
-  sw::msccl_run run = sw::make_msccl_run(p, launched->arguments);
-  launched->kernel = std::move(run.kernel);
+  launched_->arguments.in_place = setup.in_place();
+  sw::msccl_run run = sw::make_msccl_run(p, launched_->arguments);
+  launched_->kernel = std::move(run.kernel);
   wiring = std::move(run.wiring);
   notes.insert(notes.end(), run.notes.begin(), run.notes.end());
   config::machine_config rings = machine.config;
@@ -165,7 +165,7 @@ job_entry program_job() {
           },
           program_points,
           [](const machine_model& machine, const app::registries& /*tables*/,
-             run_point point) -> std::unique_ptr<prepared_run> {
+             const run_point& point) -> std::unique_ptr<prepared_run> {
             return std::make_unique<program_run>(machine, point, set_up_program(machine, point));
           }};
 }

@@ -166,7 +166,7 @@ job_entry workload_job() {
           [](const std::string& /*collective*/, const std::string& workload) { return !workload.empty(); },
           workload_points,
           [](const machine_model& machine, const app::registries& tables,
-             run_point point) -> std::unique_ptr<prepared_run> {
+             const run_point& point) -> std::unique_ptr<prepared_run> {
             return std::make_unique<workload_run>(machine, tables, point);
           }};
 }
