@@ -31,7 +31,7 @@ struct kernel_run : prepared_run {
   void launch_with(sw::kernel_entry kernel, std::uint64_t count);
   /// The kernel's pattern as install plan, then complete().
   void wire(const app::registries& tables);
-  /// Likewise with these queue pairs and the slot rings of this config.
+  /// An install plan of these queue pairs with the slot rings of this config, then complete().
   void wire(const std::vector<comm::edge>& edges, const config::machine_config& rings);
 
   std::optional<kernel_launch> launched_;

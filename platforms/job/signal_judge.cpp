@@ -30,7 +30,8 @@ std::span<const barrier_counter> barrier_counters() {
        [](const counts& c) { return c.memory.remote_reads; }},
       {"remote_writes", "writes to memories of other cubes",
        [](const counts& c) { return c.memory.remote_writes; }},
-      {"remote_bytes", "their bytes", [](const counts& c) { return c.memory.remote_bytes; }}};
+      {"remote_bytes", "bytes read from and written to memories of other cubes",
+       [](const counts& c) { return c.memory.remote_bytes; }}};
   return all;
 }
 
@@ -73,10 +74,10 @@ void signal_judge::report(const host_side& hosts, netlist::pod& pod, process_gro
     add_others(*group, checker_, [this] { return analysis::barrier_checker(run_.machine.config.shape()); });
   }
   judge_barriers(hosts, sum, o);
-  if (hosts.finished() && o.status == run_status::ok && run_.point.tell_faults) tell_harmless(sum, o);
+  if (hosts.finished() && o.status == run_status::ok && run_.point.tell_faults) report_harmless(sum, o);
 }
 
-void signal_judge::tell_harmless(const barrier_counts& sum, run_outcome& o) const {
+void signal_judge::report_harmless(const barrier_counts& sum, run_outcome& o) const {
   using abi::erratum;
   using abi::firmware_count;
   static const std::map<erratum, firmware_count> lines{
@@ -101,7 +102,7 @@ void signal_judge::tell_harmless(const barrier_counts& sum, run_outcome& o) cons
   }
 }
 
-void signal_judge::tell_escapes(run_outcome& o) const {
+void signal_judge::report_escapes(run_outcome& o) const {
   if (checker_.escapes() == 0) return;
   o.verified = false;
   if (o.status == run_status::ok) o.status = run_status::wrong;

@@ -47,14 +47,14 @@ class signal_judge : public judge {
  protected:
   /// Verdict and statistics.
   virtual void judge_barriers(const host_side& hosts, const barrier_counts& sum, run_outcome& o) const = 0;
-  void tell_escapes(run_outcome& o) const;
+  void report_escapes(run_outcome& o) const;
 
   const prepared_run& run_;
   analysis::barrier_checker checker_;
 
  private:
   /// Notes for the bits of ccl.errata that have done no harm.
-  void tell_harmless(const barrier_counts& sum, run_outcome& o) const;
+  void report_harmless(const barrier_counts& sum, run_outcome& o) const;
 
   std::unique_ptr<analysis::line_history> history_;
 };

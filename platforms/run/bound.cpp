@@ -17,7 +17,7 @@ namespace diecast::platforms {
 
 namespace {
 
-/// Of a run of one kernel, or nothing: the collective is none that a bound is known of.
+/// The bound of a run of one kernel; nothing for collectives without a known bound.
 std::optional<cost::bound_request> request_of(const prepared_run& run) {
   const auto what = comm::collective_named(run.point.collective);
   if (!what) return std::nullopt;

@@ -46,7 +46,7 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
 
 /// Rows of links, queue pairs and memory channels of the SIPs of this process, and what they have counted.
 [[nodiscard]] machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o);
-/// Of the machine of sim.fidelity=message.
+/// Counts of the machine that sim.fidelity=message runs.
 [[nodiscard]] machine_totals collect(const prepared_run& run, sw::timed_machine& machine, run_outcome& o);
 /// Statistics and fingerprint of the whole machine, and its energy where there were packets. `hops`: null
 /// without packets.

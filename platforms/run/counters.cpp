@@ -135,7 +135,7 @@ const run_counter run_counters[]{
      .of_member = [](const pe_type& p) { return p.ipcq.messages_sent(); },
      .of_message_run = [](const timed& m, const auto&) { return m.dma().messages(); }},
     {.name = "message_bytes",
-     .meaning = "their bytes",
+     .meaning = "bytes of messages sent over queue pairs",
      .of_member = [](const pe_type& p) { return p.ipcq.bytes_sent(); },
      .of_message_run = [](const timed& m, const auto&) { return m.dma().message_bytes(); }},
     {.name = "packets",
@@ -164,7 +164,7 @@ const run_counter run_counters[]{
          }},
     {"checksum_bytes", "bytes through the checksum engines",
      [](const pe_type& p) { return p.dma.checksum_bytes(); }},
-    {"checksum_ns", "their time at the engines' rate",
+    {"checksum_ns", "time that the checksum engines take for checksum_bytes at their rate",
      [](const pe_type& p) { return p.dma.checksum_time().fs; }},
     {.name = "vc_waits",
      .meaning = "packets that waited for a VC with room; where VC allocation is a stage, for a free VC",
@@ -198,7 +198,7 @@ const run_counter run_counters[]{
            return routed<&hw::source_tally::row::flits>(m, sip) * m.config.noc.flit_bytes;
          }},
     {.name = "routed_hops",
-     .meaning = "likewise `packet_hops`",
+     .meaning = "`packet_hops` computed from sources and routes of received packets alone",
      .when = &without_trees,
      .of_sip = routed<&hw::source_tally::row::packets>}};
 
@@ -232,7 +232,7 @@ const run_figure run_figures[]{
      [](const ended_run& e) { return static_cast<double>(e.totals.unwritten); }},
     {"critical_cube_hops", "links between cubes on the longest chain of dependent messages",
      [](const ended_run& e) { return static_cast<double>(e.hops->cube_hops()); }, false, &in_one_launch},
-    {"critical_sip_hops", "likewise between SIPs",
+    {"critical_sip_hops", "links between SIPs on the longest chain of dependent messages",
      [](const ended_run& e) { return static_cast<double>(e.hops->sip_hops()); }, false, &in_one_launch},
     {"latency_goal_ns",
      "on an idle machine, the longer of one 1-element message between the farthest ranks and ceil(log2 p) "

@@ -40,7 +40,7 @@ class process_group : public abstract_interface {
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& own) = 0;
 };
 
-/// The same of values (models/types/archive.hpp).
+/// What every process has of a value, in the order of processes (models/types/archive.hpp).
 template <class T>
 [[nodiscard]] std::vector<T> gathered(process_group& group, const T& own) {
   archive_writer written;

@@ -61,7 +61,7 @@ class barrier_judge final : public signal_judge {
   void judge_barriers(const host_side& s, const barrier_counts& sum, run_outcome& o) const override {
     o.wrong_elements = checker_.escapes();  // a barrier has no others
     if (s.finished()) o.verified = true;
-    tell_escapes(o);
+    report_escapes(o);
     o.verified_how = "no PE left a barrier before every PE of the team had entered it";
 
     using abi::firmware_count;

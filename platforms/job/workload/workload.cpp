@@ -68,7 +68,7 @@ class workload_judge final : public signal_judge {
       if (!*o.verified && o.status == run_status::ok) o.status = run_status::wrong;
       if (!good && o.message.empty() && checker_.escapes() == 0) o.message = wrong;
     }
-    tell_escapes(o);
+    report_escapes(o);
     if (o.verified && !o.verified_how.empty()) o.verified_how += "; ";
     if (o.verified)
       o.verified_how += "every PE entered and left every barrier, none before all members had entered it";

@@ -21,8 +21,8 @@ using test::script;
 
 namespace {
 
-/// Of a target that would take a minute or for ever. Near the budget on an idle computer; how near is no
-/// matter of these tests.
+/// The diagnosis of a target that would take a minute or for ever. Near the budget on an idle computer; how
+/// near is no matter of these tests.
 constexpr double far_below_s = 30;
 
 double seconds(const std::function<void()>& body) {
