@@ -198,8 +198,8 @@ class Silicon(ScriptCase):
     """scripts/validate_silicon."""
     # Of the traces kept here: duration and its error, errors of barriers by core and by rank. Each core has one barrier, so the
     # open and the closed loop are the same. They are of the model as it is: who changes it on purpose changes them.
-    KEPT = {"2x2_BLOCK_TO_2x4_BLOCK": "3616 -3.1% 13.3% 11.0%",
-            "2x4_BLOCK_TO_4x4_BLOCK": "1987 -4.9% 15.5% 12.3%",
+    KEPT = {"2x2_BLOCK_TO_2x4_BLOCK": "3839 +2.9% 14.2% 9.8%",
+            "2x4_BLOCK_TO_4x4_BLOCK": "1993 -4.6% 14.2% 13.6%",
             "DRAM_TO_1x8_HEIGHT": "2565 +0.5% 2.6% 2.3%"}
 
     def command(self, *arguments):
