@@ -20,7 +20,7 @@
 
 namespace diecast::hw {
 
-class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
+class tcm : public sc_core::sc_module, public debug_target, private tcm_if {
  public:
   struct counters {
     std::uint64_t accesses{};       ///< requests arbitrated
@@ -35,8 +35,7 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
 
   /// What clients bind to.
   sc_core::sc_export<tcm_if> access{"access"};
-  /// Debug transport at physical addresses, region tcm.
-  [[nodiscard]] tlm::tlm_target_socket<64>& debug_socket() { return debug_.socket; }
+  unsigned on_debug(tlm::tlm_generic_payload& access) override;
 
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] std::uint64_t busy_bank_cycles() const { return banks_.busy_bank_cycles(); }
@@ -50,7 +49,6 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
   [[nodiscard]] std::uint64_t dispatch_word(unsigned index) const override { return dispatch_.at(index); }
   void debug_read(std::uint64_t offset, std::span<std::byte> out) override;
   void debug_write(std::uint64_t offset, std::span<const std::byte> in) override;
-  unsigned on_debug(tlm::tlm_generic_payload& access) override;
   void arbitrate();
   void serve(const tcm_request& r);
 
@@ -62,7 +60,6 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
   sparse_memory memory_;
   abi::dispatch_image dispatch_{abi::loaded_table()};
   calendar calendar_{*this, [this] { arbitrate(); }};
-  debug_port debug_;
   std::vector<tcm_request> posted_;
   std::vector<std::uint32_t> free_slots_;
   std::uint64_t sequence_{};

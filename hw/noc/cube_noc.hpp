@@ -121,6 +121,7 @@ class cube_noc : public sc_core::sc_module,
   void add_unit_port(switch_core::parameters& p, const config::machine_config& config, std::uint16_t router,
                      fabric::tree_port at);
   void join_routers(switch_core::parameters& p) const;
+  [[nodiscard]] bool may_enter(std::uint16_t terminal, unsigned vc) const;
   void note_places();
   void build_sockets();
 

@@ -141,7 +141,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
       for (unsigned vc = 0; vc < vcs_; ++vc) {
         p.ports.back().credits[vc] =
             is_request(static_cast<std::uint8_t>(vc)) ? queues[t] : interface_capacity_[vc];
-        if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
+        if (!wormhole_) p.ports.back().buffer[vc] = may_enter(t, vc) ? inject_capacity_[vc] : 0;
       }
     }
     if (!trees_) continue;
@@ -158,6 +158,13 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   }
   by_wire_.resize(outputs_.size());
   return p;
+}
+
+/// What blocks send begins on leg 0, or in a tree.
+bool cube_noc::may_enter(std::uint16_t terminal, unsigned vc) const {
+  const auto number = static_cast<std::uint8_t>(vc);
+  return layout_.terminals[terminal].leads_on() || topology_.leg_of(number) == 0 ||
+         topology_.is_tree_vc(number);
 }
 
 /// An interface is nowhere: no exit is there.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -40,14 +41,31 @@ void check_neighbors(const std::vector<switch_core::port>& ports) {
   }
 }
 
-/// Number of ports of the router with most ports.
-std::uint32_t most_ports(const switch_core::parameters& p) {
-  std::uint32_t most = 0, ports = 0;
+/// VCs of an input that have a buffer.
+std::uint32_t buffers_of(const switch_core::parameters& p, const switch_core::port& of) {
+  const auto has_buffer = [](std::uint32_t flits) { return flits != 0; };
+  return static_cast<std::uint32_t>(std::count_if(of.buffer.begin(), of.buffer.begin() + p.vcs, has_buffer));
+}
+
+/// The most that the ports of one router have together.
+template <class Count>
+std::uint32_t most_of_a_router(const switch_core::parameters& p, Count count) {
+  std::uint32_t most = 0, sum = 0;
   for (std::size_t n = 0; n < p.ports.size(); ++n) {
-    ports = n > 0 && p.ports[n].router == p.ports[n - 1].router ? ports + 1 : 1;
-    most = std::max(most, ports);
+    const bool same = n > 0 && p.ports[n].router == p.ports[n - 1].router;
+    sum = (same ? sum : 0) + count(p, p.ports[n]);
+    most = std::max(most, sum);
   }
   return most;
+}
+
+/// Where `value` is in a list that has each value once.
+template <class T>
+std::uint32_t place_in(std::vector<T>& list, const T& value) {
+  const auto at = std::find(list.begin(), list.end(), value);
+  const auto place = static_cast<std::uint32_t>(at - list.begin());
+  if (at == list.end()) list.push_back(value);
+  return place;
 }
 
 }  // namespace
@@ -63,54 +81,68 @@ switch_core::switch_core(const parameters& p, environment& outside)
       weights_(p.weights),
       ins_(p.ports.size()),
       outs_(p.ports.size()),
-      in_vcs_(p.ports.size() * p.vcs),
       out_vcs_(p.ports.size() * p.vcs),
-      more_words_((most_ports(p) * p.vcs - 1) / 64),
+      more_words_((std::max(most_of_a_router(p, buffers_of), 1U) - 1) / 64),
       more_requests_(p.ports.size() * more_words_),
       entry_delays_(p.ports.size()),
-      initial_credits_(p.ports.size() * p.vcs),
       on_in_(classes_ > 1 ? p.ports.size() * classes_ : 0),
       on_out_(on_in_.size()),
       rate_schedules_(on_in_.size()),
-      progress_(classes_ > 1 ? in_vcs_.size() : 0),
-      choices_(most_ports(p)),
-      ready_(std::size_t{most_ports(p)} * p.vcs),
+      progress_(on_in_.size()),
+      choices_(most_of_a_router(p, [](const parameters&, const port&) { return 1U; })),
+      ready_(most_of_a_router(p, buffers_of)),
       asking_(ready_.size()),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {
   check_neighbors(p.ports);
-  std::uint32_t first_of_router = 0;
+  in_vcs_.reserve(std::accumulate(p.ports.begin(), p.ports.end(), std::size_t{0},
+                                  [&p](std::size_t sum, const port& of) { return sum + buffers_of(p, of); }));
   for (std::uint32_t n = 0; n < p.ports.size(); ++n) {
-    const port& from = p.ports[n];
-    if (from.router != p.ports[first_of_router].router) first_of_router = n;
-    outs_[n].first_in_vc = vc_index(first_of_router, 0);
-    ins_[n].router = outs_[n].router = from.router;
-    ins_[n].credit_cycles = from.credit_cycles;
-    entry_delays_[n] = {from.head_delay, from.body_delay};
-    outs_[n].vc_first = !overlap_ && !from.from_interface;
-    outs_[n].by_turns = from.from_interface || p.vc_round_robin;
-    outs_[n].alloc_cycles = outs_[n].vc_first ? from.alloc_cycles : 0;
-    outs_[n].hop = from.hop && from.downstream != none;
-    outs_[n].downstream = from.downstream;
-    if (from.downstream != none) {
-      ins_[from.downstream].upstream = n;
-      outs_[n].next_hop_cycles[1] = from.latency + p.ports[from.downstream].head_delay;
-      outs_[n].next_hop_cycles[0] = from.latency + p.ports[from.downstream].body_delay;
-    }
-    for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
-      in_vc& queue = in_vcs_[vc_index(n, vc)];
-      queue.port = n;
-      queue.router = from.router;
-      queue.reroute_delay = overlap_ ? 0 : from.head_delay;
-      queue.vc = vc;
-      queue.own_class = p.class_of_vc[vc];
-      queue.capacity = from.buffer[vc];
-      out_vcs_[vc_index(n, vc)].credits = initial_credits_[vc_index(n, vc)] = from.credits[vc];
-    }
+    add_in_vcs(p, n);
+    add_port(p, n);
   }
   if (interleave_vcs_) set_lookahead();
   plain_ = is_plain();
   fetches_ahead_ = state_bytes() > p.fetch_ahead_from;
+}
+
+void switch_core::add_in_vcs(const parameters& p, std::uint32_t n) {
+  const port& from = p.ports[n];
+  ins_[n].first_in_vc = static_cast<std::uint32_t>(in_vcs_.size());
+  const bool first = n == 0 || from.router != p.ports[n - 1].router;
+  outs_[n].first_in_vc = first ? ins_[n].first_in_vc : outs_[n - 1].first_in_vc;
+  std::array<std::uint8_t, max_vcs> places;
+  places.fill(UINT8_MAX);
+  for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
+    if (from.buffer[vc] == 0) continue;
+    places[vc] = static_cast<std::uint8_t>(in_vcs_.size() - ins_[n].first_in_vc);
+    in_vc& queue = in_vcs_.emplace_back();
+    queue.port = n;
+    queue.router = from.router;
+    queue.reroute_delay = overlap_ ? 0 : from.head_delay;
+    queue.vc = vc;
+    queue.own_class = p.class_of_vc[vc];
+    queue.capacity = from.buffer[vc];
+  }
+  ins_[n].places = static_cast<std::uint16_t>(place_in(in_places_, places));
+}
+
+void switch_core::add_port(const parameters& p, std::uint32_t n) {
+  const port& from = p.ports[n];
+  ins_[n].router = outs_[n].router = from.router;
+  ins_[n].credit_cycles = from.credit_cycles;
+  entry_delays_[n] = {from.head_delay, from.body_delay};
+  outs_[n].vc_first = !overlap_ && !from.from_interface;
+  outs_[n].by_turns = from.from_interface || p.vc_round_robin;
+  outs_[n].alloc_cycles = outs_[n].vc_first ? from.alloc_cycles : 0;
+  outs_[n].hop = from.hop && from.downstream != none;
+  outs_[n].downstream = from.downstream;
+  outs_[n].credits = place_in(initial_credits_, from.credits);
+  for (unsigned vc = 0; vc < vcs_; ++vc) out_vcs_[vc_index(n, vc)].credits = from.credits[vc];
+  if (from.downstream == none) return;
+  ins_[from.downstream].upstream = n;
+  outs_[n].next_hop_cycles[1] = from.latency + p.ports[from.downstream].head_delay;
+  outs_[n].next_hop_cycles[0] = from.latency + p.ports[from.downstream].body_delay;
 }
 
 /// Cycles from learning of another head to its first request; an input from outside learns of a head when it
@@ -124,13 +156,15 @@ void switch_core::set_lookahead() {
 }
 
 void switch_core::arrive(const arrival& a, packet_ptr&& p) {
+  const in_port& in = ins_[a.input];
+  if (in_places_[in.places][a.vc] == UINT8_MAX) overflow(in.router, a.vc, a.flits, 0);
   const std::uint32_t index = take_slot();
   slot& s = slots_[index];
   s.ready = a.head + entry_delays_[a.input].head;
   s.tail_ready = std::max(s.ready, a.tail + entry_delays_[a.input].body);
   s.p = std::move(p);
   s.flits = a.flits;
-  s.in_vc = vc_index(a.input, a.vc);
+  s.in_vc = in_index(a.input, a.vc);
   s.came_from = none;
   s.exit = a.exit;
   s.head = s.tail = true;
@@ -245,7 +279,7 @@ inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits,
     environment_.return_credit(queue.port, queue.vc, flits, usable);
   } else if (wormhole_) {
     announce_credit<Plain>(in.upstream, queue.vc, flits, usable, usable);
-  } else if (!Plain && classes_ > 1 && rate_schedules_[queue.port * classes_ + queue.own_class].count != 0) {
+  } else if (!Plain && classes_ > 1 && rate_schedules_[class_index(queue)].count != 0) {
     announce_along(queue, flits);
   } else {
     announce_credit<Plain>(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay,
@@ -300,7 +334,7 @@ inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
   last.flits += chunk.flits;
   last.tail_ready = std::max(chunk.tail_ready, last.tail_ready + chunk.flits);
   last.tail = chunk.tail;
-  if (classes_ > 1) progress_[chunk.came_from].slot = queue.last;
+  if (classes_ > 1) progress_[class_index(in_vcs_[chunk.came_from])].slot = queue.last;
   free_slot(index);
   return true;
 }
@@ -319,7 +353,7 @@ template <bool Plain>
   s.ready = cycle_ + out.next_hop_cycles[std::size_t{s.head}];
   s.tail_ready = std::max(s.ready, end - 1 + out.next_hop_cycles[0]);
   if (!Plain) s.came_from = s.in_vc;
-  s.in_vc = vc_index(out.downstream, vc);
+  s.in_vc = in_index(out.downstream, vc);
   enqueue<Plain>(index, cycle_ + 1);
 }
 
@@ -330,7 +364,7 @@ template <bool Plain>
   in_vc& queue = in_vcs_[s.in_vc];
   queue.flits += s.flits;
   if (!Plain && s.head && interleave_vcs_) ++occupancy_[ins_[queue.port].router].worms;
-  if (queue.flits > queue.capacity) overflow(queue);
+  if (queue.flits > queue.capacity) overflow(queue.router, queue.vc, queue.flits, queue.capacity);
   if (queue.first != none) {
     if (wormhole_ && merge(queue, index)) return;
     slots_[queue.last].next = index;
@@ -341,11 +375,12 @@ template <bool Plain>
   request<Plain>(s.in_vc, from);
 }
 
-void switch_core::overflow(const in_vc& queue) const {
+void switch_core::overflow(std::uint16_t router, std::uint8_t vc, std::uint32_t flits,
+                           std::uint32_t capacity) {
   throw protocol_error(
       fmt::format("buffer of VC {} at router {} holds {} flits (expected at most {}): "
                   "a packet came without credits",
-                  queue.vc, ins_[queue.port].router, queue.flits, queue.capacity));
+                  vc, router, flits, capacity));
 }
 
 /// Not inlined into grant(): most of the time no other packet waits behind.
@@ -401,9 +436,9 @@ switch_core::counters switch_core::statistics() const {
 std::size_t switch_core::state_bytes() const {
   const std::size_t per_port =
       sizeof(in_port) + sizeof(out_port) + more_words_ * sizeof more_requests_[0] + sizeof(entry_delay);
-  const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof initial_credits_[0];
-  return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
-         (on_in_.size() + on_out_.size()) * sizeof(transfer) +
+  return sizeof *this + ins_.size() * per_port + in_vcs_.size() * sizeof(in_vc) +
+         out_vcs_.size() * sizeof(out_vc) + initial_credits_.size() * sizeof initial_credits_[0] +
+         in_places_.size() * sizeof in_places_[0] + (on_in_.size() + on_out_.size()) * sizeof(transfer) +
          rate_schedules_.size() * sizeof(rate_schedule) + progress_.size() * sizeof(transfer_progress) +
          occupancy_.size() * sizeof(occupancy) + wheel_.state_bytes();
 }

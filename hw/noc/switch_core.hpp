@@ -100,7 +100,7 @@ class switch_core : private switch_records {
     std::uint32_t credit_cycles{1};  ///< grant at the input to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
     bool from_interface{false};      ///< it sends what a network interface has: in a VC that has room then
-    std::array<std::uint32_t, max_vcs> buffer{};   ///< input buffer, flits per VC
+    std::array<std::uint32_t, max_vcs> buffer{};   ///< input buffer, flits per VC; 0: no packet comes in it
     std::array<std::uint32_t, max_vcs> credits{};  ///< output's credits at the start, flits per VC
   };
   struct parameters {
@@ -174,7 +174,7 @@ class switch_core : private switch_records {
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
   /// Credits that the output had at the start.
   [[nodiscard]] std::uint32_t initial_credits(std::uint32_t output, std::uint8_t vc) const {
-    return initial_credits_[vc_index(output, vc)];
+    return initial_credits_[outs_[output].credits][vc];
   }
   [[nodiscard]] bool empty() const { return used_slots_ == 0; }
   [[nodiscard]] bool fetches_ahead() const { return fetches_ahead_; }
@@ -182,6 +182,8 @@ class switch_core : private switch_records {
   [[nodiscard]] std::size_t state_bytes() const;
 
  private:
+  void add_port(const parameters& p, std::uint32_t n);
+  void add_in_vcs(const parameters& p, std::uint32_t n);
   template <bool Plain>
   void run_as();
   template <bool Plain>
@@ -240,7 +242,8 @@ class switch_core : private switch_records {
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   template <bool Plain>
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint32_t vc, std::uint64_t end);
-  [[noreturn]] void overflow(const in_vc& queue) const;
+  [[noreturn]] static void overflow(std::uint16_t router, std::uint8_t vc, std::uint32_t flits,
+                                    std::uint32_t capacity);
   template <bool Plain>
   void return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end);
   template <bool Plain = false>
@@ -325,9 +328,16 @@ class switch_core : private switch_records {
   };
   template <bool Plain>
   [[nodiscard]] request_bit request_of(std::uint32_t o, std::uint32_t iv);
-  /// Index in tables by [input][VC] and [output][VC].
-  [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
-  [[nodiscard]] std::uint32_t index_of(const in_vc& queue) const { return vc_index(queue.port, queue.vc); }
+  /// Index in out_vcs_.
+  [[nodiscard]] std::uint32_t vc_index(std::uint32_t o, std::uint32_t vc) const { return o * vcs_ + vc; }
+  /// Index in in_vcs_. Precondition: the VC has a buffer.
+  [[nodiscard]] std::uint32_t in_index(std::uint32_t input, std::uint32_t vc) const {
+    return ins_[input].first_in_vc + in_places_[ins_[input].places][vc];
+  }
+  /// Index in tables by [input][class].
+  [[nodiscard]] std::uint32_t class_index(const in_vc& queue) const {
+    return queue.port * classes_ + queue.own_class;
+  }
   [[nodiscard]] std::uint32_t take_slot();
   void more_slots();
   void free_slot(std::uint32_t index);
@@ -346,17 +356,20 @@ class switch_core : private switch_records {
   std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;
   std::vector<out_port> outs_;
-  std::vector<in_vc> in_vcs_;                   ///< [input][VC]
-  std::vector<out_vc> out_vcs_;                 ///< [output][VC]
-  std::uint32_t more_words_{};                  ///< request words of an output, beside its record
-  std::vector<std::uint64_t> more_requests_;    ///< [output][word], bit per input VC beyond 64 of its router
-  std::vector<entry_delay> entry_delays_;       ///< [input]
-  std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
+  std::vector<in_vc> in_vcs_;  ///< [input][VC], of VCs that have a buffer
+  /// Numbers of a VC among those of an input that have a buffer, UINT8_MAX where it has none: inputs with the
+  /// same buffers share them.
+  std::vector<std::array<std::uint8_t, max_vcs>> in_places_;
+  std::vector<out_vc> out_vcs_;               ///< [output][VC]
+  std::uint32_t more_words_{};                ///< request words of an output, beside its record
+  std::vector<std::uint64_t> more_requests_;  ///< [output][word], bit per input VC beyond 64 of its router
+  std::vector<entry_delay> entry_delays_;     ///< [input]
+  std::vector<std::array<std::uint32_t, max_vcs>> initial_credits_;  ///< by VC; equal outputs share them
   // Used with several classes only: empty with one class.
   std::vector<transfer> on_in_;                ///< [input][class]
   std::vector<transfer> on_out_;               ///< [output][class]
   std::vector<rate_schedule> rate_schedules_;  ///< [input][class] of the transfers on it
-  std::vector<transfer_progress> progress_;    ///< [input][VC]
+  std::vector<transfer_progress> progress_;    ///< [input][class] of the transfers on it
   std::vector<occupancy> occupancy_;           ///< [router], where VCs interleave
   std::vector<slot> slots_;
   std::uint32_t free_slots_{none};

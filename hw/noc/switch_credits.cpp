@@ -94,8 +94,8 @@ void switch_core::announce_along(const in_vc& queue, std::uint32_t flits) {
 /// `begins`: all of its flits, and the first one leaves now.
 void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool begins) {
   const in_port& in = ins_[queue.port];
-  const transfer_progress& moving = progress_[index_of(queue)];
-  const rate_schedule& rates = rate_schedules_[queue.port * classes_ + queue.own_class];
+  const transfer_progress& moving = progress_[class_index(queue)];
+  const rate_schedule& rates = rate_schedules_[class_index(queue)];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
   std::uint64_t told = ov.last == none ? 0 : returning_[ov.last].last;  // in order, whatever is rounded
   rate_schedule::point earlier{moving.parts, moving.cycles * flit_parts};
@@ -140,7 +140,7 @@ void switch_core::put_off_credits(const in_vc& queue) {
     batch.cycle = batch.last = std::max(batch.last, queue.end - batch.flits + in.credit_cycles);
     ov.next_back = returning_[ov.first].cycle;
   } else {
-    return_along(queue, take_back(ov, whole_flits(progress_[index_of(queue)].parts)), false);
+    return_along(queue, take_back(ov, whole_flits(progress_[class_index(queue)].parts)), false);
   }
   if (credits_observed_) tell_put_off(in.upstream, queue.vc, told, credit_times(ov));
 }
@@ -222,7 +222,7 @@ std::uint32_t switch_core::missing_credits(std::uint32_t output, std::uint8_t vc
   for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) {
     credits += returning_[r].flits - returning_[r].taken;
   }
-  return initial_credits_[vc_index(output, vc)] - credits;
+  return initial_credits(output, vc) - credits;
 }
 
 // Prefetches the records that coming evaluations will read.
@@ -287,7 +287,7 @@ inline void switch_core::fetch_transfer(const out_port& out) const {
   if (out.downstream == none) return;
   const std::uint32_t turn = queue->priority_from - first;  // wraps when it points elsewhere
   const std::uint32_t next = queue->to.first_vc + (turn < queue->to.vcs ? turn : 0);
-  fetch(in_vcs_[vc_index(out.downstream, queue->allocated ? queue->allocated_vc : next)]);
+  fetch(in_vcs_[in_index(out.downstream, queue->allocated ? queue->allocated_vc : next)]);
 }
 
 /// Who gets the credits back, and the output the packet asks for next.

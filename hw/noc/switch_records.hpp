@@ -63,7 +63,7 @@ struct switch_records {
     bool allocated{};             ///< allocated_vc is valid
   };
   static_assert(sizeof(in_vc) == 64);
-  /// The transfer from an input VC, where there are several classes.
+  /// The last transfer of a class on an input, where there are several classes.
   struct transfer_progress {
     std::uint32_t slot{none};
     std::uint32_t parts{};  ///< flits sent in the last `cycles` of the transfer: the last by its rate
@@ -94,6 +94,8 @@ struct switch_records {
     std::uint32_t upstream{none};   ///< output that feeds it; none: the environment
     std::uint32_t priority_from{};  ///< round robin over outputs
     std::uint32_t credit_cycles{};
+    std::uint32_t first_in_vc{};  ///< its first VC
+    std::uint16_t places{};       ///< see in_places_
     std::uint16_t router{};
     std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs
@@ -122,6 +124,7 @@ struct switch_records {
     std::uint32_t downstream{none};
     /// Grant to the first chance at the next router, cycles: of a later part of a packet, and of its head.
     std::array<std::uint32_t, 2> next_hop_cycles{};
+    std::uint32_t credits{};  ///< see initial_credits_
   };
   static_assert(sizeof(out_port) == 128);
   /// The last transfer of a class on an input or an output, where there are several classes.

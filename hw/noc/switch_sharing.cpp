@@ -31,10 +31,10 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   }
   if (rates.count == 0) rates = schedule_behind(slot_index, end);
   queue.end = end;
-  progress_[index_of(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
+  progress_[class_index(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
   out.classes |= bit;
   in.classes |= bit;
-  on_out[own] = on_in[own] = {end, index_of(queue), o, static_cast<std::uint8_t>(vc)};
+  on_out[own] = on_in[own] = {end, slots_[slot_index].in_vc, o, static_cast<std::uint8_t>(vc)};
   keep_schedule(queue, rates);
   out.next_start = in.next_start = cycle_ + 1;
   return end;
@@ -47,9 +47,9 @@ switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index
   const slot& s = slots_[slot_index];
   if (s.came_from == none || end != s.tail_ready + 1) return {};
   const in_vc& before = in_vcs_[s.came_from];
-  if (before.end <= cycle_ || progress_[s.came_from].slot != slot_index) return {};
-  const rate_schedule& known = rate_schedules_[before.port * classes_ + before.own_class];
-  const transfer_progress& joined = progress_[s.came_from];
+  if (before.end <= cycle_ || progress_[class_index(before)].slot != slot_index) return {};
+  const rate_schedule& known = rate_schedules_[class_index(before)];
+  const transfer_progress& joined = progress_[class_index(before)];
   const std::uint32_t all = s.flits * flit_parts;
   if (known.count == 0 && joined.parts == all && joined.cycles == s.flits) return {};  // at full rate
   rate_schedule rates = known;
@@ -60,13 +60,13 @@ switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index
 /// Keeps the part of a rate schedule that is ahead of a transfer. A transfer that is behind the schedule,
 /// because it waited for its grant, passes a flit per cycle until it has caught up.
 void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) {
-  const transfer_progress& moving = progress_[index_of(queue)];
+  const transfer_progress& moving = progress_[class_index(queue)];
   const rate_schedule::point now{moving.parts, moving.cycles * flit_parts};
   // Spare time until a point at full rate; negative: the point is out of reach.
   const auto spare = [&](const rate_schedule::point& p) {
     return std::int64_t{now.time} - p.time - std::int64_t{now.passing} + p.passing;
   };
-  rate_schedule& kept = rate_schedules_[queue.port * classes_ + queue.own_class];
+  rate_schedule& kept = rate_schedules_[class_index(queue)];
   kept.count = 0;
   if (rates.count == 0) return;
   const auto keep = [&](const rate_schedule::point& p) {
@@ -98,10 +98,10 @@ switch_core::rate_schedule::point switch_core::caught_up(const rate_schedule::po
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const auto cycles = static_cast<std::uint32_t>(queue.end - cycle_);
   const std::uint32_t rest = cycles * flit_parts;
-  const transfer_progress& moving = progress_[index_of(queue)];
+  const transfer_progress& moving = progress_[class_index(queue)];
   rate_schedule::point later, earlier{moving.parts, moving.cycles * flit_parts};
   if (earlier.passing == earlier.time) return rest;
-  const rate_schedule& rates = rate_schedules_[queue.port * classes_ + queue.own_class];
+  const rate_schedule& rates = rate_schedules_[class_index(queue)];
   for (std::uint32_t k = 0; k < rates.count; ++k) {
     if (rest <= rates.points[k].time) {
       earlier = rates.points[k];
@@ -223,7 +223,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const rate_schedu
   if (end <= queue.end) return;
   const in_port& in = ins_[queue.port];
   const out_port& out = outs_[t.output];
-  transfer_progress& moving = progress_[t.in_vc];
+  transfer_progress& moving = progress_[class_index(queue)];
   std::uint64_t& vc_free_from = out_vcs_[vc_index(t.output, t.vc)].free_from;
   if (vc_free_from == queue.end) vc_free_from = end;
   moving.parts = left(queue);
@@ -246,8 +246,8 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const rate_schedu
     return;
   }
   const transfer& next = on_in_[out.downstream * classes_ + c];
-  const std::uint32_t behind = vc_index(out.downstream, t.vc);
-  if (next.in_vc == behind && next.end > cycle_ && progress_[behind].slot == moving.slot) {
+  if (next.in_vc == in_index(out.downstream, t.vc) && next.end > cycle_ &&
+      progress_[class_index(in_vcs_[next.in_vc])].slot == moving.slot) {
     extend(next, tail + 1, rates);
   }
 }

@@ -34,11 +34,9 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
   core.interrupt.bind(ipcq.interrupt);
   core.dma.bind(dma.requests);
   core.registers.socket.bind(decoder_.from_core.socket);
-  debug_to_registers_.bind(decoder_.from_host.socket);
   decoder_.to_ipcq.socket.bind(ipcq.registers.socket);
   decoder_.to_core.socket.bind(core.own_registers().socket);
   decoder_.to_tag_match.socket.bind(tag_match.registers.socket);
-  debug_to_tcm_.bind(tcm.debug_socket());
 }
 
 /// Within the PE registers are known by their offsets. The payload keeps its address, also when the access
@@ -50,7 +48,7 @@ unsigned processing_element::debug_registers(std::uint64_t offset, tlm::tlm_gene
   inner.set_data_ptr(t.get_data_ptr());
   inner.set_data_length(t.get_data_length());
   inner.set_streaming_width(t.get_data_length());
-  const unsigned moved = debug_to_registers_->transport_dbg(inner);
+  const unsigned moved = decoder_.from_core.transport_dbg(inner);
   t.set_response_status(inner.get_response_status());
   return moved;
 }
@@ -77,7 +75,7 @@ unsigned processing_element::on_debug(tlm::tlm_generic_payload& t) {
   }
   const std::uint64_t offset = local_offset(t.get_address(), where, where->kind, unit_, name());
   switch (where->kind) {
-    case abi::region::tcm: return debug_to_tcm_->transport_dbg(t);
+    case abi::region::tcm: return tcm.on_debug(t);
     case abi::region::pe_registers: return debug_registers(offset, t);
     default: return debug_launch(t);
   }

@@ -21,7 +21,6 @@ class register_decoder : public register_file {
   register_initiator to_core{"to_core"};
   register_initiator to_tag_match{"to_tag_match"};
   register_target from_core{"from_core", *this};
-  register_target from_host{"from_host", *this};
 
   void write_register(abi::register_offset reg, std::uint64_t value) override { of(reg).write(reg, value); }
   std::uint64_t read_register(abi::register_offset reg) override { return of(reg).read(reg); }
@@ -59,8 +58,6 @@ class processing_element : public sc_core::sc_module, private debug_target {
   const std::uint32_t unit_;  ///< number in its cube
   debug_port debug_;
   register_decoder decoder_;
-  tlm_utils::simple_initiator_socket<processing_element, 64> debug_to_registers_{"debug_to_registers"};
-  tlm_utils::simple_initiator_socket<processing_element, 64> debug_to_tcm_{"debug_to_tcm"};
 };
 
 }  // namespace diecast::hw

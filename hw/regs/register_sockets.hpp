@@ -47,6 +47,11 @@ class register_target : private tlm::tlm_fw_transport_if<> {
     socket.bind(*static_cast<tlm::tlm_fw_transport_if<>*>(this));
   }
   tlm::tlm_target_socket<64> socket;
+  unsigned transport_dbg(tlm::tlm_generic_payload& t) override {
+    if (!well_formed(t)) return 0;
+    move(t, &register_file::debug_read_register, &register_file::debug_write_register);
+    return t.get_data_length();
+  }
 
  private:
   static bool well_formed(tlm::tlm_generic_payload& t) {
@@ -57,11 +62,6 @@ class register_target : private tlm::tlm_fw_transport_if<> {
   void b_transport(tlm::tlm_generic_payload& t, sc_core::sc_time&) override {
     if (!well_formed(t)) return;
     move(t, &register_file::read_register, &register_file::write_register);
-  }
-  unsigned transport_dbg(tlm::tlm_generic_payload& t) override {
-    if (!well_formed(t)) return 0;
-    move(t, &register_file::debug_read_register, &register_file::debug_write_register);
-    return t.get_data_length();
   }
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) override {
     throw std::logic_error(std::string(socket.name()) + ": registers take b_transport only");

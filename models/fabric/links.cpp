@@ -132,29 +132,26 @@ sim_time idle_latency(const topology& t, const config::machine_config& config, a
                       abi::node_address to, abi::traffic_class, std::uint32_t flits) {
   timing::noc_timing noc = timing::noc_timing_of(config);
   sim_time start;  // when the head enters the cube at hand
-  timing::span at_exit;
-  std::uint64_t mesh_links = 0;
-  const std::span<const link> links = t.links();
-  for (const route_hop& hop : t.trace(from, to)) {
-    const link& l = links[hop.link];
-    switch (l.kind) {
-      case link_kind::inject:
-        mesh_links = 0;
-        noc.hop_cycles = t.hop_cycles(sip_id{l.sip}, cube_id{l.cube}, config.noc.hop_cycles);
-        break;
-      case link_kind::mesh: ++mesh_links; break;
-      case link_kind::eject: at_exit = noc.crossing(start, mesh_links, flits); break;
-      case link_kind::ucie: {
-        const config::ucie_block& u = t.ucie(sip_id{l.sip}, cube_id{l.cube}, static_cast<side>(l.from));
-        start = timing::ucie_timing_of(config, u).crossing(at_exit.tail, flits);
-        break;
-      }
-      case link_kind::sip:
-        start = timing::sip_link_timing_of(config, t.sip_link_settings(l.from)).crossing(at_exit.tail, flits);
-        break;
-    }
+  entry how = entry::injected;
+  leg at = 0;
+  for (abi::node_address here = from;;) {
+    const sip_id sip{here.sip};
+    const cube_id cube{here.cube};
+    const std::vector<terminal>& terminals = t.layout(sip, cube).terminals;
+    const router_index router = terminals.at(here.terminal).router;
+    const cube_step step = t.enter(sip, cube, router, how, at, to);
+    const terminal& exit = terminals.at(step.exit);
+    noc.hop_cycles = t.hop_cycles(sip, cube, config.noc.hop_cycles);
+    const sim_time tail = noc.crossing(start, t.distance(router, exit.router), flits).tail;
+    if (!exit.leads_on()) return tail;
+    const bool leaves_sip = exit.kind == terminal_kind::sip_port;
+    start = leaves_sip
+                ? timing::sip_link_timing_of(config, t.sip_link_settings(exit.index)).crossing(tail, flits)
+                : timing::ucie_timing_of(config, t.ucie(sip, cube, exit.edge)).crossing(tail, flits);
+    how = leaves_sip ? entry::from_sip : entry::from_cube;
+    at = step.next;
+    here = t.far_end({here.sip, here.cube, step.exit});
   }
-  return at_exit.tail;
 }
 
 // Rates and buffer sizes that follow from other keys.

@@ -207,13 +207,14 @@ template <row_type Row>
   return text;
 }
 
-/// The text that crosses the pipe between a run and its parent: `run`, which is what result.json has of the
-/// outcome, and what the outcome carries beside. Bytes that are no UTF-8 (names of files, what a user wrote)
-/// do not end it.
+/// The bytes that cross the pipe between a run and its parent, as CBOR: `run`, which is what result.json has
+/// of the outcome, and what the outcome carries beside.
 template <row_type Outcome>
 [[nodiscard]] std::string packed(result_node run, const Outcome& o) {
   each_carried(o, [&run](const std::string& name, const auto& value) { run[name] = node_of(value); });
-  return run.dump(-1, ' ', false, result_node::error_handler_t::replace);
+  std::string bytes;
+  result_node::to_cbor(run, bytes);
+  return bytes;
 }
 template <row_type Outcome>
 void take_carried(const result_node& packed, Outcome& o) {
@@ -221,8 +222,8 @@ void take_carried(const result_node& packed, Outcome& o) {
 }
 /// Inverse of packed() where result.json has the fields alone.
 template <row_type Outcome>
-[[nodiscard]] Outcome unpacked(const std::string& text) {
-  const result_node j = result_node::parse(text);
+[[nodiscard]] Outcome unpacked(const std::string& bytes) {
+  const result_node j = result_node::from_cbor(bytes);
   auto o = row_from<Outcome>(j);
   take_carried(j, o);
   return o;

@@ -160,8 +160,8 @@ void read_run(const json& j, run_outcome& o) {
 
 std::string pack(const run_outcome& o) { return packed(run_json(o), o); }
 
-run_outcome unpack(const std::string& text) {
-  const json j = json::parse(text);
+run_outcome unpack(const std::string& bytes) {
+  const json j = json::from_cbor(bytes);
   run_outcome o;
   read_run(j, o);
   take_carried(j, o);

@@ -73,10 +73,12 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
   own["first"] = totals.first_unwritten;
   own["hops"] = {hops.cube_hops(), hops.sip_hops(), hops.unmatched()};
   sums_of(totals, [&own](std::uint64_t v) { own["sums"].push_back(v); });
-  const std::vector<std::string> all = group.gather(own.dump(-1, ' ', false, json::error_handler_t::replace));
+  std::string bytes;
+  json::to_cbor(own, bytes);
+  const std::vector<std::string> all = group.gather(bytes);
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
-    const json part = json::parse(all[p]);
+    const json part = json::from_cbor(all[p]);
     if (group.self() == 0) add_outcome(run, o, unpack(part["rows"]));  // the others report nothing
     std::size_t n = 0;
     sums_of(totals, [&](std::uint64_t& v) { v += part["sums"][n++].get<std::uint64_t>(); });

@@ -6,7 +6,6 @@
 #include <malloc.h>
 #include <memory>
 #include <string>
-#include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
 #include "models/types/error.hpp"
@@ -28,8 +27,6 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
   tcm_bench(sc_core::sc_module_name n, const config::machine_config& c)
       : sc_module(n), dut("tcm", c, 3, faults) {
     access(dut.access);
-    backdoor.bind(dut.debug_socket());
-    backdoor.register_nb_transport_bw(this, &tcm_bench::never);
     SC_METHOD(post_all);
   }
   struct posted {
@@ -42,7 +39,6 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
   test::watched_faults faults;
   hw::tcm dut;
   sc_core::sc_port<hw::tcm_if> access{"access"};
-  tlm_utils::simple_initiator_socket<tcm_bench, 64> backdoor{"backdoor"};
 
   std::uint64_t post(std::uint64_t cycle, tcm_port port, std::uint64_t offset, std::uint64_t bytes,
                      bool write, std::byte* data = nullptr) {
@@ -63,9 +59,6 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
  private:
   void post_all() {
     for (const posted& p : posts) access->request(p.request, nanoseconds(static_cast<double>(p.cycle)));
-  }
-  tlm::tlm_sync_enum never(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) {
-    return tlm::TLM_COMPLETED;
   }
 };
 
@@ -163,7 +156,7 @@ TEST_CASE("tcm: the backdoor takes physical addresses of its own PE only") {
     t.set_address(diecast::abi::encode({sip_id{1}, cube_id{2}, kind, unit, 0x1234}));
     t.set_data_ptr(data.data());
     t.set_data_length(static_cast<unsigned>(data.size()));
-    return b.backdoor->transport_dbg(t);
+    return b.dut.on_debug(t);
   };
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   CHECK(access(tlm::TLM_WRITE_COMMAND, 3, diecast::abi::region::tcm, in) == 4);

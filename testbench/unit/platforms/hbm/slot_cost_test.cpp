@@ -2,7 +2,6 @@
 // What an IPCQ slot costs in each memory of the seed machine: TCM 512 GB/s + 0 ns;
 // SRAM 512 GB/s + 2 ns behind a router link of 128 GB/s; HBM 256 GB/s + 6 ns behind a router link.
 #include <memory>
-#include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
 #include "hw/hbm/hbm_controller.hpp"
@@ -40,13 +39,11 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
   tcm_bench(sc_core::sc_module_name n, const config::machine_config& c, bool write)
       : sc_module(n), dut("tcm", c, 0, faults), bytes_(c.ipcq.slot_bytes), write_(write) {
     access(dut.access);
-    backdoor.bind(dut.debug_socket());
     SC_METHOD(post);
   }
   test::watched_faults faults;
   hw::tcm dut;
   sc_core::sc_port<hw::tcm_if> access{"access"};
-  tlm_utils::simple_initiator_socket<tcm_bench, 64> backdoor{"backdoor"};
   double finish_ns{};
 
  private:
