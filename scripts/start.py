@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every script imports before all else: from here on a signal ends the script as it ends a platform. It finds the package
-diecast, too."""
-from _signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal  # the module signal imports others first
+"""What every script imports before all else: a signal that came since its first line, or comes later, ends the script as it ends a
+platform. It finds the package diecast, too."""
+from _signal import SIG_IGN, SIG_UNBLOCK, SIGHUP, SIGINT, SIGTERM, getsignal, pthread_sigmask, signal  # signal imports others first
 import os
 import sys
 
@@ -18,6 +18,7 @@ if os.path.dirname(os.path.realpath(sys.argv[0])) == os.path.dirname(os.path.rea
     for n in (SIGINT, SIGTERM, SIGHUP):
         if n != SIGHUP or getsignal(n) != SIG_IGN:  # what nohup has set stays
             signal(n, end)
+    pthread_sigmask(SIG_UNBLOCK, (SIGINT, SIGTERM, SIGHUP))  # the first line of each script blocks them
 
 import pathlib  # noqa: E402
 

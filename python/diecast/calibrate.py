@@ -5,7 +5,7 @@ import math
 
 from diecast import ping_pong
 from diecast.inputs import is_number, near
-from diecast.machine import MachineFailed, first_line, run
+from diecast.machine import NOT_OF_MACHINE, MachineFailed, first_line, run
 from diecast.measurements import BadMeasurements, need
 from diecast.noise import Timing, timing
 from diecast.processes import scratch
@@ -141,6 +141,8 @@ class Calibration:
             try:
                 return self.jobs.timing(row, self._rounded(self.values))
             except MachineFailed as failed:
+                if failed.code in NOT_OF_MACHINE:
+                    raise
                 raise BadMeasurements(f"{row.where}: {first_line(failed)}") from None
         return self._residuals(self._each(one, self.rows))
 

@@ -119,8 +119,7 @@ class Converter:
         need(isinstance(name, str), place, f"pg_name is {name!r}; expected a text")
         if name in OF_ALL and name not in self.options.groups:
             return None, world
-        need(name in self.options.groups, place, f"pg_name {name!r} is no group of --groups"
-             f"{near(name, self.options.groups)}")
+        need(name in self.options.groups, place, f"pg_name {name!r} is no group of --groups" f"{near(name, self.options.groups)}")
         ranks = self.options.groups[name]
         need(max(ranks) < len(world), place, f"group {name} has rank {max(ranks)}; there are {len(world)} traces")
         need(place.rank in ranks, place, f"rank {place.rank} is not in its group {name}")
@@ -216,8 +215,7 @@ class Converter:
         kind = COLLECTIVES[number]
         dims = first.node.attributes.get("involved_dim") or []
         need(isinstance(dims, list), first, f"involved_dim is {dims!r}; expected a list of bools")
-        need(False not in dims, first,
-             "involved_dim leaves dimensions out; expected a pg_name and --groups")
+        need(False not in dims, first, "involved_dim leaves dimensions out; expected a pg_name and --groups")
         fields = {}
         if kind != "BARRIER":
             size = first.number("comm_size") * (len(meeting.ranks) if kind in GATHERS else 1)

@@ -173,10 +173,8 @@ def compare(a, b):
                      "within_noise": min(len(side.times) if side else 0 for side in drawn) > 1 and noise,
                      "energy": changes(old.get("energy") or {}, new.get("energy") or {}),
                      "verified": [old.get("verified"), new.get("verified")], "status": [old["status"], new["status"]],
-                     "stats": stats, "links": link_changes(a, b, left, right),
-                     "critical_path": path_changes(a, b, left, right)})
-    return {"schema": "diecast.compare/1", "a": str(a.folder), "b": str(b.folder),
-            "config": config_changes(a.config, b.config),
+                     "stats": stats, "links": link_changes(a, b, left, right), "critical_path": path_changes(a, b, left, right)})
+    return {"schema": "diecast.compare/1", "a": str(a.folder), "b": str(b.folder), "config": config_changes(a.config, b.config),
             "only_in_a": alone(a.runs, {left for left, _ in pairs}),
             "only_in_b": alone(b.runs, {right for _, right in pairs}), "runs": runs}
 
@@ -230,8 +228,7 @@ def run_text(run, a, b):
         if changed:
             text += "  because on the critical path\n" + rows_text(["cause", "A ns", "B ns", "change"], changed[:8])
         if links:
-            text += "  because of these links on it\n" + rows_text(
-                ["link", "A crossings", "B crossings"],
+            text += "  because of these links on it\n" + rows_text(["link", "A crossings", "B crossings"],
                 [[f"all {kind} links", x, y] for kind, x, y in kinds] + [[l, x, y] for l, x, y in links[:10]])
             if len(links) > 10:
                 text += f"    and {len(links) - 10} more\n"

@@ -43,6 +43,14 @@ def one_line(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+def limited(file):
+    """The bytes of a file, of one that is too long one more than may be. read() of so many alone takes memory for all of them."""
+    data = bytearray()
+    while len(data) <= MOST_BYTES and (part := file.read(min(1 << 20, MOST_BYTES + 1 - len(data)))):
+        data += part
+    return bytes(data)
+
+
 def data_of(path, refused=BadInput, noted=True):
     """The bytes of a file, unpacked where they are gzipped. noted: it is an input, which the script may not write."""
     packed = False
@@ -50,16 +58,14 @@ def data_of(path, refused=BadInput, noted=True):
         with open(path, "rb") as file:
             if noted:
                 whole_file.reads(path, os.fstat(file.fileno()))
-            data = file.read(MOST_BYTES + 1)
+            data = limited(file)
         packed = data[:2] == b"\x1f\x8b" and len(data) <= MOST_BYTES
         if packed:
-            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST_BYTES + 1)
+            data = limited(gzip.GzipFile(fileobj=io.BytesIO(data)))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise refused(f"{path}: damaged gzip data ({error})") from None
     except OSError as error:
         raise refused(f"{path}: {error.strerror or error}") from None
-    except MemoryError:
-        raise refused(f"{path}: more than there is memory for; expected a smaller file") from None
     except ValueError as error:  # a name with a NUL
         raise refused(f"{path}: no name of a file ({error})") from None
     need(len(data) <= MOST_BYTES, path, f"more than {MOST_BYTES >> 20} MiB{' when unpacked' if packed else ''}; expected a smaller "

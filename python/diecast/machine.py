@@ -8,19 +8,22 @@ import shutil
 
 from diecast import whole_file
 from diecast.inputs import BadInput, one_line, parsed
-from diecast.processes import finished, no_room, scratch
+from diecast.processes import BY_SIGNAL, finished, no_room, scratch
 from diecast.results import Results
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOT_OF_MACHINE = (5, 70, 71, *BY_SIGNAL)  # exit codes that say nothing about what the machine can do
 
 
 class MachineFailed(Exception):
-    """A run that ended with another exit code than was allowed. code, command and stderr say how."""
-    exit_code, lines = 2, True
+    """A run that ended with another exit code than was allowed. code, command and stderr say how. exit_code: the same where it
+    says nothing about the machine."""
+    lines = True
 
     def __init__(self, command, code, stderr):
         super().__init__(f"{one_line(shlex.join(command))}: exit {code}\n{stderr.strip()}")
         self.command, self.code, self.stderr = command, code, stderr
+        self.exit_code = code if code in NOT_OF_MACHINE else 2
 
 
 class NoBinary(BadInput, FileNotFoundError):

@@ -8,13 +8,12 @@ import types
 
 from diecast import launchers
 from diecast.inputs import BadInput, check, data_of, json_of, parsed
-from diecast.machine import command_of, run
-from diecast.processes import BY_SIGNAL, finished
+from diecast.machine import NOT_OF_MACHINE, command_of, run
+from diecast.processes import finished
 from diecast.whole_file import claim, make_folder, write_whole
 
 FILES = ("workload", "verify", "ccl.tuner")  # flags and keys that name a file every run reads
 OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
-NOT_OF_MACHINE = (5, 70, 71, *BY_SIGNAL)  # exit codes that say nothing about what the machine can do
 
 
 class NoResult(Exception):

@@ -103,8 +103,7 @@ def curves(runs):
             bounds[name].append((row["bytes"], row["bound_ns"] / 1e3))
     names = {row["bytes"]: byte_text(row["bytes"]) for row in runs}
     colors = colors_of(times)
-    return (plot("Time", "bytes", "us", times, colors, names, bounds) +
-            plot("Bus bandwidth", "bytes", "GB/s", rates, colors, names))
+    return (plot("Time", "bytes", "us", times, colors, names, bounds) + plot("Bus bandwidth", "bytes", "GB/s", rates, colors, names))
 
 
 def heat_section(results, run):
@@ -134,8 +133,7 @@ def energy_section(runs):
 
     return (f"<h2>Energy of a launch{cut}</h2><p class=note>Microjoules of all parts of the machine, idle power over the "
             "simulated time included; per bit that had to be combined, for collectives that reduce.</p>" +
-            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(name), left=260) +
-            html_table(*account.table(name)))
+            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(name), left=260) + html_table(*account.table(name)))
 
 
 WAITS = (("data_ns", "a message"), ("credit_ns", "a free slot"), ("dma_ns", "the DMA engine to read"),
@@ -158,8 +156,7 @@ def waits_section(results, run):
     table = [[WAITS[n][1], f"{sum(values[n] for _, values in cores):,.1f}",
               f"{sum(values[n] for _, values in cores) / total:.1%}"] for n in causes]
     return (f"<h2>Waits per PE{cut}</h2><p class=note>How long each core stood still over all launches, by what it waited "
-            "for. A core waits for one thing at a time.</p>" +
-            stacked_bars("Waits for", "ns", [WAITS[n][1] for n in causes], rows) +
+            "for. A core waits for one thing at a time.</p>" + stacked_bars("Waits for", "ns", [WAITS[n][1] for n in causes], rows) +
             html_table(["waits for", "ns, all PEs", "share"], table))
 
 
@@ -224,13 +221,11 @@ def path_section(results, run):
     text += html_table(["cause", "ns", "share"], rows, list(colors.values()))
     if len(path["edges"]) <= 20000:
         text += path_picture(path, colors)
-    text += "<p>The longest edges:</p>" + html_table(
-        ["cause", "ns", "from ns", "PE", "to", "step"],
+    text += "<p>The longest edges:</p>" + html_table(["cause", "ns", "from ns", "PE", "to", "step"],
         [[e["cause"], f"{e['to_ns'] - e['from_ns']:,.1f}", f"{e['from_ns']:,.1f}", e["pe"].removeprefix("pod."),
           e.get("to_pe", "").removeprefix("pod."), e.get("step", "")] for e in longest])
     if links:
-        text += "<p>The links it crosses most often:</p>" + html_table(
-            ["link", "crossings", "ns of fabric edges over it"],
+        text += "<p>The links it crosses most often:</p>" + html_table(["link", "crossings", "ns of fabric edges over it"],
             [[l, crossed[l], f"{time_on[l]:,.1f}"] for l in links])
     return text
 
@@ -316,13 +311,11 @@ def page(results, timeline=None):
             for k, part in enumerate(row.get(name) or ()):
                 check(part, fields, f"{where}: runs[{n}].{name}[{k}]", BadResults)
     # A run that went wrong comes first, then the longest.
-    slowest = max(range(len(results.runs)),
-                  key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"] or 0))
+    slowest = max(range(len(results.runs)), key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"] or 0))
     row = results.runs[slowest]
     parts = [f"<h1>{escape(name_of(row))} on {escape(results.result['machine']['pes'])} PEs</h1>", question(results)]
     if results.result["status"] != "ok":
-        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p>"
-                     f"<pre>{escape(row.get('message', ''))}</pre>")
+        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p>" f"<pre>{escape(row.get('message', ''))}</pre>")
     parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs), energy_section(results.runs)]
     if len(results.runs) > 1:
         parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {byte_text(row['bytes'])}: the "

@@ -8,16 +8,14 @@ import re
 import statistics
 
 from diecast.inputs import is_number, near, need
-from diecast.machine import MachineFailed, answer, command_of, find_binary, first_line
+from diecast.machine import NOT_OF_MACHINE, MachineFailed, answer, command_of, find_binary, first_line
 from diecast.noise import Timing, effect, timing
-from diecast.points import NOT_OF_MACHINE
 from diecast.processes import finished, scratch
 from diecast.whole_file import write_whole
 
 # Blocks whose numbers are costs, rates and sizes of the hardware; the others say how large the machine is, or what is
 # recorded of it.
-BLOCKS = ("pe", "ipcq", "tag_match", "noc", "ucie", "sip_link", "hbm", "sram", "host", "ccl", "comm",
-          "energy")
+BLOCKS = ("pe", "ipcq", "tag_match", "noc", "ucie", "sip_link", "hbm", "sram", "host", "ccl", "comm", "energy")
 STRUCTURE = {"noc.columns", "noc.rows", "noc.vcs", "noc.dateline_vcs", "hbm.ports", "ipcq.queue_pairs", "ccl.root_rank"}
 
 

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as xml
 
 from diecast import inputs
 from diecast.inputs import BadInput, check, is_number, json_of, near, need_schema, parsed, text_of, without_comments
-from diecast.machine import find_binary
+from diecast.machine import NOT_OF_MACHINE, find_binary
 from diecast.points import digest, dump
 from diecast.processes import finished, no_room, scratch
 from diecast.results import plain
@@ -160,6 +160,8 @@ class Outcome:
         """The case's expectations with the values of this run, fields and tolerances kept. Raises BadSuite for fields
         that the run does not have."""
         expect = dict(self.case.expect)
+        need(self.code not in NOT_OF_MACHINE or self.code == expect.get("exit_code"), self.case.name,
+             f"exit {self.code}: {self._first_line()}; expected a run that ends by itself")
         if "exit_code" in expect or self.code != 0:
             expect["exit_code"] = self.code
         if "status" in expect:
@@ -178,8 +180,7 @@ class Outcome:
                     need(lookup(row, key) is not NO_FIELD, f"{self.case.name}: expect.runs[{n}].{key}",
                          f"a run has no such field{near(key, plain(row))}")
                 expect["runs"].append({key: {"value": lookup(row, key), WITHIN: value[WITHIN]}
-                                       if isinstance(value, dict) and lookup(row, key) is not None
-                                       else lookup(row, key)
+                                       if isinstance(value, dict) and lookup(row, key) is not None else lookup(row, key)
                                        for key, value in wanted.items()})
         return expect
 

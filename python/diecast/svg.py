@@ -73,8 +73,7 @@ class Picture:
 
 def heat(share):
     """Color of a share from 0 (light gray) over yellow and orange to 1 (dark red)."""
-    stops = ((0.0, (225, 228, 232)), (0.02, (254, 240, 190)), (0.25, (253, 190, 90)), (0.6, (240, 90, 50)),
-             (1.0, (130, 0, 30)))
+    stops = ((0.0, (225, 228, 232)), (0.02, (254, 240, 190)), (0.25, (253, 190, 90)), (0.6, (240, 90, 50)), (1.0, (130, 0, 30)))
     share = min(max(share, 0.0), 1.0)
     for (low, a), (high, b) in zip(stops, stops[1:]):
         if share <= high:

@@ -29,8 +29,7 @@ SCALES = ("linear", "log")
 OWN_FLAGS = ("out", "quiet", "progress", "set")
 JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "jitter", "data",
              "no-data", "team", "diagnose", "hide-faults", "inspect", "double-run", "record", "verify", "workload", "isolate",
-             "explain", "estimate",
-             "processes", "partition", "launcher")
+             "explain", "estimate", "processes", "partition", "launcher")
 PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # exit codes of points, the worst first
 MOST_POINTS = 1 << 20
 WALL_TIME = "stats.elaborate_s"  # differs from one run of a point to the next, and tables do not
@@ -142,8 +141,7 @@ class Spec:
     def points(self):
         """All points, in the order of the grid: the last key varies fastest."""
         keys = list(self.grid)
-        return [Point(self, n, dict(zip(keys, values)))
-                for n, values in enumerate(itertools.product(*self.grid.values()))]
+        return [Point(self, n, dict(zip(keys, values))) for n, values in enumerate(itertools.product(*self.grid.values()))]
 
 
 class Point:

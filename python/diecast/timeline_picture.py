@@ -61,8 +61,7 @@ def draw(path, width=900):
     start = max(e["ts"] for e in kernels)
     kernels = [e for e in kernels if e["ts"] == start]
     end = max(e["ts"] + e["dur"] for e in kernels)
-    rows = {(e["pid"], e["tid"]): n for n, e in enumerate(sorted(kernels, key=lambda e: (e["pid"], e["tid"])))
-            if n < MOST_TRACKS}
+    rows = {(e["pid"], e["tid"]): n for n, e in enumerate(sorted(kernels, key=lambda e: (e["pid"], e["tid"]))) if n < MOST_TRACKS}
     height, left = 16, 190
     picture = Picture(width, 44 + height * len(rows), "What each core did")
     legend(picture)

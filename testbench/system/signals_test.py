@@ -96,21 +96,21 @@ class Signals(ScriptCase):
                 self.ended_by(words, number, n % 2 * 0.05)
 
     def test_a_signal_while_python_imports(self):
-        """At the first module that a script imports besides start."""
+        """In Python's own start, and at the first module that a script imports besides start."""
         self.file("sitecustomize.py", """
 import os, signal, sys
 class Finder:
     def find_spec(name, path=None, target=None):
-        if name not in ("start", "usercustomize"):
+        if name not in os.environ["PASSED"]:
             sys.meta_path.remove(Finder)
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder)
 """)
         scripts = [path for path in (harness.ROOT / "scripts").iterdir() if path.is_file() and b"end_with(main" in path.read_bytes()]
         self.assertGreater(len(scripts), 25)
-        for path in scripts:
-            done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True,
-                                  env={**os.environ, "PYTHONPATH": str(self.folder)})
+        for path, passed in ((path, passed) for path in scripts for passed in ("", "start usercustomize")):
+            done = subprocess.run([path, "--help"], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(self.folder), "PASSED": passed})
             self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", f"scripts/{path.name}: interrupted\n"))
 
     def test_a_signal_at_the_end(self):
@@ -199,6 +199,12 @@ class Temporary(ScriptCase):
         job = ("--", "--bytes", "4KiB")
         self.commands = (("regress", "suite.json"), ("degrade", CONFIG, *job), ("sensitivity", CONFIG, "--key", "noc.hop_cycles", *job),
                          ("calibrate", CONFIG, "m.csv", "--key", "noc.hop_cycles"))
+
+    def test_a_run_that_the_system_refuses_says_nothing_about_the_machine(self):
+        (self.folder / "bin").mkdir()
+        self.file("bin/diecast-pod", f"#!/bin/sh\ncase \"$*\" in *--out*) echo no memory >&2; exit 71;; esac\nexec '{harness.POD}' \"$@\"\n").chmod(0o755)
+        for words, code in ((("regress", "--bless", "suite.json"), 2), *((words, 71) for words in self.commands[1:])):
+            self.assertIn("no memory", self.script(*words, expect=code, environment={"DIECAST_BIN": self.folder / "bin"}).stderr)
 
     def test_unusable(self):
         self.file("plain", "a file")
