@@ -36,7 +36,7 @@ std::string read_input(std::size_t bytes) {
   return text;
 }
 
-/// The job, as the program that asked for it sends it: its length, and behind a line end the document.
+/// The job, as the program that asked for it sends it: its length, and behind a line end its archive.
 std::string read_job() {
   std::string length;
   for (std::string digit; (digit = read_input(1)) != "\n";) length += digit;
@@ -55,7 +55,7 @@ void look_for_requests() {
 }
 
 void work(mpi::mpi_group& group) {
-  const std::string document = group.broadcast(group.self() == 0 ? read_job() : std::string{});
+  const std::string archive = group.broadcast(group.self() == 0 ? read_job() : std::string{});
   nlohmann::json processes = nlohmann::json::array();
   for (const std::string& one : group.gather(nlohmann::json{mpi::mpi_group::host(), getpid()}.dump()))
     processes.push_back(nlohmann::json::parse(one));
@@ -65,7 +65,7 @@ void work(mpi::mpi_group& group) {
     group.set_between(look_for_requests);
   }
   const app::registries tables = app::builtin_registries(app::pod_platform());
-  const platforms::received_job job(document, tables);
+  const platforms::received_job job(archive, tables);
   if (job.partition.processes != group.count())
     throw std::runtime_error(fmt::format("the launcher has started {} processes (expected {})", group.count(),
                                          job.partition.processes));
@@ -75,7 +75,7 @@ void work(mpi::mpi_group& group) {
   for (const std::uint32_t p : job.partition.process_of) sips += p == group.self() ? 1 : 0;
   platforms::check_stacks(pes, sips);
   const std::string result =
-      platforms::pack(platforms::simulate_part(*job.run, tables, group, job.partition));
+      archived(platforms::simulate_part(*job.run, tables, job.only, job.draw, group, job.partition));
   group.set_between({});
   if (group.self() != 0) return;
   std::printf("\nresult %zu\n", result.size());

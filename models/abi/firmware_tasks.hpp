@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/types/archive.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::abi {
@@ -38,6 +39,7 @@ struct firmware_task {
   std::uint32_t step_index{};
 
   [[nodiscard]] std::string step() const;
+  DIECAST_MEMBERS(id, parent, step_name, step_index)
 };
 
 /// The tasks that used a queue pair last.
@@ -76,6 +78,7 @@ class firmware_tasks {
   }
   [[nodiscard]] task_id copier() const { return copier_; }
   [[nodiscard]] task_id watcher() const { return watcher_.value_or(kernel_task); }
+  DIECAST_MEMBERS(live_, at_, idle_, uses_, copier_, watcher_)
 
  private:
   std::vector<firmware_task> live_{1};
@@ -117,6 +120,8 @@ struct operation_note {
   std::string_view stage{};            ///< what of the barrier is awaited: "round"; static storage
   std::uint32_t stage_number{};
   task_id task{kernel_task};  ///< firmware task; the machine adds it
+
+  DIECAST_MEMBERS(kind, phase, id, peer, group, tag, bytes, count, algorithm, stage, stage_number, task)
 };
 
 /// "receive from sip0.cube1.pe2, tag 5 of communicator 0", "dissemination of team 0, count 4, round 1".

@@ -64,7 +64,7 @@ struct ipcq_fields {
   pe_coord source{};
   std::uint16_t source_direction{};
   std::uint32_t check{};  ///< data: what the sender's firmware wrote to QP_TX_CHECK
-  bool operator==(const ipcq_fields&) const = default;
+  auto operator<=>(const ipcq_fields&) const = default;
 };
 
 /// What a message between tag-matching units is. The first four are protocol::tag_op.
@@ -88,7 +88,7 @@ struct tag_fields {
   std::uint32_t payload_bytes{};  ///< payload bytes that travel with the header
   pe_coord source{};
   std::uint32_t check{};  ///< what the sender's firmware wrote to TM_CHECK
-  bool operator==(const tag_fields&) const = default;
+  auto operator<=>(const tag_fields&) const = default;
 };
 
 /// First source and last destination of a packet that goes through host memory (comm.path = staged). The
@@ -96,7 +96,7 @@ struct tag_fields {
 struct staged_ends {
   bool set{};
   node_address from, to;
-  bool operator==(const staged_ends&) const = default;
+  auto operator<=>(const staged_ends&) const = default;
 };
 
 struct packet_header {
@@ -112,7 +112,7 @@ struct packet_header {
   std::uint64_t checksum{};  ///< under comm.checksum: ipcq_data, tag_message, read_response to the unit
   tag_fields tag;
   staged_ends staged;
-  bool operator==(const packet_header&) const = default;
+  auto operator<=>(const packet_header&) const = default;
 };
 
 /// Set in the transaction of a read of the tag-matching unit (bulk of a rendezvous), whose answer goes there.

@@ -295,28 +295,39 @@ void line_history::on(const events::memory_event& e) {
   if (e.phase == events::memory_phase::store && e.bytes.size() == word_bytes) {
     word_history h{e.pe, 0, e.at, false, {}, {}};
     std::memcpy(&h.value, e.bytes.data(), word_bytes);
-    words_[e.address] = h;
+    words_[e.address] = {h, {}};
     return;
   }
   if (e.phase != events::memory_phase::write_back) return;
-  for (auto at = words_.lower_bound(e.address); at != words_.end() && at->first < e.address + e.bytes.size();
-       ++at) {
-    word_history& h = at->second;
+  for (std::size_t offset = 0; offset + word_bytes <= e.bytes.size(); offset += word_bytes) {
+    word_log& w = words_[e.address + offset];
     std::uint64_t value = 0;
-    std::memcpy(&value, e.bytes.data() + (at->first - e.address), word_bytes);
-    if (e.pe == h.stored_by) {
-      h.written_back = h.written_back || value == h.value;
-    } else if (value != h.value) {
-      h.overwritten_by = e.pe;
-      h.overwritten_at = e.at;
-    }
+    std::memcpy(&value, e.bytes.data() + offset, word_bytes);
+    w.written_back[{e.pe, value}] = e.at;
+    if (w.last && w.last->stored_by == e.pe && w.last->value == value) w.last->written_back = true;
   }
 }
 
 std::optional<word_history> line_history::of(abi::address word) const {
   const auto at = words_.find(word);
-  if (at == words_.end()) return std::nullopt;
-  return at->second;
+  if (at == words_.end() || !at->second.last) return std::nullopt;
+  word_history h = *at->second.last;
+  for (const auto& [what, when] : at->second.written_back) {
+    const auto& [pe, value] = what;
+    if (pe == h.stored_by || value == h.value || when <= h.stored_at || when < h.overwritten_at) continue;
+    h.overwritten_by = pe;
+    h.overwritten_at = when;
+  }
+  return h;
+}
+
+void line_history::add(const line_history& other) {
+  const auto key = [](const word_history& h) { return std::pair(h.stored_at, h.stored_by); };
+  for (const auto& [at, theirs] : other.words_) {
+    word_log& w = words_[at];
+    if (theirs.last && (!w.last || key(*w.last) < key(*theirs.last))) w.last = theirs.last;
+    w.written_back.insert(theirs.written_back.begin(), theirs.written_back.end());
+  }
 }
 
 }  // namespace diecast::analysis

@@ -16,6 +16,7 @@
 #include "models/abi/hal.hpp"
 #include "models/events/events.hpp"
 #include "models/protocol/data_cache.hpp"
+#include "models/types/archive.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::analysis {
@@ -61,10 +62,7 @@ class barrier_checker : public events::observer {
   /// What is wrong with a barrier in which so many calls of all members were to be; empty when nothing is.
   [[nodiscard]] static std::string complaint(const std::string& name, const verdict& seen,
                                              std::uint64_t calls);
-  template <class Archive>
-  void members(Archive archive) {
-    archive(calls_, launch_, earlier_);
-  }
+  DIECAST_MEMBERS(calls_, launch_, earlier_)
 
  private:
   using mark = std::pair<sim_time, pe_coord>;
@@ -73,10 +71,7 @@ class barrier_checker : public events::observer {
     std::uint64_t launch{};
     std::uint32_t number{};
     auto operator<=>(const call_key&) const = default;
-    template <class Archive>
-    void members(Archive archive) {
-      archive(name, launch, number);
-    }
+    DIECAST_MEMBERS(name, launch, number)
   };
   /// What is known of calls. Who left too early is known when all marks are: marks bear the time of the
   /// firmware's own clock, and come in any order.
@@ -85,18 +80,12 @@ class barrier_checker : public events::observer {
     mark first{sim_time::never(), {}};  ///< the earliest escape
     std::string first_text{};
     void add(const judgment& other);
-    template <class Archive>
-    void members(Archive archive) {
-      archive(seen, first, first_text);
-    }
+    DIECAST_MEMBERS(seen, first, first_text)
   };
   struct call {
     std::vector<mark> entered{}, left{};
     judgment known{};  ///< since all members have left; then the marks are forgotten
-    template <class Archive>
-    void members(Archive archive) {
-      archive(entered, left, known);
-    }
+    DIECAST_MEMBERS(entered, left, known)
   };
 
   [[nodiscard]] judgment judge(const call_key& key, const call& c) const;
@@ -169,9 +158,17 @@ class line_history : public events::observer {
   using events::observer::on;
   void on(const events::memory_event& e) override;
   [[nodiscard]] std::optional<word_history> of(abi::address word) const;
+  /// Adds what other PEs of the same run did.
+  void add(const line_history& other);
+  DIECAST_MEMBERS(words_)
 
  private:
-  std::map<abi::address, word_history> words_;
+  struct word_log {
+    std::optional<word_history> last;  ///< store, without what other PEs wrote back over it
+    std::map<std::pair<pe_coord, std::uint64_t>, sim_time> written_back;  ///< since: values and when last
+    DIECAST_MEMBERS(last, written_back)
+  };
+  std::map<abi::address, word_log> words_;
 };
 
 }  // namespace diecast::analysis

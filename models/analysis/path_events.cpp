@@ -42,6 +42,9 @@ std::optional<queue_end> queue_ends::sender_to(queue_end receiver) const {
 
 namespace {
 
+/// Stations of a message in the process of its sender.
+constexpr std::size_t sender_stations = static_cast<std::size_t>(station::injected) + 1;
+
 station station_of(events::transfer_phase p) {
   switch (p) {
     case events::transfer_phase::queued: return station::queued;
@@ -87,13 +90,16 @@ void path_events::on(const events::core_state_changed& e) {
 }
 
 void path_events::on(const events::step_entered& e) {
-  if (!count()) return;
-  auto known = step_numbers_.find(e.name);
+  if (count()) cores_[e.pe].steps.push_back({e.at, number_of(e.name), e.index});
+}
+
+std::uint32_t path_events::number_of(std::string_view step) {
+  auto known = step_numbers_.find(step);
   if (known == step_numbers_.end()) {
-    known = step_numbers_.emplace(e.name, static_cast<std::uint32_t>(step_names_.size())).first;
-    step_names_.emplace_back(e.name);
+    known = step_numbers_.emplace(step, static_cast<std::uint32_t>(step_names_.size())).first;
+    step_names_.emplace_back(step);
   }
-  cores_[e.pe].steps.push_back({e.at, known->second, e.index});
+  return known->second;
 }
 
 void path_events::on(const events::core_waited& e) {
@@ -117,6 +123,37 @@ void path_events::pass(queue_end sender, station s, sim_time at, std::uint32_t b
   m.at[which] = at;
   if (s == station::sent) m.bytes = bytes;
   if (s == station::visible && overflow_) queue.drop_complete();
+  if (s != station::injected || !here_) return;
+  if (const auto to = ends_.receiver_of(sender); to && away(to->pe))
+    leaving_.push_back({to->pe.sip, sender, false, queue.leave(sender_stations), {}});
+}
+
+void path_events::arrive(const carried& c) {
+  if (c.credit) return credits_[c.sender].arrive(c.returned, 1);
+  messages_[c.sender].arrive(c.message, sender_stations);
+}
+
+void path_events::drop_unsent() {
+  std::erase_if(messages_, [this](const auto& m) {
+    const auto to = ends_.receiver_of(m.first);
+    return to && away(to->pe);
+  });
+  std::erase_if(credits_, [this](const auto& c) { return away(c.first.pe); });
+}
+
+void path_events::add(const path_events& other) {
+  std::vector<std::uint32_t> step;
+  for (const std::string& name : other.step_names_) step.push_back(number_of(name));
+  for (const auto& [pe, core] : other.cores_) {
+    core_record& own = cores_[pe] = core;
+    for (core_record::step& s : own.steps) s.name = step[s.name];
+  }
+  messages_.insert(other.messages_.begin(), other.messages_.end());
+  credits_.insert(other.credits_.begin(), other.credits_.end());
+  copies_.insert(other.copies_.begin(), other.copies_.end());
+  kept_ += other.kept_;
+  overflow_ = overflow_ || other.overflow_ || kept_ > limit_;
+  unmatched_ = unmatched_ || other.unmatched_;
 }
 
 void path_events::on(const events::transfer_event& e) {
@@ -137,7 +174,9 @@ void path_events::on(const events::message_event& e) {
     case events::message_phase::released:
       if (const auto sender = ends_.sender_to(here)) {
         (void)count();
-        credits_[*sender].pass(0).released = e.at;
+        credits& queue = credits_[*sender];
+        queue.pass(0).released = e.at;
+        if (away(sender->pe)) leaving_.push_back({sender->pe.sip, *sender, true, {}, queue.leave(1)});
       }
       return;
     case events::message_phase::credited: {

@@ -9,14 +9,17 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/comm/install_plan.hpp"
 #include "models/events/events.hpp"
+#include "models/types/archive.hpp"
 
 namespace diecast::analysis {
 
@@ -81,6 +84,22 @@ class record_queue {
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(done));
     first_ += done;
   }
+  // Of a queue whose items pass their first stations in one process and the others in another one.
+
+  /// Takes the oldest item, which has passed the first `here` stations.
+  [[nodiscard]] Item leave(std::size_t here) {
+    for (std::size_t s = here; s < Stations; ++s) ++passed_[s];
+    Item item = items_.front();
+    items_.pop_front();
+    ++first_;
+    return item;
+  }
+  /// Adds an item that has passed the first `there` stations.
+  void arrive(const Item& item, std::size_t there) {
+    for (std::size_t s = 0; s < there; ++s) ++passed_[s];
+    items_.push_back(item);
+  }
+  DIECAST_MEMBERS(passed_, first_, items_)
 
  private:
   std::array<std::uint64_t, Stations> passed_{};
@@ -103,6 +122,7 @@ struct core_record {
     std::uint32_t index{};
   };
   std::vector<step> steps;
+  DIECAST_MEMBERS(running, done, waits, works, steps)
 };
 
 class path_events : public events::observer {
@@ -140,6 +160,24 @@ class path_events : public events::observer {
   /// The launch had more events than the limit, or messages arrived where the plan expects none.
   [[nodiscard]] bool incomplete() const { return overflow_ || unmatched_; }
 
+  /// A message or a credit whose other stations are in the process that simulates SIP `to`.
+  struct carried {
+    sip_id to;
+    queue_end sender;
+    bool credit{};
+    message_record message;
+    credit_record returned;
+  };
+  /// SIPs of this process. What leaves them is kept for take_leaving().
+  void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
+  [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
+  void arrive(const carried& c);
+  /// At the end: forgets messages and credits that have not left for the processes that have the others.
+  void drop_unsent();
+  /// Adds what another process has heard.
+  void add(const path_events& other);
+  DIECAST_MEMBERS(kept_, overflow_, unmatched_, cores_, messages_, credits_, copies_, step_names_)
+
  private:
   struct copies {
     std::uint64_t first{};  ///< number of the first start that is kept
@@ -148,9 +186,12 @@ class path_events : public events::observer {
       first += starts.size();
       starts.clear();
     }
+    DIECAST_MEMBERS(first, starts)
   };
   [[nodiscard]] bool count();
   void pass(queue_end sender, station s, sim_time at, std::uint32_t bytes);
+  [[nodiscard]] std::uint32_t number_of(std::string_view step);
+  [[nodiscard]] bool away(pe_coord pe) const { return here_ && !here_(pe.sip); }
 
   queue_ends ends_;
   std::uint64_t limit_;
@@ -162,6 +203,8 @@ class path_events : public events::observer {
   std::map<pe_coord, copies> copies_;
   std::vector<std::string> step_names_;
   std::map<std::string, std::uint32_t, std::less<>> step_numbers_;
+  std::function<bool(sip_id)> here_;
+  std::vector<carried> leaving_;
 };
 
 }  // namespace diecast::analysis

@@ -26,6 +26,8 @@ struct pe_dump {
   std::optional<abi::poll_request> polls{};    ///< the word its firmware polls
   std::optional<abi::signal_watch> watches{};  ///< the word in global memory that its firmware polls
   std::vector<abi::operation_note> awaits{};   ///< messages and barriers its activities wait for
+
+  DIECAST_MEMBERS(pe, state, queue_pairs, tasks, awaits_copy, polls, watches, awaits)
 };
 
 /// What becomes of a message or credit that was sent.

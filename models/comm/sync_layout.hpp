@@ -15,6 +15,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/protocol/data_cache.hpp"
+#include "models/types/archive.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
@@ -105,6 +106,7 @@ struct team_spec {
   std::uint32_t size{};
   std::vector<std::uint32_t> list{};
   bool operator==(const team_spec&) const = default;
+  DIECAST_MEMBERS(start, stride, size, list)
 };
 [[nodiscard]] std::vector<std::uint32_t> ranks_of(const team_spec& team);
 /// "0:1:8" or "0+3+5".

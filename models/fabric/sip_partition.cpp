@@ -134,7 +134,8 @@ sip_partition partition_sips(const topology& t, const std::string& text, std::ui
 }
 
 sim_time lookahead_of(const topology& t, const config::machine_config& c, const sip_partition& p) {
-  sim_time least = sim_time::never();
+  const bool staged = c.comm.path == config::transfer_path::staged && p.processes > 1;
+  sim_time least = staged ? nanoseconds(c.host.staging_latency_ns) : sim_time::never();
   for (const sip_link& l : t.sip_links()) {
     if (p.cuts(l))
       least = std::min(least, timing::sip_link_timing_of(c, t.sip_link_settings(l.index)).latency);

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "models/fabric/topology.hpp"
+#include "models/types/archive.hpp"
 
 namespace diecast::fabric {
 
 struct sip_partition {
   std::uint32_t processes{1};
   std::vector<std::uint32_t> process_of;  ///< by SIP
+  DIECAST_MEMBERS(processes, process_of)
 
   [[nodiscard]] std::vector<bool> sips_of(std::uint32_t process) const;
   /// "0-3,6"
@@ -29,7 +31,7 @@ struct sip_partition {
                                            std::uint32_t processes);
 
 /// The least time from a message's departure to its arrival in another process: the least latency of the cut
-/// links; never() when no link is cut.
+/// links, and of host memory where it is a path between SIPs; never() when nothing is cut.
 [[nodiscard]] sim_time lookahead_of(const topology& t, const config::machine_config& c,
                                     const sip_partition& p);
 

@@ -14,6 +14,7 @@
 #include "models/abi/registers.hpp"
 #include "models/abi/wire.hpp"
 #include "models/protocol/queue_pair.hpp"
+#include "models/types/archive.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/immovable.hpp"
 
@@ -66,6 +67,9 @@ struct queue_pair_state {
     if (armed != 0 || (tx && (my_head != peer_tail_cache || sources_read != sends))) return false;
     return !rx || my_tail == peer_head_cache;
   }
+  DIECAST_MEMBERS(tx, rx, space, n_slots, slot_bytes, my_head, my_tail, peer_head_cache, peer_tail_cache,
+                  rx_base, peer_rx_base, peer_ipcq, peer, tx_source, sends, sources_read, source_read_target,
+                  armed, slot_message_bytes, slot_checks, tx_check, last_token, last_credit)
   [[nodiscard]] abi::address tx_slot() const {
     return peer_rx_base + std::uint64_t{space.slot(my_head)} * slot_bytes;
   }

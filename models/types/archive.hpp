@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as bytes for another process of the same program. A class that is no plain value lists its members:
-// `template <class Archive> void members(Archive archive) { archive(a, b); }`.
+// Values as bytes for another process of the same program. A class that is no plain value, or holds views,
+// lists its members: DIECAST_MEMBERS(a, b); one with a tuple fields() of them (DIECAST_LIST) need not.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,16 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+
+/// In the public part of a class: what an archive writes and reads of it.
+#define DIECAST_MEMBERS(...)          \
+  template <class Archive>            \
+  void each_member(Archive archive) { \
+    archive(__VA_ARGS__);             \
+  }
 
 namespace diecast {
 
@@ -20,17 +28,18 @@ namespace archives {
 
 struct any_archive {
   template <class... T>
-  void operator()(T&...) const {}
+  void operator()(T&&...) const {}
 };
 template <class T>
 concept listed = requires(T& v, any_archive a) {
-  v.members(a);
+  v.each_member(a);
 };
 template <class T>
 concept container = requires(const T& v) {
   v.begin();
   v.size();
-};
+}
+&&!requires { std::tuple_size<T>::value; };  // an array is as plain as its elements
 template <class T>
 struct plain_element {
   using type = T;
@@ -54,7 +63,9 @@ class archive_writer {
   template <class T>
   void put(const T& v) {
     if constexpr (archives::listed<T>) {
-      const_cast<T&>(v).members([this](auto&... m) { (*this)(m...); });  // which changes nothing
+      const_cast<T&>(v).each_member([this](auto&&... m) { (*this)(m...); });  // which changes nothing
+    } else if constexpr (requires { v.fields(); }) {
+      put(v.fields());
     } else if constexpr (archives::container<T>) {
       put(std::uint64_t{v.size()});
       for (const auto& element : v) put(element);
@@ -62,6 +73,10 @@ class archive_writer {
       static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
       bytes_.append(reinterpret_cast<const char*>(&v), sizeof v);
     }
+  }
+  template <class... T>
+  void put(const std::tuple<T...>& v) {
+    std::apply(*this, v);
   }
   template <class A, class B>
   void put(const std::pair<A, B>& v) {
@@ -80,7 +95,7 @@ class archive_reader {
  public:
   explicit archive_reader(std::string_view bytes) : rest_(bytes) {}
   template <class... T>
-  void operator()(T&... values) {
+  void operator()(T&&... values) {
     (get(values), ...);
   }
 
@@ -88,7 +103,10 @@ class archive_reader {
   template <class T>
   void get(T& v) {
     if constexpr (archives::listed<T>) {
-      v.members([this](auto&... m) { (*this)(m...); });
+      v.each_member([this](auto&&... m) { (*this)(m...); });
+    } else if constexpr (requires { v.fields(); }) {
+      auto all = v.fields();
+      get(all);
     } else if constexpr (archives::container<T>) {
       std::uint64_t size = 0;
       get(size);
@@ -111,6 +129,10 @@ class archive_reader {
     get(name);
     v = *names.insert(std::move(name)).first;
   }
+  template <class... T>
+  void get(std::tuple<T...>& v) {
+    std::apply(*this, v);
+  }
   template <class A, class B>
   void get(std::pair<A, B>& v) {
     (*this)(v.first, v.second);
@@ -125,5 +147,19 @@ class archive_reader {
 
   std::string_view rest_;
 };
+
+template <class T>
+[[nodiscard]] std::string archived(const T& value) {
+  archive_writer written;
+  written(value);
+  return written.bytes();
+}
+/// What archived() was given.
+template <class T>
+[[nodiscard]] T restored(std::string_view bytes) {
+  T value;
+  archive_reader{bytes}(value);
+  return value;
+}
 
 }  // namespace diecast

@@ -62,7 +62,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   for (platforms::run_point& p : points) {
     p.vcd = o.vcd;
     p.timeline = o.timeline;
-    p.critical_path = !o.out.empty() && o.parallel.processes == 1;  // one process must hear of every event
+    p.critical_path = !o.out.empty();
     p.waits = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
     p.tell_faults = !o.hide_faults;
@@ -173,23 +173,26 @@ int run_points(const registries& tables, const options& o, const platforms::mach
       context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
       machine.config);
   // After --out, in whose directory they may lie.
-  claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});  // a record is written whole at the end
+  for (std::uint32_t p = 0; p < o.parallel.processes; ++p)  // a record is written whole at the end
+    claim_files({{"--vcd", platforms::part_of_file(o.vcd, p)},
+                 {"--timeline", platforms::part_of_file(o.timeline, p)}});
   report.start(runs);
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);
+  const platforms::simulator simulate = [&](const auto& run, auto only, auto draw) {
+    return platforms::run_in_child([&] {
+      return o.parallel.processes > 1 ? platforms::run_on_processes(run, o.parallel, only, draw)
+                                      : platforms::simulate(run, tables, only, draw);
+    });
+  };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& r = runs[i];
-    const auto simulate = [&] {
-      return platforms::run_in_child([&] {
-        return o.parallel.processes > 1 ? platforms::run_on_processes(machine, *r, o.parallel)
-                                        : platforms::simulate(*r, tables);
-      });
-    };
-    run_outcome outcome = simulate();
+    const auto whole = [&] { return simulate(*r, {}, 0); };
+    run_outcome outcome = whole();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
-    reproduce.look_at(i, outcome, simulate);               // a second run has no times of streams alone
-    r->run_more(tables, outcome);
-    if (o.jitter_runs > 0) platforms::add_jitter(*r, tables, outcome);
-    if (o.explain) platforms::add_explanation(*r, tables, outcome);
+    reproduce.look_at(i, outcome, whole);                  // a second run has no times of streams alone
+    r->run_more(simulate, outcome);
+    if (o.jitter_runs > 0) platforms::add_jitter(*r, simulate, outcome);
+    if (o.explain) platforms::add_explanation(*r, tables, simulate, outcome);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }

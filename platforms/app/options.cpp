@@ -199,8 +199,7 @@ void read_processes(flag_reader& r, options& o) {
     if (r.flag(name) && o.parallel.processes == 1)
       r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
   if (o.parallel.processes == 1) return;
-  for (const char* name :
-       {"vcd", "timeline", "ccl-trace", "isolate", "jitter", "explain", "diagnose", "inspect"})
+  for (const char* name : {"ccl-trace", "diagnose"})
     if (r.flag(name))
       r.add(
           {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});

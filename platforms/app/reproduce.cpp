@@ -67,7 +67,7 @@ void compare_runs(run_outcome& first, const run_outcome& second) {
   const run_outcome a = without_costs(first);
   const run_outcome b = without_costs(second);
   const auto steps = platforms::rows_from(a.steps);
-  if (platforms::pack(a) != platforms::pack(b)) {
+  if (archived(a) != archived(b)) {
     const auto d = platforms::first_difference(steps, platforms::rows_from(b.steps));
     complain(first, "not reproducible: a second run differs first at " +
                         (d ? platforms::to_text(*d) : differing_number(a, b)));

@@ -306,4 +306,11 @@ void output_dir::complete(const std::string& name, const std::string& text) cons
   }
 }
 
+std::string part_of_file(const std::string& file, std::uint32_t process) {
+  std::filesystem::path part = file;
+  const std::string extension = part.extension().string();
+  part.replace_extension(fmt::format(".process{}{}", process, extension));
+  return process == 0 || file.empty() ? file : part.string();
+}
+
 }  // namespace diecast::platforms

@@ -105,4 +105,7 @@ inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n
 void write_whole_file(const std::filesystem::path& target, const std::string& text,
                       const std::string& name = {}, const std::function<void()>& last = {});
 
+/// The file that a process of several writes in place of `file`: process 0 that itself.
+[[nodiscard]] std::string part_of_file(const std::string& file, std::uint32_t process);
+
 }  // namespace diecast::platforms

@@ -2,6 +2,7 @@
 #include "platforms/files/trace_events.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
@@ -34,12 +35,12 @@ std::string text_argument(std::string_view text) {
   return quoted + '"';
 }
 
-trace_events::trace_events(std::string flag, std::string path)
-    : flag_(std::move(flag)), path_(std::move(path)) {
+trace_events::trace_events(std::string flag, std::string path, bool part)
+    : flag_(std::move(flag)), path_(std::move(path)), part_(part) {
   errno = 0;
   file_.open(path_, std::ios::binary);
   if (!file_) throw not_written(flag_ + ' ' + path_);
-  file_ << timeline_head;
+  if (!part_) file_ << timeline_head;
 }
 
 void trace_events::begin(char phase, track_id t, std::string_view name, sim_time at) {
@@ -100,8 +101,16 @@ void trace_events::flow(bool end_of_flow, track_id t, std::uint64_t number, sim_
   end({});
 }
 
+void trace_events::append(const std::string& part) {
+  std::ifstream events(part, std::ios::binary);
+  if (!events) throw not_written(flag_ + ' ' + part);
+  if (events.peek() != std::ifstream::traits_type::eof())
+    file_ << (any_ ? "," : "") << events.rdbuf(), any_ = true;
+  std::filesystem::remove(part);
+}
+
 void trace_events::close() {
-  file_ << "\n]}\n";
+  if (!part_) file_ << "\n]}\n";
   file_.close();
   if (!file_) throw not_finished(flag_ + ' ' + path_);
 }

@@ -24,8 +24,8 @@ class trace_events {
   /// One argument of an event: a name and a value that is already JSON (`text_argument` makes one of text).
   using arguments = std::vector<std::pair<std::string, std::string>>;
 
-  /// Creates the file; throws output_error naming `flag` when that fails.
-  trace_events(std::string flag, std::string path);
+  /// Creates the file; throws output_error naming `flag` when that fails. A part has events alone.
+  trace_events(std::string flag, std::string path, bool part = false);
 
   void name_group(std::uint32_t group, const std::string& name, std::uint32_t order);
   void name_track(track_id t, const std::string& name, std::uint32_t order);
@@ -38,6 +38,8 @@ class trace_events {
   /// An arrow from the slice open at its start to the slice open at its end; both carry `number`.
   void flow(bool end, track_id t, std::uint64_t number, sim_time at);
 
+  /// Takes in the events of a part that has been closed, and removes it.
+  void append(const std::string& part);
   /// Ends the file; throws output_error when writing failed.
   void close();
 
@@ -47,7 +49,7 @@ class trace_events {
 
   std::string flag_, path_;
   std::ofstream file_;
-  bool any_{};
+  bool part_, any_{};
 };
 
 /// A JSON string, quoted and escaped.

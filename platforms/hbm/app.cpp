@@ -133,7 +133,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
 study_outcome outcome_of(const study_point& point, const config::machine_config& config,
                          const netlist::memory_factory& make_memory) {
   const std::function<study_outcome()> body = [&] { return simulate(point, config, make_memory); };
-  study_outcome o = platforms::run_in_child(body, pack, unpack);
+  study_outcome o = platforms::run_in_child(body);
   if (o.pattern.empty()) describe(point, config, o);  // it ended before it began
   return o;
 }

@@ -58,9 +58,4 @@ struct options : app::common_options {
 [[nodiscard]] std::string table_header(const std::string& pattern);
 [[nodiscard]] std::string table_row(const study_outcome& o);
 
-/// The whole outcome, for the pipe between a run and its parent.
-[[nodiscard]] std::string pack(const study_outcome& o);
-/// Throws std::runtime_error when the text is not what pack() wrote.
-[[nodiscard]] study_outcome unpack(const std::string& text);
-
 }  // namespace diecast::hbm

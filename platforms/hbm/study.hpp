@@ -103,8 +103,8 @@ struct study_outcome {
                avg_latency_ns, avg_latency_from_acceptance_ns, p50_latency_ns, p99_latency_ns, max_latency_ns,
                avg_write_latency_ns, avg_write_latency_from_acceptance_ns, row_hit_rate, bus_busy_percent,
                forwarded_bursts, verified, checked_reads, wrong_reads)
-  /// What a run's process tells its parent beside them.
-  DIECAST_LIST(carried, status, message, output_lost, notes, lost_time, time_saved, wall_s, peak_rss_mib)
+  /// What a run's process tells its parent.
+  DIECAST_MEMBERS(fields(), status, message, output_lost, notes, lost_time, time_saved, wall_s, peak_rss_mib)
 };
 
 /// What an HBM binary is made of. An out-of-tree binary gives its own name, config and memory.

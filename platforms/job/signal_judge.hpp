@@ -42,7 +42,7 @@ class signal_judge : public judge {
 
   void next_launch() override { checker_.next_launch(); }
   void report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) override;
-  [[nodiscard]] const analysis::line_history* history() const override { return history_.get(); }
+  [[nodiscard]] analysis::line_history* history() override { return history_.get(); }
 
  protected:
   /// Verdict and statistics.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/comm/install_plan.hpp"
 #include "platforms/job/session.hpp"
 #include "platforms/run/bound.hpp"
+#include "platforms/run/process_group.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::platforms {
@@ -79,12 +79,15 @@ void workload_session::tell(const sw::pe_step& step, std::uint64_t iteration, si
 
 void workload_session::join(process_group& group) {
   add_others(group, log_, [this] { return sw::workload_log(*run_.workload, run_.point.data, {}); });
-  nlohmann::json own{{"install_ns", install_ns_}, {"end", last_end_.fs}, {"done", finished()}};
-  for (const std::string& text : group.gather(own.dump())) {
-    const auto part = nlohmann::json::parse(text);
-    install_ns_ = std::max(install_ns_, part["install_ns"].get<double>());
-    last_end_ = std::max(last_end_, {part["end"]});
-    if (!part["done"].get<bool>()) hosts_done_ = 0;
+  struct end {
+    double install_ns{};
+    sim_time last;
+    bool done{};
+  };
+  for (const end& e : gathered(group, end{install_ns_, last_end_, finished()})) {
+    install_ns_ = std::max(install_ns_, e.install_ns);
+    last_end_ = std::max(last_end_, e.last);
+    if (!e.done) hosts_done_ = 0;
   }
 }
 

@@ -115,9 +115,19 @@ pod::pod(sc_core::sc_module_name name, const build_context& context, const host_
     if (link.index % 2 == 0) bindings.emplace_back([&] { bind_sip_link(context, link); });
   context.order.run("pod.links", bindings);
   if (context.config.comm.path != config::transfer_path::staged) return;
+  const auto links = static_cast<std::uint32_t>(context.topology.sip_links().size());
+  for (const auto& to : sips_) arrivals_[links + to->id().value] = &to->io().staging()->in;
   // Ports are numbered by the SIPs they lead to: this order is not free.
   for (const auto& from : sips_)
-    for (const auto& to : sips_) from->io().staging()->out.bind(to->io().staging()->in);
+    for (std::uint32_t to = 0; to < place_.size(); ++to) {
+      auto& out = from->io().staging()->out;
+      if (has(sip_id{to})) {
+        out.bind(at(sip_id{to}).io().staging()->in);
+      } else {
+        boundaries_.push_back(std::make_unique<hw::sip_boundary>(links + to, context.outlet));
+        out.bind(*boundaries_.back());
+      }
+    }
 }
 
 void pod::build(const build_context& context, const host_program_factory& host_of) {

@@ -73,7 +73,7 @@ study_outcome outcome_of(const study_point& point, const network& net) {
   const std::function<study_outcome()> body = [&] {
     return point.transactions ? simulate_transactions(point, net) : simulate(point, net);
   };
-  study_outcome o = platforms::run_in_child(body, pack, unpack);
+  study_outcome o = platforms::run_in_child(body);
   if (o.traffic.empty()) describe(point, o);  // it ended before it began
   return o;
 }

@@ -93,9 +93,9 @@ struct study_outcome {
                injected_flits_per_node_cycle, accepted_flits_per_node_cycle, avg_packet_latency_cycles,
                p50_packet_latency_cycles, p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops,
                measured_packets, packets, packet_hops, flit_hops, saturated, fingerprint, duration_cycles)
-  /// What a run's process tells its parent beside them.
-  DIECAST_LIST(carried, status, message, output_lost, wall_s, elaborate_s, wakeups, peak_rss_mib, barriers,
-               links)
+  /// What a run's process tells its parent.
+  DIECAST_MEMBERS(fields(), status, message, output_lost, wall_s, elaborate_s, wakeups, peak_rss_mib,
+                  barriers, links)
 };
 
 /// A network that can be simulated: config checked, graph built, dependency graph free of cycles.

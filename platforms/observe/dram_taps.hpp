@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class dram_taps : immovable {
   return c == timing::dram_command::read || c == timing::dram_command::write ||
          c == timing::dram_command::read_precharge || c == timing::dram_command::write_precharge;
 }
+
+/// Which instances a file shows of those in its scope, by path; empty: all.
+using instance_filter = std::function<bool(const std::string& path)>;
 
 // Which instances of a run --vcd-scope and --timeline-scope may name.
 

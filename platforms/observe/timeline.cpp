@@ -44,21 +44,26 @@ std::string picoseconds_of(sim_time t) { return fmt::format("{:.3f}", t.ns() * 1
 
 timeline::timeline(const std::string& path, const config::machine_config& config,
                    const fabric::topology* topology, const comm::install_plan& plan,
-                   comm::direction_namer names)
+                   comm::direction_namer names, instance_filter shown, std::uint32_t part)
     : shape_(config.shape()),
       topology_(topology),
       ends_(plan),
       names_(std::move(names)),
       glob_(config.trace.timeline_scope),
+      shown_(std::move(shown)),
+      part_(part),
       packets_left_(config.trace.timeline_packets),
-      file_("--timeline", path),
+      file_("--timeline", path, part > 0),
+      next_flow_(std::uint64_t{part} << 40 | 1),
       usage_(shape_.cubes() * (kinds.size() - 1) + 1, utilization_bins, first_bin),
       link_counts_(shape_.cubes() * (kinds.size() - 1) + 1) {
   name_pes(plan);
   count_links();
 }
 
-bool timeline::in_scope(const std::string& path) const { return config::matches(glob_, path); }
+bool timeline::in_scope(const std::string& path) const {
+  return config::matches(glob_, path) && (!shown_ || shown_(path));
+}
 
 void timeline::name_pes(const comm::install_plan& plan) {
   for (const auto& q : plan.queue_pairs) {
@@ -192,12 +197,16 @@ void timeline::on(const events::message_event& e) {
   if (e.phase == events::message_phase::sent) {
     const auto to = ends_.receiver_of({e.pe, e.qp});
     const pe_track* const t = track_of(e.pe);
-    const bool drawn = to && t != nullptr && track_of(to->pe) != nullptr;
-    if (t != nullptr)
-      file_.instant(t->at, "send " + names_(e.pe, e.qp), e.at,
-                    {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
-    if (!drawn) return;
-    flows_[*to].push_back({t->at, e.at, e.sequence});
+    if (t == nullptr) return;
+    file_.instant(t->at, "send " + names_(e.pe, e.qp), e.at,
+                  {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
+    if (!to) return;
+    const std::string there = pe_path(shape_, to->pe);
+    if (in_scope(there)) {
+      flows_[*to].push_back({t->at, e.at, e.sequence});
+    } else if (config::matches(glob_, there)) {
+      leaving_.push_back({to->pe.sip, *to, t->at, e.at, e.sequence});
+    }
   } else if (e.phase == events::message_phase::visible) {
     const pe_track* const t = track_of(e.pe);
     if (t == nullptr) return;
@@ -295,7 +304,7 @@ void timeline::on_dram(const dram_channel& channel, const timing::dram_event& e)
 }
 
 void timeline::write_utilization(sim_time end) {
-  const auto write_row = [&](std::size_t row, std::uint32_t group, const char* kind) {
+  const auto write_row = [&](std::size_t row, std::uint32_t group, const std::string& kind) {
     if (link_counts_[row] == 0 || !groups_.contains(group)) return;
     double last = -1;
     const auto& sums = usage_.sums(row);
@@ -315,7 +324,8 @@ void timeline::write_utilization(sim_time end) {
     for (std::size_t k = 0; k < per_cube; ++k)
       write_row(cube * per_cube + k, cube * groups_per_cube + links_group, kind_names[k]);
   }
-  write_row(shape_.cubes() * per_cube, shape_.cubes() * groups_per_cube + links_group, kind_names.back());
+  write_row(shape_.cubes() * per_cube, shape_.cubes() * groups_per_cube + links_group,
+            kind_names.back() + (shown_ ? fmt::format(" of process {}", part_) : ""));
 }
 
 void timeline::close(sim_time end) {
@@ -327,6 +337,7 @@ void timeline::close(sim_time end) {
   for (const auto& [key, t] : op_tracks_)
     if (t.op) file_.slice(t.at, t.op->name, "op", t.op->since, end, {{"unfinished", "true"}});
   write_utilization(end);
+  for (const std::string& part : parts_) file_.append(part);
   file_.close();
 }
 

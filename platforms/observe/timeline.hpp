@@ -29,9 +29,11 @@ namespace diecast::observe {
 
 class timeline final : public events::observer, public dram_listener {
  public:
-  /// Creates the file; throws output_error when that fails. `topology`: null without links.
+  /// Creates the file; throws output_error when that fails. `topology`: null without links. `part`: above 0,
+  /// number of a part of a file, which another timeline appends.
   timeline(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
-           const comm::install_plan& plan, comm::direction_namer names);
+           const comm::install_plan& plan, comm::direction_namer names, instance_filter shown = {},
+           std::uint32_t part = 0);
 
   /// The kinds of events that it wants.
   static constexpr unsigned interests = events::everything & ~events::transfers;
@@ -56,6 +58,19 @@ class timeline final : public events::observer, public dram_listener {
   void on_op_begun(pe_coord pe, std::uint32_t chain, const std::string& stream, const std::string& name,
                    sim_time at);
   void on_op_ended(pe_coord pe, std::uint32_t chain, sim_time at);
+
+  /// A message on its way to a PE whose instants another part has.
+  struct carried {
+    sip_id to;
+    analysis::queue_end receiver;
+    platforms::track_id from;
+    sim_time sent;
+    std::uint32_t sequence{};
+  };
+  [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
+  void arrive(const carried& c) { flows_[c.receiver].push_back({c.from, c.sent, c.sequence}); }
+  /// A closed part, to be taken in at the end; its file is removed.
+  void append(const std::string& path) { parts_.push_back(path); }
 
  private:
   struct open_slice {
@@ -99,13 +114,17 @@ class timeline final : public events::observer, public dram_listener {
   analysis::queue_ends ends_;
   comm::direction_namer names_;
   std::string glob_;
+  instance_filter shown_;
+  std::uint32_t part_;
+  std::vector<carried> leaving_;
+  std::vector<std::string> parts_;
   std::uint64_t packets_left_;
   std::optional<sim_time> packets_end_;
   platforms::trace_events file_;
   std::map<pe_coord, pe_track> pes_;
   std::map<std::pair<pe_coord, std::uint32_t>, op_track> op_tracks_;  ///< by PE and chain
   std::map<analysis::queue_end, std::deque<flow>> flows_;             ///< on their way, by receiver
-  std::uint64_t next_flow_{1};
+  std::uint64_t next_flow_;
   std::set<std::uint32_t> groups_;  ///< groups of links and channels named so far
   std::map<std::pair<std::uint32_t, std::uint8_t>, bool> links_;  ///< by link and VC: in scope
   std::map<std::string, platforms::track_id> channels_;           ///< the first pseudo-channel's track

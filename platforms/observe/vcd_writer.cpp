@@ -51,10 +51,12 @@ std::string binary(std::uint64_t value) {
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
                        const fabric::topology* topology, const comm::install_plan& plan,
-                       const std::vector<std::string>& channels, const comm::direction_namer& names)
+                       const std::vector<std::string>& channels, const comm::direction_namer& names,
+                       instance_filter shown)
     : path_(path),
       shape_(config.shape()),
       glob_(config.trace.vcd_scope),
+      shown_(std::move(shown)),
       window_from_(nanoseconds(config.trace.vcd_from_ns)),
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
       window_open_(window_from_.fs == 0),
@@ -121,7 +123,9 @@ void vcd_writer::declare_channels(const config::machine_config& config,
   }
 }
 
-bool vcd_writer::in_scope(const std::string& path) const { return config::matches(glob_, path); }
+bool vcd_writer::in_scope(const std::string& path) const {
+  return config::matches(glob_, path) && (!shown_ || shown_(path));
+}
 
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width,
                                   const std::string& inner) {

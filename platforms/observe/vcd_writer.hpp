@@ -37,7 +37,7 @@ class vcd_writer : public events::observer, public dram_listener {
   /// of HBM channels with banks. `names`: what queue pairs are called, as in reports.
   vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
              const comm::install_plan& plan, const std::vector<std::string>& channels,
-             const comm::direction_namer& names = comm::generic_names());
+             const comm::direction_namer& names = comm::generic_names(), instance_filter shown = {});
   /// Declares the credits of links and writes the header: once, before anything moves.
   void begin(const std::vector<initial_credits>& credits);
 
@@ -105,6 +105,7 @@ class vcd_writer : public events::observer, public dram_listener {
   std::ofstream file_;
   machine_shape shape_;
   std::string glob_;
+  instance_filter shown_;
   sim_time window_from_, window_to_;
   bool window_open_{}, with_credits_{};
   std::vector<variable> variables_;

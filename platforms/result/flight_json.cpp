@@ -4,7 +4,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "models/abi/firmware_tasks.hpp"
 #include "models/events/events.hpp"
@@ -53,11 +55,21 @@ class writer {
       : run_(run), recorder_(recorder), type_(torch_type(run.point.type)) {
     const auto& members = run.members;
     for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[members[r]] = r;
+    const auto& groups = recorder.groups();
+    for (std::uint32_t g = 0; g < groups.size(); ++g) order_.push_back(g);
+    std::sort(order_.begin(), order_.end(), [&groups](std::uint32_t a, std::uint32_t b) {
+      const auto key = [&groups](std::uint32_t g) {
+        return std::tie(groups[g].begun, groups[g].slot, groups[g].told);
+      };
+      return key(a) < key(b);
+    });
+    number_.resize(groups.size());
+    for (std::uint32_t n = 0; n < order_.size(); ++n) number_[order_[n]] = n + 1;
   }
 
   [[nodiscard]] json group() const {
     json groups{{group_name, group_json(group_name, "default_pg", run_.members)}};
-    for (std::uint32_t g = 0; g < recorder_.groups().size(); ++g) {
+    for (const std::uint32_t g : order_) {
       const std::string name = team_name(g);
       groups[name] = group_json(name, team_description(g), recorder_.groups()[g].members);
     }
@@ -74,7 +86,7 @@ class writer {
                  {{"last_enqueued_collective", launched},
                   {"last_started_collective", begun ? launched : launched - 1},
                   {"last_completed_collective", done ? launched : launched - 1}}}};
-    for (std::uint32_t g = 0; g < recorder_.groups().size(); ++g) {
+    for (const std::uint32_t g : order_) {
       const auto& members = recorder_.groups()[g].members;
       if (std::find(members.begin(), members.end(), pe.pe) == members.end()) continue;
       const auto counts = recorder_.barriers_of(pe.pe, g);
@@ -105,7 +117,7 @@ class writer {
   }
 
  private:
-  static std::string team_name(std::uint32_t group) { return std::to_string(group + 1); }
+  [[nodiscard]] std::string team_name(std::uint32_t group) const { return std::to_string(number_[group]); }
   [[nodiscard]] std::string team_description(std::uint32_t group) const {
     return fmt::format("team {}", recorder_.groups()[group].slot);
   }
@@ -224,7 +236,7 @@ class writer {
   /// A barrier of a team, which is a process group of its own.
   [[nodiscard]] json barrier(const analysis::pe_dump& pe, const flight_operation& o) const {
     json e = base(pe, o, "barrier", 0);
-    e["pg_id"] = o.group + 1;
+    e["pg_id"] = number_[o.group];
     e["process_group"] = json::array({team_name(o.group), team_description(o.group)});
     e["collective_seq_id"] = o.sequence;
     e["p2p_seq_id"] = 0;
@@ -267,6 +279,7 @@ class writer {
   const observe::flight_recorder& recorder_;
   const char* type_;
   std::map<pe_coord, std::uint32_t> rank_of_;
+  std::vector<std::uint32_t> order_, number_;  ///< groups by their first barriers; from 1, by group
 };
 
 struct step_group {

@@ -93,19 +93,17 @@ void flight_recorder::on(const events::message_content& e) {
 }
 
 /// A slot is given to other teams when one is given back.
-std::uint32_t flight_recorder::group_of(const abi::operation_note& n) {
-  const auto known = latest_group_.find(n.group);
-  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, n.members))
+std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_coord> told) {
+  const auto known = latest_group_.find(slot);
+  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, told))
     return known->second;
-  const auto same = std::find_if(groups_.begin(), groups_.end(), [&n](const flight_group& g) {
-    return g.slot == n.group && std::ranges::equal(g.told, n.members);
+  const auto same = std::find_if(groups_.begin(), groups_.end(), [&](const flight_group& g) {
+    return g.slot == slot && std::ranges::equal(g.told, told);
   });
   const auto at = static_cast<std::uint32_t>(same - groups_.begin());
-  if (same == groups_.end()) {
-    const std::vector<pe_coord> told(n.members.begin(), n.members.end());
-    groups_.push_back({n.group, told, told});
-  }
-  return latest_group_[n.group] = at;
+  if (same == groups_.end())
+    groups_.push_back({slot, sim_time::never(), {told.begin(), told.end()}, {told.begin(), told.end()}});
+  return latest_group_[slot] = at;
 }
 
 /// A PE that no list names follows the first PE of its rank, in any order of arrival.
@@ -124,8 +122,12 @@ void flight_recorder::post(track& t, const events::operation_changed& e) {
   const abi::operation_note& n = e.note;
   flight_operation& o = add(t, e.at, n.task);
   const bool barrier = n.kind == abi::operation_kind::barrier;
-  o.group = barrier ? group_of(n) : n.group;
-  if (barrier) admit(groups_[o.group], e.pe);
+  o.group = barrier ? group_of(n.group, n.members) : n.group;
+  if (barrier) {
+    flight_group& g = groups_[o.group];
+    admit(g, e.pe);
+    g.begun = std::min(g.begun, e.at);
+  }
   t.noted.insert_or_assign({n.kind, n.id}, noted_record{o.record_id, o.group});
   if (barrier) {
     o.what = flight_kind::barrier;
@@ -189,10 +191,37 @@ void flight_recorder::on(const events::step_entered& e) {
   marked_step& step = t.steps[e.task];
   step.index = e.index;
   if (step_names_[step.name] == e.name) return;
+  step.name = number_of(e.name);
+}
+
+std::uint16_t flight_recorder::number_of(std::string_view step) {
   const auto [at, fresh] =
-      step_numbers_.emplace(std::string(e.name), static_cast<std::uint16_t>(step_names_.size()));
-  if (fresh) step_names_.emplace_back(e.name);
-  step.name = at->second;
+      step_numbers_.emplace(std::string(step), static_cast<std::uint16_t>(step_names_.size()));
+  if (fresh) step_names_.emplace_back(step);
+  return at->second;
+}
+
+void flight_recorder::add(const flight_recorder& other) {
+  std::vector<std::uint16_t> step;
+  for (const std::string& name : other.step_names_) step.push_back(number_of(name));
+  std::vector<std::uint32_t> group;
+  for (const flight_group& g : other.groups_) {
+    flight_group& own = groups_[group.emplace_back(group_of(g.slot, g.told))];
+    for (const pe_coord pe : g.members) admit(own, pe);
+    own.begun = std::min(own.begun, g.begun);
+  }
+  for (std::size_t pe = 0; pe < tracks_.size(); ++pe) {
+    const track& theirs = other.tracks_[pe];
+    if (theirs.records == 0) continue;
+    track& t = tracks_[pe];
+    t.ring = theirs.ring;
+    t.records = theirs.records;
+    for (flight_operation& o : t.ring) {
+      o.step = step[o.step];
+      if (o.what == flight_kind::barrier) o.group = group[o.group];
+    }
+    for (const auto& [g, counts] : theirs.barriers) t.barriers[group[g]] = counts;
+  }
 }
 
 void flight_recorder::on(const events::queue_pair_used& e) {

@@ -6,12 +6,15 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "models/events/events.hpp"
+#include "models/types/archive.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::observe {
@@ -49,14 +52,20 @@ struct flight_operation {
   std::string_view stage;      ///< what a barrier awaited last
   std::uint32_t stage_number{};
   sim_time created, started, ended;
+
+  DIECAST_MEMBERS(record_id, launch, what, state, send, qp, step, step_index, peer, sequence, bytes, crc,
+                  group, tag, count, algorithm, stage, stage_number, created, started, ended)
 };
 
 /// The PEs of a team: those that its barriers told (where ranks have unlike PEs, the first of each) and those
 /// that have entered one, rank by rank.
 struct flight_group {
   std::uint32_t slot{};
+  sim_time begun{sim_time::never()};  ///< its first barrier
   std::vector<pe_coord> told;
   std::vector<pe_coord> members;
+
+  DIECAST_MEMBERS(slot, begun, told, members)
 };
 
 class flight_recorder : public events::observer {
@@ -70,13 +79,15 @@ class flight_recorder : public events::observer {
   /// Oldest first.
   [[nodiscard]] std::vector<flight_operation> operations_of(pe_coord pe) const;
   [[nodiscard]] const std::string& step_name(std::uint16_t index) const { return step_names_.at(index); }
-  /// In the order in which their first barriers began.
   [[nodiscard]] const std::vector<flight_group>& groups() const { return groups_; }
   /// How many barriers of a group this PE has entered and left.
   struct barrier_counts {
     std::uint32_t entered{}, left{};
   };
   [[nodiscard]] barrier_counts barriers_of(pe_coord pe, std::uint32_t group) const;
+  /// Adds what another process has recorded of its PEs.
+  void add(const flight_recorder& other);
+  DIECAST_MEMBERS(tracks_, step_names_, groups_)
 
   void on(const events::step_entered& e) override;
   void on(const events::queue_pair_used& e) override;
@@ -109,6 +120,7 @@ class flight_recorder : public events::observer {
     std::map<operation_key, noted_record> noted;       ///< messages and barriers that have not ended
     std::uint32_t messages{};                          ///< posted in this launch
     std::map<std::uint32_t, barrier_counts> barriers;  ///< by group
+    DIECAST_MEMBERS(ring, records, barriers)           // what a report needs
   };
   flight_operation& add(track& t, sim_time at, abi::task_id task);
   [[nodiscard]] flight_operation* find(track& t, std::uint64_t record);
@@ -117,7 +129,8 @@ class flight_recorder : public events::observer {
   void post(track& t, const events::operation_changed& e);
   void end(track& t, const events::operation_changed& e, const noted_record& record);
   static void admit(flight_group& g, pe_coord pe);
-  [[nodiscard]] std::uint32_t group_of(const abi::operation_note& n);
+  [[nodiscard]] std::uint32_t group_of(std::uint32_t slot, std::span<const pe_coord> told);
+  [[nodiscard]] std::uint16_t number_of(std::string_view step);
 
   machine_shape shape_;
   std::uint64_t kept_;

@@ -125,12 +125,6 @@ void write_workload(const run_outcome& o, json& run) {
   for (const op_row& r : o.ops) run["ops"].push_back(object_of(r));
 }
 
-void read_workload(const json& run, run_outcome& o) {
-  if (!run.contains("streams")) return;
-  for (const json& r : run.at("streams")) o.streams.push_back(row_from<stream_row>(r));
-  for (const json& r : run.at("ops")) o.ops.push_back(row_from<op_row>(r));
-}
-
 std::string workload_table(const run_outcome& o) {
   if (o.streams.empty()) return {};
   std::vector<std::vector<std::string>> rows;

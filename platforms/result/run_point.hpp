@@ -18,6 +18,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
+#include "models/types/archive.hpp"
 
 namespace diecast::fabric {
 class topology;
@@ -52,12 +53,6 @@ void each_of(std::string_view names, Values values, Visit visit) {
 template <class Row, class Visit>
 void each_field(Row& r, Visit visit) {
   each_of(Row::fields_names, r.fields(), visit);
-}
-
-/// Visits what a run's process tells its parent beside the fields of a row.
-template <class Row, class Visit>
-void each_carried(Row& r, Visit visit) {
-  each_of(Row::carried_names, r.carried(), visit);
 }
 
 /// What ended a run or was found wrong in it, as data, at places as configs spell them.
@@ -151,6 +146,11 @@ struct run_point {
   std::uint64_t jitter_ns{};    ///< largest delay of a PE's start in them
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
+
+  /// Of the job of several processes.
+  DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
+                  iters, warmup, isolate, data, pattern_data, team, workload, ccl_trace, vcd, flight_file,
+                  tell_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
 };
 
 enum class run_status : std::uint8_t {
@@ -348,10 +348,10 @@ struct run_outcome {
                busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
                wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
                stats, energy, notes, status)
-  /// What a run's process tells its parent beside them.
-  DIECAST_LIST(carried, form, output_lost, deadlock_json, flight_json, health, waits, steps,
-               critical_path_json, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
-               queue_pairs, hbm)
+  /// What a run's process tells its parent.
+  DIECAST_MEMBERS(fields(), message, team, form, output_lost, deadlock_json, critical_path_json, flight_json,
+                  health, waits, steps, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
+                  queue_pairs, hbm, ops, streams, faults, detected)
 };
 
 }  // namespace diecast::platforms

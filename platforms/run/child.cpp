@@ -182,10 +182,6 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   return {text, {}};
 }
 
-run_outcome run_in_child(const std::function<run_outcome()>& body) {
-  return run_in_child(body, pack, unpack);
-}
-
 fault_text explain(const std::exception_ptr& fault, const comm::direction_namer& names) {
   try {
     std::rethrow_exception(fault);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "models/protocol/fault_record.hpp"
 #include "platforms/result/run_point.hpp"
@@ -62,16 +63,16 @@ template <class Outcome>
   return o;
 }
 
-/// Runs `body` in a child process and returns what it returned, carried over by `pack` and `unpack`. What it
-/// throws becomes status and message, as explain() says. A child that dies without an answer yields
-/// status internal with the signal or exit code in the message. Ctrl-C and SIGTERM reach the child, whose
-/// partial outcome is returned with status interrupted; asked again three seconds later, it is killed, and
-/// nothing is left of its outcome but that status.
-template <class Outcome>
-[[nodiscard]] Outcome run_in_child(const std::function<Outcome()>& body, std::string (*pack)(const Outcome&),
-                                   Outcome (*unpack)(const std::string&)) {
-  const child_answer answer = run_text_in_child([&] { return pack(outcome_of(body)); });
-  if (answer.death.empty()) return unpack(answer.text);
+/// Runs `body` in a child process and returns the outcome that it returned. What it throws becomes status and
+/// message, as explain() says. A child that dies without an answer yields status internal with the signal or
+/// exit code in the message. Ctrl-C and SIGTERM reach the child, whose partial outcome is returned with
+/// status interrupted; asked again three seconds later, it is killed, and nothing is left of its outcome but
+/// that status.
+template <class Body>
+[[nodiscard]] auto run_in_child(const Body& body) {
+  using Outcome = std::invoke_result_t<Body>;
+  const child_answer answer = run_text_in_child([&] { return archived(outcome_of<Outcome>(body)); });
+  if (answer.death.empty()) return restored<Outcome>(answer.text);
   Outcome o;
   o.status = answer.killed      ? run_status::interrupted
              : answer.by_system ? run_status::system
@@ -79,8 +80,6 @@ template <class Outcome>
   o.message = answer.death;
   return o;
 }
-/// The same for a run of a machine.
-[[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
 
 /// As if that signal had come.
 void note_interrupt(int number);

@@ -11,6 +11,7 @@
 #include "models/analysis/critical_path.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "models/cost/energy.hpp"
+#include "models/types/archive.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/result/run_point.hpp"
 #include "platforms/run/host_side.hpp"
@@ -33,6 +34,7 @@ struct machine_totals {
   std::uint64_t fingerprint{};        ///< fingerprint of the members' queue engines
   std::string first_unwritten;
   cost::activity activity;
+  DIECAST_MEMBERS(counts, unwritten, fingerprint, first_unwritten, activity)
 };
 
 /// Fills machine_totals::counts.
@@ -40,6 +42,8 @@ void count(const prepared_run& run, netlist::pod& pod, machine_totals& totals);
 void count(const prepared_run& run, const sw::timed_machine& machine, machine_totals& totals);
 /// Adds what another process has counted.
 void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& more);
+/// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
+[[nodiscard]] std::uint64_t sip_in(const std::string& path);
 /// Makes rows, totals and hops those of all processes, in the order that one process would have.
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops);
@@ -54,13 +58,15 @@ void report_totals(const prepared_run& run, const machine_totals& totals, const 
                    const analysis::critical_hops* hops, sim_time now, run_outcome& o);
 
 /// What every member's registers and everything in flight say now. `still`: nothing moves any more.
-[[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);
+/// `group`: of the processes that simulate the other SIPs; null when this one has all.
+[[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still,
+                                                    process_group* group);
 
 /// Status deadlock (nothing moves) or limit (the run was cut off) with the report: waiting queue pairs,
 /// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: who stored
 /// and wrote back what; may be null.
 void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
-                 const analysis::line_history* lines, run_outcome& o);
+                 analysis::line_history* lines, process_group* group, run_outcome& o);
 /// The same of any machine, stopped at `now`.
 void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
                  const std::vector<analysis::watched_word>& watched, sim_time now, run_status status,
@@ -79,7 +85,8 @@ void report_energy(const prepared_run& run, cost::activity activity, std::uint64
 
 /// Where the entries of the members' dispatch tables lead, and led when they were loaded: a line per entry,
 /// of each PE or of all whose tables are alike.
-[[nodiscard]] std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod);
+[[nodiscard]] std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod,
+                                                      process_group* group);
 
 // What became of the faults that were asked for: a fault that nothing met says nothing about the machine.
 

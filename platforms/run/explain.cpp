@@ -58,11 +58,11 @@ jitter_times summary_of(std::vector<double> times_ns, std::vector<double> delays
   return j;
 }
 
-void add_jitter(const prepared_run& run, const app::registries& tables, run_outcome& o) {
+void add_jitter(const prepared_run& run, const simulator& simulate, run_outcome& o) {
   if (o.status != run_status::ok) return;
   std::vector<double> times{o.time_ns}, delays{0.0};
   for (std::uint64_t draw = 1; draw < run.point.jitter_runs; ++draw) {
-    const run_outcome drawn = run_in_child([&] { return simulate(run, tables, {}, draw); });
+    const run_outcome drawn = simulate(run, {}, draw);
     o.wall_s += drawn.wall_s;
     if (drawn.status != run_status::ok) {
       o.status = drawn.status;
@@ -172,8 +172,9 @@ bool apply(machine_config& c, const change& what) {
 /// Runs of one point on machines without some causes.
 class experiments {
  public:
-  experiments(const prepared_run& run, const app::registries& tables, run_outcome& o)
-      : run_(run), tables_(tables), outcome_(o) {
+  experiments(const prepared_run& run, const app::registries& tables, const simulator& simulate,
+              run_outcome& o)
+      : run_(run), tables_(tables), simulate_(simulate), outcome_(o) {
     runs_[0] = figures_of(o);
   }
 
@@ -223,8 +224,8 @@ class experiments {
     p.ccl_trace = p.tell_faults = p.record = p.critical_path = p.waits = p.data = p.if_possible = false;
     p.progress = progress_mode::off;
     const auto other = prepare_point(machine, tables_, p);
-    run_outcome o = run_in_child([&] { return simulate(*other, tables_); });
-    if (p.jitter_runs > 0) add_jitter(*other, tables_, o);
+    run_outcome o = simulate_(*other, {}, 0);
+    if (p.jitter_runs > 0) add_jitter(*other, simulate_, o);
     if (o.status == run_status::ok) return figures_of(o);
     outcome_.status = o.status;
     outcome_.message = "--explain: " + o.message;
@@ -233,6 +234,7 @@ class experiments {
 
   const prepared_run& run_;
   const app::registries& tables_;
+  const simulator& simulate_;
   run_outcome& outcome_;
   std::map<std::uint32_t, std::optional<figures>> runs_;  ///< by the causes removed
 };
@@ -313,13 +315,14 @@ std::vector<std::string> keys_of(const cause& what, machine_config c) {
 
 }  // namespace
 
-void add_explanation(const prepared_run& run, const app::registries& tables, run_outcome& o) {
+void add_explanation(const prepared_run& run, const app::registries& tables, const simulator& simulate,
+                     run_outcome& o) {
   if (o.status != run_status::ok) return;
   explanation e;
   for (const cause& c : all_causes())
     e.parts.push_back({c.name, "", keys_of(c, run.machine.config), 0, false});
   e.parts.back().detail = most_contended(o);
-  experiments runs(run, tables, o);
+  experiments runs(run, tables, simulate, o);
   std::vector<std::size_t> order(e.parts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   add_savings(runs, order, e.parts);

@@ -185,9 +185,14 @@ std::uint64_t loaded_target(const abi::dispatch_image& table, unsigned entry) {
 
 }  // namespace
 
-std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod) {
+std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod, process_group* group) {
+  std::vector<std::pair<pe_coord, abi::dispatch_image>> own;
+  for (const pe_coord pe : run.members.members)
+    if (pod.has(pe.sip)) own.emplace_back(pe, pod.pe(pe).tcm.dispatch_table());
+  const auto all = joined(group, std::move(own));
+  const std::map<pe_coord, abi::dispatch_image> tables(all.begin(), all.end());
   std::map<abi::dispatch_image, std::vector<pe_coord>> alike;
-  for (const pe_coord pe : run.members.members) alike[pod.pe(pe).tcm.dispatch_table()].push_back(pe);
+  for (const pe_coord pe : run.members.members) alike[tables.at(pe)].push_back(pe);
   std::vector<std::string> lines;
   for (const auto& [table, pes] : alike) {
     std::string who = pe_path(run.machine.config.shape(), pes.front());

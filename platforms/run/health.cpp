@@ -16,10 +16,7 @@ class table {
   struct row {
     std::uint64_t section{}, place{};
     std::string text;
-    template <class Archive>
-    void members(Archive archive) {
-      archive(section, place, text);
-    }
+    DIECAST_MEMBERS(section, place, text)
   };
   /// Rows from here on are of this rank or SIP.
   void begin(std::uint64_t section, std::uint64_t place) { at_ = {section, place, {}}; }
@@ -27,9 +24,8 @@ class table {
     at_.text = fmt::format("{},{},{},{},{}\n", measure, where, value, expected, unit);
     rows_.push_back(at_);
   }
-  void join(process_group& group) {
-    const auto all = gathered(group, std::exchange(rows_, {}));
-    for (const auto& part : all) rows_.insert(rows_.end(), part.begin(), part.end());
+  void join(process_group* group) {
+    rows_ = joined(group, std::move(rows_));
     std::stable_sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) {
       return std::pair(a.section, a.place) < std::pair(b.section, b.place);
     });
@@ -216,7 +212,7 @@ std::string health_rows(const prepared_run& run, netlist::pod& pod, process_grou
   add_links(run, pod, group, t);
   add_inlets(run, pod, t);
   add_credits(run, pod, t);
-  if (group != nullptr) t.join(*group);
+  t.join(group);
   return t.text();
 }
 

@@ -82,7 +82,7 @@ class judge : abstract_interface {
   /// has all.
   virtual void report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) = 0;
   /// Who stored and wrote back what, for reports of hangs; may be null.
-  [[nodiscard]] virtual const analysis::line_history* history() const { return nullptr; }
+  [[nodiscard]] virtual analysis::line_history* history() { return nullptr; }
 };
 
 }  // namespace diecast::platforms

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "hw/base/time.hpp"
@@ -12,25 +11,21 @@
 
 namespace diecast::platforms {
 
-namespace {
-
-template <class Visit, class... Numbers>
-void visit_all(Visit visit, Numbers&... numbers) {
-  (visit(numbers), ...);
-}
-
-template <class Visit>
-void sums_of(machine_totals& t, Visit visit) {
-  cost::activity& a = t.activity;
-  visit_all(visit, t.unwritten, t.fingerprint, a.pes, a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes,
-            a.hbm_bytes, a.hbm_activates, a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
-  for (std::uint64_t& elements : a.vector_elements) visit(elements);
-}
-
-/// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
 std::uint64_t sip_in(const std::string& path) {
   constexpr std::string_view before = "pod.sip";
   return path.starts_with(before) ? std::strtoull(path.c_str() + before.size(), nullptr, 10) : 0;
+}
+
+namespace {
+
+std::vector<std::uint64_t*> sums_of(machine_totals& t) {
+  cost::activity& a = t.activity;
+  std::vector<std::uint64_t*> all{
+      &t.unwritten,         &t.fingerprint, &a.pes,       &a.cubes,         &a.router_bytes,
+      &a.tcm_bytes,         &a.sram_bytes,  &a.hbm_bytes, &a.hbm_activates, &a.hbm_all_bank_refreshes,
+      &a.hbm_bank_refreshes};
+  for (std::uint64_t& elements : a.vector_elements) all.push_back(&elements);
+  return all;
 }
 
 template <class Row, class Key>
@@ -64,31 +59,33 @@ void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
   o.peak_rss_mib = std::max(o.peak_rss_mib, part.peak_rss_mib);
 }
 
+struct process_part {
+  machine_totals totals;
+  analysis::hop_depth longest;
+  std::uint64_t unmatched{};
+  run_outcome rows;
+  DIECAST_MEMBERS(totals, longest, unmatched, rows)
+};
+
 }  // namespace
 
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops) {
-  using json = nlohmann::json;
-  json own{{"rows", pack(o)}, {"sums", json::array()}, {"counts", totals.counts}};
-  own["first"] = totals.first_unwritten;
-  own["hops"] = {hops.cube_hops(), hops.sip_hops(), hops.unmatched()};
-  sums_of(totals, [&own](std::uint64_t v) { own["sums"].push_back(v); });
-  std::string bytes;
-  json::to_cbor(own, bytes);
-  const std::vector<std::string> all = group.gather(bytes);
+  process_part own{totals, {hops.cube_hops(), hops.sip_hops()}, hops.unmatched(), o};
+  const auto all = gathered(group, own);
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
-    const json part = json::from_cbor(all[p]);
-    if (group.self() == 0) add_outcome(run, o, unpack(part["rows"]));  // the others report nothing
-    std::size_t n = 0;
-    sums_of(totals, [&](std::uint64_t& v) { v += part["sums"][n++].get<std::uint64_t>(); });
-    add_counts(totals.counts, part["counts"]);
-    const std::string first = part["first"];
+    process_part part = all[p];
+    if (group.self() == 0) add_outcome(run, o, std::move(part.rows));  // the others report nothing
+    const auto sums = sums_of(totals), more = sums_of(part.totals);
+    for (std::size_t n = 0; n < sums.size(); ++n) *sums[n] += *more[n];
+    add_counts(totals.counts, part.totals.counts);
+    const std::string& first = part.totals.first_unwritten;
     if (totals.first_unwritten.empty() ||
         (!first.empty() && sip_in(first.substr(first.find("pod."))) <
                                sip_in(totals.first_unwritten.substr(totals.first_unwritten.find("pod.")))))
       totals.first_unwritten = first;
-    hops.merge({part["hops"][0], part["hops"][1]}, part["hops"][2]);
+    hops.merge(part.longest, part.unmatched);
   }
   o.waits = by_rank(run, o.waits);
   std::vector<step_row> steps = rows_from(o.steps);

@@ -124,9 +124,12 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
   return run;
 }
 
-prepared_run::prepared_run(const machine_model& given, std::unique_ptr<const machine_model> own,
+prepared_run::prepared_run(const machine_model& given_machine, std::unique_ptr<const machine_model> own,
                            run_point what)
-    : point(std::move(what)), own_machine(std::move(own)), machine(own_machine ? *own_machine : given) {}
+    : point(std::move(what)),
+      given(given_machine),
+      own_machine(std::move(own)),
+      machine(own_machine ? *own_machine : given) {}
 
 void prepared_run::complete() {
   if (!uses_signals) refuse_defects_of_barriers(machine.config, point.tell_faults);

@@ -39,12 +39,19 @@ struct kernel_launch {
   sw::kernel_entry kernel;
 };
 
+struct prepared_run;
+/// Simulates a run of a job that was prepared, in a process or several of its own. `only`: of a workload, the
+/// one stream to run. `draw`: of --jitter; 0: the run itself.
+using simulator = std::function<run_outcome(const prepared_run& run, std::optional<std::uint32_t> only,
+                                            std::uint64_t draw)>;
+
 /// One run, ready to simulate. Not movable: launches refer to its members.
 struct prepared_run : abstract_interface {
   /// `own`: the machine of a job that wants another than the given one; null for none.
   prepared_run(const machine_model& given, std::unique_ptr<const machine_model> own, run_point what);
 
   run_point point;
+  const machine_model& given;  ///< what it was prepared on
   std::unique_ptr<const machine_model> own_machine;
   const machine_model& machine;
   job_form form;
@@ -65,7 +72,7 @@ struct prepared_run : abstract_interface {
   /// Listens to the run; null where the hosts alone judge it.
   [[nodiscard]] virtual std::unique_ptr<judge> watch(events::hub& /*events*/) const { return nullptr; }
   /// Further runs that the result tells of (--isolate).
-  virtual void run_more(const app::registries& /*tables*/, run_outcome& /*o*/) const {}
+  virtual void run_more(const simulator& /*simulate*/, run_outcome& /*o*/) const {}
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   virtual void describe(run_outcome& o) const;
   /// Name of a direction of one PE.

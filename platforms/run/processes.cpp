@@ -185,7 +185,10 @@ void explain_death(const launched& job, int status, const fabric::sip_partition&
 /// What a process says on its standard error before it ends all: the status and the message of its outcome.
 constexpr std::string_view failure_mark = "diecast-worker failed: ";
 
-run_outcome failure_of(const launched& job, int status, const fabric::sip_partition& p) {
+run_outcome failure_of(const launched& job, int status, const run_point& point,
+                       const fabric::sip_partition& p) {
+  for (std::uint32_t n = 1; n < p.processes && !point.timeline.empty(); ++n)
+    fs::remove(part_of_file(point.timeline, n));
   run_outcome o;
   o.status = run_status::internal;
   const auto at = job.errors().find(failure_mark);
@@ -221,31 +224,30 @@ void check_processes(const prepared_run& run, const process_options& options) {
   if (const std::string launcher = command_of(options).front(); !is_program(launcher))
     throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
-  const config::machine_config& c = run.machine.config;
-  std::vector<problem> problems;
-  if (c.sim.check_credits)
-    problems.push_back({"sim.check_credits", "one process watches all queue pairs", "true", "--processes 1"});
-  if (c.comm.path == config::transfer_path::staged)
-    problems.push_back(
-        {"comm.path", "host memory that SIPs share belongs to one process", "staged", "--processes 1"});
-  if (!problems.empty()) throw user_error(std::move(problems));
+  if (run.machine.config.sim.check_credits)
+    throw user_error(
+        problem{"sim.check_credits", "one process watches all queue pairs", "true", "--processes 1"});
 }
 
-run_outcome run_on_processes(const machine_model& machine, const prepared_run& run,
-                             const process_options& options) {
+run_outcome run_on_processes(const prepared_run& run, const process_options& options,
+                             std::optional<std::uint32_t> only, std::uint64_t draw) {
   const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
-  const std::string document = job_document(machine, run, partition);
+  process_job asked_for{partition, only, draw, dump_config(run.given.config), run.point, {}};
+  if (!run.point.workload.empty()) asked_for.point.algorithm.clear();  // named after the file when prepared
+  for (const input_file& f : inputs())
+    if (f.reader != "--config") asked_for.inputs.push_back({f.reader, f.path.string(), f.text});
+  const std::string archive = archived(asked_for);
   launched job(command_of(options));
-  job.talk(fmt::format("{}\n{}", document.size(), document));
+  job.talk(fmt::format("{}\n{}", archive.size(), archive));
   const int status = job.wait();
   constexpr std::string_view mark = "\nresult ";
   const auto at = job.output().find(mark);
-  if (at == std::string::npos) return failure_of(job, status, partition);
+  if (at == std::string::npos) return failure_of(job, status, run.point, partition);
   const auto body = job.output().find('\n', at + mark.size());
   const auto bytes = config::parse_count(job.output().substr(at + mark.size(), body - at - mark.size()));
-  if (!bytes || job.output().size() < body + 1 + *bytes) return failure_of(job, status, partition);
+  if (!bytes || job.output().size() < body + 1 + *bytes) return failure_of(job, status, run.point, partition);
   if (!job.errors().empty()) tell(stderr, job.errors());
-  run_outcome o = unpack(job.output().substr(body + 1, *bytes));
+  run_outcome o = restored<run_outcome>(std::string_view(job.output()).substr(body + 1, *bytes));
   run_outcome asked;
   run.describe(asked);
   o.algorithm_reason = asked.algorithm_reason;  // who chose, knows
@@ -253,75 +255,14 @@ run_outcome run_on_processes(const machine_model& machine, const prepared_run& r
   return o;
 }
 
-namespace {
-
-using json = nlohmann::json;
-constexpr const char* config_name = "effective config of the job";
-
-json point_json(const run_point& p) {
-  json j{{"collective", p.collective},
-         {"algorithm", p.workload.empty() ? p.algorithm : ""},  // preparation names it after the file
-         {"algorithm_reason", p.algorithm_reason},
-         {"type", p.type},
-         {"op", p.op},
-         {"bytes", p.bytes},
-         {"iters", p.iters},
-         {"warmup", p.warmup},
-         {"data", p.data},
-         {"pattern_data", p.pattern_data},
-         {"workload", p.workload},
-         {"tell_faults", p.tell_faults},
-         {"waits", p.waits},
-         {"record", p.record}};
-  if (p.ranks) j["ranks"] = *p.ranks;
-  if (p.team) j["team"] = {p.team->start, p.team->stride, p.team->size, p.team->list};
-  return j;
-}
-
-run_point point_from(const json& j) {
-  run_point p;
-  p.collective = j.at("collective");
-  p.algorithm = j.at("algorithm");
-  p.algorithm_reason = j.at("algorithm_reason");
-  p.type = j.at("type");
-  p.op = j.at("op");
-  p.bytes = j.at("bytes");
-  p.iters = j.at("iters");
-  p.warmup = j.at("warmup");
-  p.data = j.at("data");
-  p.pattern_data = j.at("pattern_data");
-  p.workload = j.at("workload");
-  p.tell_faults = j.at("tell_faults");
-  p.waits = j.at("waits");
-  p.record = j.at("record");
-  if (j.contains("ranks")) p.ranks = j.at("ranks").get<comm::rank_set>();
-  if (j.contains("team")) p.team = {j["team"][0], j["team"][1], j["team"][2], j["team"][3]};
-  p.progress = progress_mode::off;
-  return p;
-}
-
-}  // namespace
-
-std::string job_document(const machine_model& machine, const prepared_run& run,
-                         const fabric::sip_partition& partition) {
-  json job{{"config", dump_config(machine.config)},
-           {"point", point_json(run.point)},
-           {"processes", partition.processes},
-           {"process_of", partition.process_of},
-           {"inputs", json::array()}};
-  for (const input_file& f : inputs())
-    if (f.reader != "--config") job["inputs"].push_back({f.reader, f.path.string(), f.text});
-  return job.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-received_job::received_job(const std::string& document, const app::registries& tables) {
-  const json job = json::parse(document);
+received_job::received_job(const std::string& archive, const app::registries& tables) {
+  archive_reader{archive}(static_cast<process_job&>(*this));
   forget_inputs();
-  provide_input("--config", config_name, job.at("config"));
-  for (const json& f : job.at("inputs")) provide_input(f[0], f[1].get<std::string>(), f[2]);
+  constexpr const char* config_name = "effective config of the job";
+  provide_input("--config", config_name, config);
+  for (const auto& f : inputs) provide_input(f[0], f[1], f[2]);
   machine = std::make_unique<machine_model>(load_config({config_name, {}, {}}).config);
-  run = prepare_point(*machine, tables, point_from(job.at("point")));
-  partition = {job.at("processes"), job.at("process_of").get<std::vector<std::uint32_t>>()};
+  run = prepare_point(*machine, tables, point);
 }
 
 }  // namespace diecast::platforms

@@ -2,8 +2,11 @@
 // Runs one job on several processes: starts the launcher, hands the job to process 0, takes its result.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/fabric/sip_partition.hpp"
 #include "platforms/run/prepare.hpp"
@@ -25,22 +28,26 @@ void check_processes(const prepared_run& run, const process_options& options);
 
 /// Call in a process of its own (run_in_child): it waits for the job. What goes wrong with a process is in
 /// the outcome, which names it.
-[[nodiscard]] run_outcome run_on_processes(const machine_model& machine, const prepared_run& run,
-                                           const process_options& options);
+[[nodiscard]] run_outcome run_on_processes(const prepared_run& run, const process_options& options,
+                                           std::optional<std::uint32_t> only, std::uint64_t draw);
 
-// A prepared run as one text, from which another process prepares the same run without opening any file.
+/// A job as another process of the same program prepares it, without opening any file.
+struct process_job {
+  fabric::sip_partition partition;
+  std::optional<std::uint32_t> only;  ///< as of simulator
+  std::uint64_t draw{};
+  std::string config;  ///< effective, of what the run was prepared on
+  run_point point;
+  std::vector<std::vector<std::string>> inputs;  ///< reader, path and text of every file that was read
+  DIECAST_MEMBERS(partition, only, draw, config, point, inputs)
+};
 
-/// `machine`: what the run was prepared on. Every input that was read goes along.
-[[nodiscard]] std::string job_document(const machine_model& machine, const prepared_run& run,
-                                       const fabric::sip_partition& partition);
-
-/// The job of a document. Inputs of this process are those of the document from then on.
-struct received_job {
-  received_job(const std::string& document, const app::registries& tables);
+/// The job of an archive. Inputs of this process are those of the job from then on.
+struct received_job : process_job {
+  received_job(const std::string& archive, const app::registries& tables);
 
   std::unique_ptr<machine_model> machine;
   std::unique_ptr<prepared_run> run;
-  fabric::sip_partition partition;
 };
 
 }  // namespace diecast::platforms

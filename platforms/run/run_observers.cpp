@@ -28,19 +28,33 @@ std::unique_ptr<Observer> attached(events::hub& events, unsigned interests, Argu
   return observer;
 }
 
-std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events) {
+/// Of the instances of a machine those that this process simulates.
+struct own_part {
+  std::uint32_t process{};
+  observe::instance_filter shown;
+  own_part(process_group* group, const std::vector<bool>& sips) {
+    if (group == nullptr) return;
+    process = group->self();
+    shown = [sips](const std::string& path) { return sips.at(sip_in(path)); };
+  }
+};
+
+std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events,
+                                                 const own_part& own) {
   if (run.point.vcd.empty()) return {};
   const config::machine_config& config = run.machine.config;
   return attached<observe::vcd_writer>(
-      events, observe::vcd_writer::interests(config), run.point.vcd, config, &run.machine.topology, run.plan,
-      observe::dram_channel_paths(config, run.machine.topology), run.names().direction);
+      events, observe::vcd_writer::interests(config), part_of_file(run.point.vcd, own.process), config,
+      &run.machine.topology, run.plan, observe::dram_channel_paths(config, run.machine.topology),
+      run.names().direction, own.shown);
 }
 
-std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events) {
+std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events,
+                                               const own_part& own) {
   if (run.point.timeline.empty()) return {};
-  return attached<observe::timeline>(events, observe::timeline::interests, run.point.timeline,
-                                     run.machine.config, &run.machine.topology, run.plan,
-                                     run.names().direction);
+  return attached<observe::timeline>(
+      events, observe::timeline::interests, part_of_file(run.point.timeline, own.process), run.machine.config,
+      &run.machine.topology, run.plan, run.names().direction, own.shown, own.process);
 }
 
 std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
@@ -94,11 +108,12 @@ std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
 
 }  // namespace
 
-run_observers::run_observers(const prepared_run& run, bool whole, events::hub& events)
+run_observers::run_observers(const prepared_run& run, bool whole, events::hub& events, process_group* group,
+                             const std::vector<bool>& sips)
     : run_(run),
       hops_(attached<analysis::critical_hops>(events, events::messages, run.plan)),
-      vcd_(whole ? waveform_of(run, events) : nullptr),
-      timeline_(whole ? timeline_of(run, events) : nullptr),
+      vcd_(whole ? waveform_of(run, events, own_part(group, sips)) : nullptr),
+      timeline_(whole ? timeline_of(run, events, own_part(group, sips)) : nullptr),
       path_events_(path_events_of(run, events)),
       waits_(waits_of(run, events)),
       trace_(whole ? trace_of(run, events) : nullptr),
@@ -151,7 +166,13 @@ void run_observers::check_credits(run_outcome& o) const {
   o.message = unrest;
 }
 
-void run_observers::report_path(run_outcome& o) const {
+void run_observers::report_path(process_group* group, run_outcome& o) const {
+  if (!path_events_) return;
+  if (group != nullptr) {
+    path_events_->drop_unsent();
+    add_others(*group, *path_events_,
+               [this] { return analysis::path_events(run_.plan, run_.machine.config.trace.path_events); });
+  }
   const sim_time cycle = timing::noc_clock(run_.machine.config).period;
   if (const auto path = analysis::critical_path(*path_events_, cycle)) {
     o.critical_path_json = critical_path_json(run_.names(), *path_events_, *path);
@@ -167,7 +188,7 @@ void run_observers::report_verdict(const host_side& hosts, netlist::pod& pod, pr
   if (judge_) judge_->report(hosts, pod, group, o);
 }
 
-void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {
+void run_observers::report_rows(netlist::pod& pod, run_outcome& o) const {
   if (waits_)
     o.waits = wait_rows(run_.machine.config.shape(), run_.members.members, *waits_, hw::now(),
                         [&pod](sip_id sip) { return pod.has(sip); });
@@ -176,10 +197,9 @@ void run_observers::report(end_of_run end, netlist::pod& pod, run_outcome& o) {
     std::erase_if(rows, [&](const step_row& r) { return !pod.has(run_.members.members[r.rank].sip); });
     o.steps = to_text(rows);
   }
-  if (path_events_ && end == end_of_run::finished) report_path(o);
 }
 
-void run_observers::close_files(run_outcome& o) {
+void run_observers::close_files(process_group* group, run_outcome& o) {
   dram_->catch_up();
   if (vcd_) finish_waveform(*vcd_, o);
   const double window_from = run_.machine.config.trace.vcd_from_ns;
@@ -187,7 +207,17 @@ void run_observers::close_files(run_outcome& o) {
     o.notes.push_back(fmt::format(
         "--vcd-window begins at {} ns, after the run's end at {:.1f} ns: the waveform shows no change",
         window_from, hw::now().ns()));
-  if (!timeline_) return;
+  const bool merges = group == nullptr || group->self() == 0;
+  if (timeline_ && !merges) finish_file(*timeline_, o);
+  if (group != nullptr)
+    for (const std::string& lost : group->gather(o.output_lost ? o.message : "")) {
+      if (lost.empty() || o.output_lost) continue;
+      o.output_lost = true;
+      o.message += (o.message.empty() ? "" : "\n") + lost;
+    }
+  if (!timeline_ || !merges) return;
+  for (std::uint32_t p = 1; group != nullptr && p < group->count(); ++p)
+    timeline_->append(part_of_file(run_.point.timeline, p));
   finish_file(*timeline_, o);
   if (timeline_->packets_end())
     o.notes.push_back(
@@ -209,9 +239,14 @@ void flight_dump::next_launch() {
   if (recorder_) recorder_->next_launch();
 }
 
-std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still) const {
+std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still,
+                              process_group* group) const {
   if (!recorder_) return {};
-  return flight_json(run_.names(), *recorder_, machine_now(run_, pod, still), hw::now(), why);
+  const config::machine_config& c = run_.machine.config;
+  if (group != nullptr)
+    add_others(*group, *recorder_,
+               [&c] { return observe::flight_recorder(c.shape(), c.trace.flight_operations); });
+  return flight_json(run_.names(), *recorder_, machine_now(run_, pod, still, group), hw::now(), why);
 }
 
 void flight_dump::look_for_request(netlist::pod& pod) const {
@@ -221,7 +256,7 @@ void flight_dump::look_for_request(netlist::pod& pod) const {
   const std::string& file = run_.point.flight_file;
   std::string lost;
   try {
-    write_whole_file(file, text(pod, "a signal asked for it", false));
+    write_whole_file(file, text(pod, "a signal asked for it", false, nullptr));
   } catch (const output_error& e) {
     lost = e.what();
   }

@@ -31,8 +31,10 @@ class flight_dump {
 
   /// A launch begins.
   void next_launch();
-  /// Contents of flight.json; empty without a recorder. `still`: nothing moves any more.
-  [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still) const;
+  /// Contents of flight.json; empty without a recorder. `still`: nothing moves any more. `group`: of the
+  /// processes that simulate the other SIPs, whose records this one then has; null when it has all.
+  [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still,
+                                 process_group* group) const;
   /// Between slices: what a signal asked for is written to run_point::flight_file while the run goes on.
   void look_for_request(netlist::pod& pod) const;
 
@@ -44,8 +46,9 @@ class flight_dump {
 class run_observers {
  public:
   /// Attaches all of them. Not `whole`: one stream alone or a draw of --jitter, a run behind the run, whose
-  /// files would replace those asked for.
-  run_observers(const prepared_run& run, bool whole, events::hub& events);
+  /// files would replace those asked for. `sips`: those of this process; empty when it has all.
+  run_observers(const prepared_run& run, bool whole, events::hub& events, process_group* group,
+                const std::vector<bool>& sips);
   run_observers(const run_observers&) = delete;
   run_observers& operator=(const run_observers&) = delete;
 
@@ -61,18 +64,22 @@ class run_observers {
   void check_credits(run_outcome& o) const;
   /// What the job's own judge has seen.
   void report_verdict(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) const;
-  /// Rows of waits and steps, and the critical path of a run that has finished.
-  void report(end_of_run end, netlist::pod& pod, run_outcome& o);
-  /// Ends waveform and timeline. Precondition, as of catch_up(): listen_to(pod).
-  void close_files(run_outcome& o);
+  /// Rows of waits and steps.
+  void report_rows(netlist::pod& pod, run_outcome& o) const;
+  /// The critical path of a run that has finished. `group`: of the processes that simulate the other SIPs;
+  /// null when this one has all.
+  void report_path(process_group* group, run_outcome& o) const;
+  /// Ends waveform and timeline. Precondition, as of catch_up(): listen_to(pod). `group`: as of
+  /// report_path().
+  void close_files(process_group* group, run_outcome& o);
 
   [[nodiscard]] analysis::critical_hops& hops() { return *hops_; }
+  [[nodiscard]] analysis::path_events* path_events() { return path_events_.get(); }  ///< null: not asked for
+  [[nodiscard]] observe::timeline* timeline() { return timeline_.get(); }            ///< null: not asked for
   [[nodiscard]] const flight_dump& flight() const { return flight_; }
-  [[nodiscard]] const analysis::line_history* history() const { return judge_ ? judge_->history() : nullptr; }
+  [[nodiscard]] analysis::line_history* history() const { return judge_ ? judge_->history() : nullptr; }
 
  private:
-  void report_path(run_outcome& o) const;
-
   const prepared_run& run_;
   // Null: not asked for. In the order in which they hear of an event.
   std::unique_ptr<analysis::critical_hops> hops_;

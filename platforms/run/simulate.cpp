@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "hw/base/time.hpp"
 #include "models/fabric/longest_step.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/netlist/pod.hpp"
-#include "platforms/result/result_envelope.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/host_side.hpp"
@@ -37,42 +37,28 @@ void take_fault(const prepared_run& run, const hw::fault_sink& faults, run_outco
 
 /// The fault that ends a run of several processes: the earliest; of several at one instant, that of the
 /// lowest path.
+struct end_by_fault {
+  sim_time at;
+  std::string instance;
+  run_status status{};
+  std::string message;
+  std::optional<detected_fault> detected;
+  DIECAST_MEMBERS(at, instance, status, message, detected)
+};
 void take_first_fault(const prepared_run& run, const hw::fault_sink& faults, process_group& group,
                       run_outcome& o) {
-  nlohmann::ordered_json own;
+  std::vector<end_by_fault> own;
   if (faults.fault()) {
     take_fault(run, faults, o);
-    own = {faults.at().value(), faults.instance(), to_string(o.status), o.message,
-           o.detected ? fault_json(*o.detected) : nlohmann::ordered_json()};
+    own.push_back({sim_time{faults.at().value()}, faults.instance(), o.status, o.message, o.detected});
   }
-  nlohmann::ordered_json first;
-  const std::string text_of_own = own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  for (const std::string& text : group.gather(text_of_own)) {
-    const auto part = nlohmann::ordered_json::parse(text);
-    if (part.is_null()) continue;
-    const auto key = [](const auto& f) {
-      return std::pair(f[0].template get<std::uint64_t>(), f[1].template get<std::string>());
-    };
-    if (first.is_null() || key(part) < key(first)) first = part;
-  }
-  o.status = status_named(first[2]);
-  o.message = first[3];
-  o.detected = first[4].is_null() ? std::nullopt : std::optional(fault_from(first[4]));
-}
-
-/// A run of several processes that was stopped: who waits for whom is not known of PEs in other processes.
-void report_stop_of_many(const prepared_run& run, netlist::pod& pod, process_group& group, run_status status,
-                         const std::string& why, run_outcome& o) {
-  std::uint64_t unfinished = 0;
-  for (const pe_coord pe : run.members.members)
-    if (pod.has(pe.sip) && pod.pe(pe).core.state() != events::core_state::done) ++unfinished;
-  std::uint64_t all = 0;
-  for (const std::uint64_t part : gathered(group, unfinished)) all += part;
-  o.status = status;
-  o.message = fmt::format(
-      "at {:.3f} ns {} of {} PEs have not finished and {}; with --processes 1 the same run also reports who "
-      "waits for whom",
-      hw::now().ns(), all, run.members.members.size(), why);
+  const auto all = joined(&group, std::move(own));
+  const auto first = std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.at, a.instance) < std::tie(b.at, b.instance);
+  });
+  o.status = first->status;
+  o.message = first->message;
+  o.detected = first->detected;
 }
 
 netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, events::hub& events,
@@ -119,7 +105,7 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
   watchdog dog(pod, picoseconds(sim.watchdog_us * 1'000'000),
                fabric::longest_step(run.machine.topology, run.machine.config), together);
   const auto stuck = [&dog] { return dog.starved(hw::now()); };
-  if (own.others != nullptr) return own.others->play(pod, hosts, agreement, watching.hops(), faults, stuck);
+  if (own.others != nullptr) return own.others->play(pod, hosts, agreement, watching, faults, stuck);
   progress_bar bar(run.point.progress, run.point.progress_label);
   distance done(run, hosts, bound_ns,
                 [&pod](pe_coord pe) { return pod.pe(pe).core.state() == events::core_state::done; });
@@ -132,12 +118,13 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
 }
 
 /// Of a run that came to no good end.
-void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod, run_outcome& o) {
+void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod, process_group* group,
+                   run_outcome& o) {
   const bool bad = o.status == run_status::deadlock || o.status == run_status::limit ||
                    o.status == run_status::fault || o.status == run_status::internal;
   if (!bad) return;
   const bool still = end == end_of_run::starved || end == end_of_run::watchdog;
-  o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')), still);
+  o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')), still, group);
 }
 
 run_outcome simulate_share(const prepared_run& run, const app::registries& tables,
@@ -147,7 +134,7 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   const stopwatch elaboration;
   prepare_kernel();
   events::hub events;
-  run_observers watching(run, !only && draw == 0, events);
+  run_observers watching(run, !only && draw == 0, events, own.group, own.sips);
   hw::fault_sink faults;
   if (own.group != nullptr) faults.go_on();
   thread_agreement agreement(own.count);
@@ -167,15 +154,14 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
                                           : take_fault(run, faults, o);
             },
             [&](run_status status, const std::string& why) {
-              if (own.group != nullptr) return report_stop_of_many(run, pod, *own.group, status, why, o);
-              report_stop(run, pod, status, why, watching.history(), o);
+              report_stop(run, pod, status, why, watching.history(), own.group, o);
             }},
            o);
   if (end == end_of_run::finished) watching.check_credits(o);
-  if (own.group == nullptr) report_flight(end, watching.flight(), pod, o);
+  report_flight(end, watching.flight(), pod, own.group, o);
   machine_totals totals = collect(run, pod, o);
+  watching.report_rows(pod, o);
   if (own.group != nullptr) {
-    watching.report(end, pod, o);  // its rows are joined
     o.peak_rss_mib = peak_rss_mib();
     join(*own.group, run, o, totals, watching.hops());
   }
@@ -183,11 +169,11 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
   rate_against_bound(o);
   watching.report_verdict(*hosts, pod, own.group, o);
   if (run.point.inspect)
-    for (std::string& line : dispatch_lines(run, pod)) o.notes.push_back(std::move(line));
+    for (std::string& line : dispatch_lines(run, pod, own.group)) o.notes.push_back(std::move(line));
   o.health = health_rows(run, pod, own.group);
   o.faults = fault_rows(run, pod, own.group);
-  if (own.group == nullptr) watching.report(end, pod, o);
-  watching.close_files(o);
+  if (end == end_of_run::finished) watching.report_path(own.group, o);
+  watching.close_files(own.group, o);
   o.peak_rss_mib = std::max(o.peak_rss_mib, peak_rss_mib());
   return o;
 }
@@ -203,12 +189,13 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   return simulate_share(run, tables, only, draw, all);
 }
 
-run_outcome simulate_part(const prepared_run& run, const app::registries& tables, process_group& group,
+run_outcome simulate_part(const prepared_run& run, const app::registries& tables,
+                          std::optional<std::uint32_t> only, std::uint64_t draw, process_group& group,
                           const fabric::sip_partition& partition) {
   windows others(group, partition, run);
   share own{&group, &others, partition.sips_of(group.self()), 0};
   own.count = static_cast<std::uint64_t>(std::count(own.sips.begin(), own.sips.end(), true));
-  run_outcome o = simulate_share(run, tables, {}, 0, own);
+  run_outcome o = simulate_share(run, tables, only, draw, own);
   const window_counts& c = others.counts();
   if (std::getenv("DIECAST_WINDOWS") != nullptr)
     tell(fmt::format("process {}: {} windows, {} without an event; simulated {:.3f} s, exchanged {:.3f} s",

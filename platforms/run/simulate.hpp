@@ -23,6 +23,7 @@ namespace diecast::platforms {
                                    std::optional<std::uint32_t> only = {}, std::uint64_t draw = 0);
 /// The part of this process in a run of several; the outcome of the process with number 0 is that of the run.
 [[nodiscard]] run_outcome simulate_part(const prepared_run& run, const app::registries& tables,
+                                        std::optional<std::uint32_t> only, std::uint64_t draw,
                                         process_group& group, const fabric::sip_partition& partition);
 
 // sim.fidelity = message: a run on the timed mock machine, with the same hosts, firmware and checks.
@@ -65,10 +66,10 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, sim_t
 /// sim.seed; 0 in draw 0, which is the run itself.
 [[nodiscard]] sim_time jitter_delay(const prepared_run& run, std::uint64_t draw, pe_coord pe);
 
-/// Simulates draws 1, 2, ... of a run whose point has them, each in a process of its own, and adds the times
-/// of all, the outcome's own among them. An outcome that has not finished stays as it is. The first draw that
-/// does not end well gives its status and message. Results that differ between draws get a note.
-void add_jitter(const prepared_run& run, const app::registries& tables, run_outcome& o);
+/// Simulates draws 1, 2, ... of a run whose point has them, and adds the times of all, the outcome's own
+/// among them. An outcome that has not finished stays as it is. The first draw that does not end well gives
+/// its status and message. Results that differ between draws get a note.
+void add_jitter(const prepared_run& run, const simulator& simulate, run_outcome& o);
 
 /// Median, extremes and spreads of draws; the median of an even number is the mean of the middle two.
 /// Precondition: at least one time.
@@ -83,6 +84,7 @@ void add_jitter(const prepared_run& run, const app::registries& tables, run_outc
 /// list's and the reverse), and else to the rest. Shares add up to the time and are never negative. With
 /// --jitter medians are compared. `o` is the run's own outcome; where a run on another machine does not end
 /// well its status and message are returned in it, and nothing is explained.
-void add_explanation(const prepared_run& run, const app::registries& tables, run_outcome& o);
+void add_explanation(const prepared_run& run, const app::registries& tables, const simulator& simulate,
+                     run_outcome& o);
 
 }  // namespace diecast::platforms

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
@@ -9,15 +10,42 @@
 #include "hw/base/time.hpp"
 #include "platforms/result/deadlock_json.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/process_group.hpp"
 
 namespace diecast::platforms {
 namespace {
 
+using inbound_state = hw::dma_engine::inbound_state;
+
+/// Something under way at one place of the machine.
+struct sighting {
+  std::uint64_t section{}, place{};    ///< make an order that does not depend on who looks where
+  abi::packet_header header;           ///< kind and ipcq alone where it is no packet
+  std::string where;                   ///< of what is half received: its engine
+  bool begins{}, in_fabric{};          ///< as of analysis::flight
+  std::optional<inbound_state> begun;  ///< of what its receiver takes in
+  DIECAST_MEMBERS(section, place, header, where, begins, in_fabric, begun)
+};
+
 /// Messages and credits under way, each once: a half received message is in packets, too.
 class flight_list {
  public:
-  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins = false,
-           bool in_fabric = false) {
+  void add(const sighting& s) {
+    const abi::packet_header& h = s.header;
+    const bool credit = h.kind == abi::packet_kind::ipcq_credit;
+    if (s.begun) {
+      add_begun(h.ipcq, s.where, *s.begun);
+    } else if (credit || h.kind == abi::packet_kind::ipcq_data) {
+      add(credit, h.ipcq, s.where, s.begins, s.in_fabric);
+    } else {
+      others.push_back({h, s.where, s.in_fabric});
+    }
+  }
+  std::vector<analysis::flight> list;
+  std::vector<analysis::other_packet> others;
+
+ private:
+  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins, bool in_fabric) {
     const std::size_t at = numbered(credit, f);
     const bool added = at == list.size();
     if (added) list.push_back({credit, f, where});
@@ -30,8 +58,8 @@ class flight_list {
       list[at].state = analysis::flight_state::under_way;
   }
   /// A message that its receiver has begun to take in.
-  void add_begun(const abi::ipcq_fields& f, const std::string& engine, hw::dma_engine::inbound_state state) {
-    using in = hw::dma_engine::inbound_state;
+  void add_begun(const abi::ipcq_fields& f, const std::string& engine, inbound_state state) {
+    using in = inbound_state;
     using analysis::flight_state;
     if (numbered(false, f) < list.size()) return;
     const auto add = [&](flight_state s, std::string where) {
@@ -45,61 +73,98 @@ class flight_list {
                    "complete in " + engine + ", behind an earlier message that is half received");
     }
   }
-  /// A packet in the fabric: of a message or credit, or another one.
-  void add(const abi::packet_header& h, const std::string& where, bool in_fabric) {
-    const bool credit = h.kind == abi::packet_kind::ipcq_credit;
-    if (credit || h.kind == abi::packet_kind::ipcq_data) {
-      add(credit, h.ipcq, where, h.offset == 0, in_fabric);
-    } else {
-      others.push_back({h, where, in_fabric});
-    }
-  }
-  std::vector<analysis::flight> list;
-  std::vector<analysis::other_packet> others;
-
- private:
   std::size_t numbered(bool credit, const abi::ipcq_fields& f) {
     return number_.try_emplace({credit, f.match_address, f.sequence}, list.size()).first->second;
   }
   std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
 };
 
-flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
-  flight_list flights;
-  const auto& shape = run.machine.config.shape();
-  pod.visit_cubes([&](const netlist::cube& cube) {
-    for (const auto& pe : cube.pes()) {
-      const std::string path = pe_path(shape, pe->ipcq.core().self());
-      const std::string engine = "the DMA engine of " + path;
-      pe->dma.visit_outbound([&](const abi::ipcq_fields& f) { flights.add(false, f, "in " + engine); });
-      pe->dma.visit_inbound(
-          [&](const abi::ipcq_fields& f, auto state) { flights.add_begun(f, engine, state); });
-      pe->ipcq.visit_flights([&](bool credit, const abi::ipcq_fields& f) {
-        flights.add(credit, f, "in the IPCQ engine of " + path);
-      });
+/// What this process sees.
+class lookout {
+ public:
+  lookout(const prepared_run& run, netlist::pod& pod) : run_(run), pod_(pod) {}
+  std::vector<sighting> all() {
+    for (const auto& sip : pod_.sips()) look_at(*sip);
+    for (const auto& fault : pod_.link_faults()) {
+      const auto& links = run_.machine.topology.sip_links();
+      const auto link =
+          std::find_if(links.begin(), links.end(), [&](const auto& l) { return l.name == fault->link(); });
+      begin(3, link->index);
+      fault->visit([&](const hw::sip_message& m) { add(m.header, "held on " + fault->link(), true); });
     }
-  });
-  std::set<const hw::packet*> held;
-  for (const auto& sip : pod.sips()) {
-    for (const auto& fault : sip->faults())
+    return std::move(seen_);
+  }
+
+ private:
+  void begin(std::uint64_t section, std::uint64_t place) { section_ = section, place_ = place; }
+  void add(const abi::packet_header& h, std::string where, bool in_fabric) {
+    seen_.push_back({section_, place_, h, std::move(where), h.offset == 0, in_fabric, {}});
+  }
+  void add(bool credit, const abi::ipcq_fields& f, std::string where,
+           std::optional<inbound_state> begun = {}) {
+    abi::packet_header h;
+    h.kind = credit ? abi::packet_kind::ipcq_credit : abi::packet_kind::ipcq_data;
+    h.ipcq = f;
+    seen_.push_back({section_, place_, h, std::move(where), false, false, begun});
+  }
+  void look_at(hw::processing_element& pe) {
+    const std::string path = pe_path(run_.machine.config.shape(), pe.ipcq.core().self());
+    const std::string engine = "the DMA engine of " + path;
+    pe.dma.visit_outbound([&](const abi::ipcq_fields& f) { add(false, f, "in " + engine); });
+    pe.dma.visit_inbound(
+        [&](const abi::ipcq_fields& f, inbound_state state) { add(false, f, engine, state); });
+    pe.ipcq.visit_flights(
+        [&](bool credit, const abi::ipcq_fields& f) { add(credit, f, "in the IPCQ engine of " + path); });
+  }
+  void look_at(netlist::sip& sip) {
+    begin(0, sip.id().value);
+    for (const auto& cube : sip.cubes())
+      for (const auto& pe : cube->pes()) look_at(*pe);
+    begin(1, sip.id().value);
+    std::set<const hw::packet*> held;
+    for (const auto& fault : sip.faults())
       fault->visit_held([&](const hw::packet& p) {
-        if (held.insert(&p).second) flights.add(p.header, "held on " + fault->place(), true);
+        if (held.insert(&p).second) add(p.header, "held on " + fault->place(), true);
       });
-  }
-  for (const auto& sip : pod.sips())
-    sip->pool().visit([&](const hw::packet& p) {
-      if (!held.contains(&p))
-        flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip), true);
+    begin(2, sip.id().value);
+    std::vector<abi::packet_header> headers;  // a pool's own order depends on when messages came in
+    sip.pool().visit([&](const hw::packet& p) {
+      if (!held.contains(&p)) headers.push_back(p.header);
     });
-  for (const auto& fault : pod.link_faults())
-    fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link(), true); });
-  for (const auto& sip : pod.sips()) {
-    if (sip->io().staging() == nullptr) continue;
-    sip->io().staging()->visit([&](const hw::sip_message& m) {
-      flights.add(m.header, fmt::format("in host memory, on its way to {}", sip->basename()), false);
+    std::sort(headers.begin(), headers.end());
+    for (const auto& h : headers) add(h, fmt::format("in the fabric of sip{}", h.source.sip), true);
+    begin(4, sip.id().value);
+    if (sip.io().staging() == nullptr) return;
+    sip.io().staging()->visit([&](const hw::sip_message& m) {
+      add(m.header, fmt::format("in host memory, on its way to {}", sip.basename()), false);
     });
   }
+
+  const prepared_run& run_;
+  netlist::pod& pod_;
+  std::vector<sighting> seen_;
+  std::uint64_t section_{}, place_{};
+};
+
+flight_list collect_flights(const prepared_run& run, netlist::pod& pod, process_group* group) {
+  auto seen = joined(group, lookout(run, pod).all());
+  std::stable_sort(seen.begin(), seen.end(), [](const sighting& a, const sighting& b) {
+    return std::pair(a.section, a.place) < std::pair(b.section, b.place);
+  });
+  flight_list flights;
+  for (const sighting& s : seen) flights.add(s);
   return flights;
+}
+
+/// Rows of all processes in the order of ranks.
+template <class Row>
+std::vector<Row> by_rank(const prepared_run& run, process_group* group, std::vector<Row> own) {
+  std::map<pe_coord, std::size_t> rank;
+  for (const pe_coord pe : run.members.members) rank.emplace(pe, rank.size());
+  std::vector<Row> all = joined(group, std::move(own));
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Row& a, const Row& b) { return rank.at(a.pe) < rank.at(b.pe); });
+  return all;
 }
 
 std::uint64_t word_at(netlist::pod& pod, abi::address at) {
@@ -128,37 +193,55 @@ std::optional<analysis::cached_word> cached(netlist::pod& pod, pe_coord pe, abi:
   return word;
 }
 
+/// Fills in what the SIPs of this process hold of a word.
+void look_up(netlist::pod& pod, analysis::watched_word& w) {
+  const pe_coord writer = w.wanted.expected_writer;
+  if (pod.has(w.pe.sip)) w.own = cached(pod, w.pe, w.wanted.at);
+  if (const auto at = abi::decode(w.wanted.at); !at || pod.has(at->sip)) w.memory = word_at(pod, w.wanted.at);
+  if (!pod.has(writer.sip)) return;
+  w.writer = cached(pod, writer, w.wanted.at);
+  w.writer_waits = pod.pe(writer).core.watching();
+}
+
 /// Who waits for which word, and what caches and memory hold of it. `history` may be null.
-std::vector<analysis::watched_word> watched_words(netlist::pod& pod, const std::vector<pe_coord>& members,
-                                                  const analysis::line_history* history) {
+std::vector<analysis::watched_word> watched_words(const prepared_run& run, netlist::pod& pod,
+                                                  analysis::line_history* history, process_group* group) {
   std::vector<analysis::watched_word> words;
-  for (const pe_coord pe : members) {
-    const auto& wanted = pod.pe(pe).core.watching();
-    if (!wanted) continue;
-    analysis::watched_word w{pe,
-                             *wanted,
-                             cached(pod, pe, wanted->at),
-                             word_at(pod, wanted->at),
-                             cached(pod, wanted->expected_writer, wanted->at),
-                             {},
-                             pod.pe(wanted->expected_writer).core.watching()};
-    if (history != nullptr) w.history = history->of(wanted->at);
-    words.push_back(std::move(w));
+  for (const pe_coord pe : run.members.members)
+    if (pod.has(pe.sip))
+      if (const auto& wanted = pod.pe(pe).core.watching()) words.push_back({pe, *wanted, {}, 0, {}, {}, {}});
+  words = by_rank(run, group, std::move(words));
+  for (analysis::watched_word& w : words) look_up(pod, w);
+  if (group != nullptr) {
+    const auto take = [](auto& to, const auto& from) { to = from ? from : to; };
+    for (const auto& part : gathered(*group, words)) {
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        take(words[i].own, part[i].own);
+        take(words[i].writer, part[i].writer);
+        take(words[i].writer_waits, part[i].writer_waits);
+        words[i].memory |= part[i].memory;  // 0 but of the process that has it
+      }
+    }
+    if (history != nullptr) add_others(*group, *history, [] { return analysis::line_history(); });
   }
+  for (analysis::watched_word& w : words)
+    if (history != nullptr) w.history = history->of(w.wanted.at);
   return words;
 }
 
 }  // namespace
 
-analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still) {
-  flight_list flights = collect_flights(run, pod);
-  analysis::stopped_machine now{{}, std::move(flights.list), still, std::move(flights.others)};
+analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still,
+                                      process_group* group) {
+  std::vector<analysis::pe_dump> dumps;
   for (const pe_coord pe : run.members.members) {
+    if (!pod.has(pe.sip)) continue;
     auto& p = pod.pe(pe);
-    now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.tasks(), p.ipcq.awaits_copy(),
-                       p.core.polling(), p.core.watching(), p.core.awaiting()});
+    dumps.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.tasks(), p.ipcq.awaits_copy(),
+                     p.core.polling(), p.core.watching(), p.core.awaiting()});
   }
-  return now;
+  flight_list flights = collect_flights(run, pod, group);
+  return {by_rank(run, group, std::move(dumps)), std::move(flights.list), still, std::move(flights.others)};
 }
 
 void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
@@ -177,9 +260,9 @@ void report_stop(const prepared_run& run, const analysis::stopped_machine& stopp
 }
 
 void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
-                 const analysis::line_history* lines, run_outcome& o) {
-  report_stop(run, machine_now(run, pod, status == run_status::deadlock),
-              watched_words(pod, run.members.members, lines), hw::now(), status, why, o);
+                 analysis::line_history* lines, process_group* group, run_outcome& o) {
+  report_stop(run, machine_now(run, pod, status == run_status::deadlock, group),
+              watched_words(run, pod, lines, group), hw::now(), status, why, o);
 }
 
 }  // namespace diecast::platforms

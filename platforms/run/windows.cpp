@@ -7,12 +7,22 @@
 
 #include "hw/base/time.hpp"
 #include "platforms/run/child.hpp"
+#include "platforms/run/run_observers.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-/// Number of the channel of critical_hops, which is no link's.
-constexpr std::uint32_t hops_channel = UINT32_MAX;
+/// Numbers of the channels of observers, which are no links'.
+constexpr std::uint32_t hops_channel = UINT32_MAX, path_channel = UINT32_MAX - 1,
+                        timeline_channel = UINT32_MAX - 2;
+
+/// Calls visit(channel, listener) for each observer that hears of both ends of messages.
+template <class Visit>
+void each_listener(run_observers& all, Visit visit) {
+  visit(hops_channel, all.hops());
+  if (all.path_events() != nullptr) visit(path_channel, *all.path_events());
+  if (all.timeline() != nullptr) visit(timeline_channel, *all.timeline());
+}
 
 struct mail_header {
   std::uint32_t channel{}, bytes{};
@@ -22,6 +32,13 @@ template <class T>
 void append(std::vector<std::byte>& to, const T& value) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
   to.insert(to.end(), bytes, bytes + sizeof value);
+}
+
+template <class Listener>
+void hear(std::span<const std::byte> body, Listener& listener) {
+  typename Listener::carried c;
+  std::memcpy(&c, body.data(), sizeof c);
+  listener.arrive(c);
 }
 
 sim_time least(const std::vector<process_state>& all, sim_time process_state::*what) {
@@ -56,6 +73,9 @@ void windows::find_neighbors(const analysis::critical_hops& hops) {
     if (p != q && q == group_.self()) neighbors_.insert(p);
   };
   for (const fabric::sip_link& l : run_.machine.topology.sip_links()) add({l.from.sip}, {l.to.sip});
+  for (std::uint32_t p = 0;
+       run_.machine.config.comm.path == config::transfer_path::staged && p < group_.count(); ++p)
+    if (p != group_.self()) neighbors_.insert(p);
   hops.visit_paths(add);
   group_.set_neighbors({neighbors_.begin(), neighbors_.end()});
 }
@@ -69,45 +89,53 @@ void windows::send(std::uint32_t to, std::uint32_t channel, const std::vector<st
 }
 
 hw::boundary_outlet windows::outlet() {
-  return [this](std::uint32_t link, const std::vector<std::byte>& bytes) {
-    send(partition_.process_of[run_.machine.topology.sip_links()[link].to.sip], link, bytes);
+  return [this](std::uint32_t channel, const std::vector<std::byte>& bytes) {
+    const auto& links = run_.machine.topology.sip_links();
+    const std::size_t to = channel < links.size() ? links[channel].to.sip : channel - links.size();
+    send(partition_.process_of[to], channel, bytes);
   };
 }
 
 /// Messages of a link come in the order in which they were sent, whatever the number of processes: a process
 /// sends them in that order, and links do not see each other's.
-void windows::deliver(const std::vector<std::byte>& mail, netlist::pod& pod,
-                      analysis::critical_hops& hops) const {
+void windows::deliver(const std::vector<std::byte>& mail, netlist::pod& pod, run_observers& watching) const {
   for (std::size_t at = 0; at < mail.size();) {
     mail_header h;
     std::memcpy(&h, mail.data() + at, sizeof h);
     const std::span<const std::byte> body(mail.data() + at + sizeof h, h.bytes);
     at += sizeof h + h.bytes;
-    if (h.channel == hops_channel) {
-      analysis::critical_hops::carried c;
-      std::memcpy(&c, body.data(), sizeof c);
-      hops.arrive(c);
-      continue;
-    }
+    bool heard = false;
+    each_listener(watching, [&](std::uint32_t channel, auto& listener) {
+      if (channel != h.channel) return;
+      hear(body, listener);
+      heard = true;
+    });
+    if (heard) continue;
     const hw::sip_message m = hw::decode_sip_message(body);
     if (m.head <= hw::now())
       throw std::logic_error(
-          fmt::format("a message on link {} arrives at {} fs, and this process is at {} fs already",
-                      run_.machine.topology.sip_links()[h.channel].name, m.head.fs, hw::now().fs));
+          fmt::format("a message on channel {} arrives at {} fs, and this process is at {} fs already",
+                      h.channel, m.head.fs, hw::now().fs));
     pod.deliver(h.channel, m);
   }
 }
 
-void windows::exchange(netlist::pod& pod, analysis::critical_hops& hops) {
-  const stopwatch time;
-  for (const auto& c : hops.take_leaving()) {
+/// What observers in other processes are to know.
+template <class Listener>
+void windows::send_leaving(std::uint32_t channel, Listener& from) {
+  for (const auto& c : from.take_leaving()) {
     std::vector<std::byte> bytes;
     append(bytes, c);
-    send(partition_.process_of[c.to.value], hops_channel, bytes);
+    send(partition_.process_of[c.to.value], channel, bytes);
   }
+}
+
+void windows::exchange(netlist::pod& pod, run_observers& watching) {
+  const stopwatch time;
+  each_listener(watching, [this](std::uint32_t channel, auto& listener) { send_leaving(channel, listener); });
   const auto mail = group_.exchange(outgoing_);
   for (auto& sent : outgoing_) sent.clear();
-  for (const auto& from : mail) deliver(from, pod, hops);
+  for (const auto& from : mail) deliver(from, pod, watching);
   counts_.exchange_s += time.seconds();
 }
 
@@ -162,18 +190,20 @@ void windows::simulate(sim_time until, sim_time hosts_may_come) {
 }
 
 end_of_run windows::play(netlist::pod& pod, const host_side& hosts, thread_agreement& agreement,
-                         analysis::critical_hops& hops, const hw::fault_sink& faults,
+                         run_observers& watching, const hw::fault_sink& faults,
                          const std::function<bool()>& stuck) {
   agreement_ = &agreement;
   const config::sim_block& sim = run_.machine.config.sim;
   const sim_time limit = picoseconds(sim.limit_ms * 1'000'000'000);
   sim_time look;
-  find_neighbors(hops);
-  hops.set_here([&pod](sip_id s) { return pod.has(s); });
+  find_neighbors(watching.hops());
+  const auto here = [&pod](sip_id s) { return pod.has(s); };
+  watching.hops().set_here(here);
+  if (watching.path_events() != nullptr) watching.path_events()->set_here(here);
   agreement_->set_others_ready(false);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   for (;;) {
-    exchange(pod, hops);
+    exchange(pod, watching);
     const std::vector<process_state> all = group_.states(own_state(hosts, faults));
     if (start_hosts(all)) continue;
     const sim_time next = least(all, &process_state::next);
@@ -189,6 +219,7 @@ end_of_run windows::play(netlist::pod& pod, const host_side& hosts, thread_agree
     }
     if (next >= look) {
       move_clock(look);
+      watching.catch_up(pod);
       if (fault) return end_of_run::fault;
       if (any([](const process_state& s) { return s.interrupted != 0; })) return end_of_run::interrupted;
       if (look >= limit) return end_of_run::limit;

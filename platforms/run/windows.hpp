@@ -23,6 +23,8 @@
 
 namespace diecast::platforms {
 
+class run_observers;
+
 /// Where the time of the windows went, for measurements.
 struct window_counts {
   std::uint64_t windows{}, idle{};  ///< idle: this process had no event in it
@@ -37,15 +39,17 @@ class windows : immovable {
   [[nodiscard]] hw::boundary_outlet outlet();
   /// As run_slices(), of all processes together: each returns the same. All clocks then show the same time.
   [[nodiscard]] end_of_run play(netlist::pod& pod, const host_side& hosts, thread_agreement& agreement,
-                                analysis::critical_hops& hops, const hw::fault_sink& faults,
+                                run_observers& watching, const hw::fault_sink& faults,
                                 const std::function<bool()>& stuck);
   [[nodiscard]] const window_counts& counts() const { return counts_; }
 
  private:
   void find_neighbors(const analysis::critical_hops& hops);
   void send(std::uint32_t to, std::uint32_t channel, const std::vector<std::byte>& bytes);
-  void exchange(netlist::pod& pod, analysis::critical_hops& hops);
-  void deliver(const std::vector<std::byte>& mail, netlist::pod& pod, analysis::critical_hops& hops) const;
+  template <class Listener>
+  void send_leaving(std::uint32_t channel, Listener& from);
+  void exchange(netlist::pod& pod, run_observers& watching);
+  void deliver(const std::vector<std::byte>& mail, netlist::pod& pod, run_observers& watching) const;
   [[nodiscard]] process_state own_state(const host_side& hosts, const hw::fault_sink& faults) const;
   /// Lets hosts go on whose last one has come; false when there are none.
   [[nodiscard]] bool start_hosts(const std::vector<process_state>& all) const;

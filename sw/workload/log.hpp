@@ -35,10 +35,7 @@ class workload_log final : public op_observer {
 
   /// Adds what another process knows of its PEs.
   void add(const workload_log& other);
-  template <class Archive>
-  void members(Archive archive) {
-    archive(records_, fingerprint_, message_totals_);
-  }
+  DIECAST_MEMBERS(records_, fingerprint_, message_totals_)
 
   /// Records of an op by iteration; empty for an op that no PE has started.
   [[nodiscard]] const std::vector<op_record>& records(std::uint32_t op) const { return records_.at(op); }

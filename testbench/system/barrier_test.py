@@ -25,8 +25,7 @@ class Barriers(harness.Case):
         self.assertEqual(stats["barrier_escapes"], 0, where)
         for count in ("signals_set", "flags_checked"):
             self.assertEqual(stats[f"{count}_per_barrier"], stats[f"{count}_formula"], where)
-        self.assertGreaterEqual(stats["polls_per_barrier"],
-                                stats["flags_checked_per_barrier"] + stats["core_flags_checked_per_barrier"])
+        self.assertGreaterEqual(stats["polls_per_barrier"], stats["flags_checked_per_barrier"] + stats["core_flags_checked_per_barrier"])
 
     def test_counts_are_the_formulas(self):
         teams = {"0:1:2": 2, "1:2:5": 5, "11+0+7": 3, "0:1:12": 12}
@@ -37,12 +36,10 @@ class Barriers(harness.Case):
             n = teams[row["team"]]
             self.assertEqual(row["ranks"], n)
             rounds = math.ceil(math.log2(n))
-            expected = {"centralized_pull": (n, n * (n - 1)),
-                        "dissemination": (n * rounds, n * rounds),
+            expected = {"centralized_pull": (n, n * (n - 1)), "dissemination": (n * rounds, n * rounds),
                         "group_dissemination": (3 * n * math.ceil(math.log(n, 4) - 1e-9),) * 2}
             stats = row["stats"]
-            self.assertEqual((stats["signals_set_per_barrier"], stats["flags_checked_per_barrier"]),
-                             expected[row["algorithm"]])
+            self.assertEqual((stats["signals_set_per_barrier"], stats["flags_checked_per_barrier"]), expected[row["algorithm"]])
             # Two core barriers of 4 cores have 2 rounds each; group dissemination has one more between rounds.
             between = math.ceil(math.log(n, 4) - 1e-9) - 1 if row["algorithm"] == "group_dissemination" else 0
             self.assertEqual(stats["core_signals_set_per_barrier"], n * 4 * 2 * (2 + between))
@@ -80,8 +77,7 @@ class Barriers(harness.Case):
             row = self.barrier("--algorithm", name, *sets("sim.strict_memory=true"))[0]
             self.assert_good(row)
             self.assertNotIn("bytes were read", self.run_pod(*MACHINE, "--collective", "barrier", "--algorithm", name).stdout)
-        self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "barriers_and_all_reduces.json",
-                     *sets("sim.strict_memory=true"))
+        self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "barriers_and_all_reduces.json", *sets("sim.strict_memory=true"))
 
     def test_a_cube_without_channels_is_an_error_of_the_config(self):
         missing = sets('overrides=[{"match":"pod.sip0.cube_0_0.hbm*","set":{"enabled":false}}]')
@@ -153,8 +149,7 @@ class Barriers(harness.Case):
         self.assertEqual(times["forward"], times["shuffle:3"])
 
     def test_bad_input(self):
-        for arguments, words in (
-                (("--team", "0:1:13"), "the pod has no rank 12"),
+        for arguments, words in ((("--team", "0:1:13"), "the pod has no rank 12"),
                 (("--team", "3+3"), "rank 3 is in the team twice"),
                 (("--team", "1:2"), "is no team"),
                 (("--team", "5..2"), "is no team"),
@@ -225,8 +220,7 @@ class Defects(harness.Case):
         self.assertNotIn("did not act", harmful.stderr)
 
     def test_two_flags_in_a_line_lose_a_signal(self):
-        said = self.run_with("packed_flags", "dissemination", "--ranks", "pe",
-                             *sets("ccl.barrier_skew_ns=200"), expect=3).stderr
+        said = self.run_with("packed_flags", "dissemination", "--ranks", "pe", *sets("ccl.barrier_skew_ns=200"), expect=3).stderr
         self.assertRegex(said, r"lost signal: .*words with several writers share the line")
 
     def test_no_core_barrier_between_rounds_lets_ranks_escape(self):
@@ -241,8 +235,7 @@ class Defects(harness.Case):
         late = "ccl.start_delays=pod.sip0.cube_0_0.*=100000"
         for ranks, radix, escaping in ((6, 3, 1), (16, 8, 3), (27, 8, 12))[:count]:
             run = ("--config", harness.CONFIGS / "pod_default.json", "--collective", "barrier", "--algorithm",
-                   "group_dissemination", "--team", f"0:1:{ranks}", *sets(
-                       f"ccl.barrier_radix={radix}", "sim.watchdog_us=400", late))
+                   "group_dissemination", "--team", f"0:1:{ranks}", *sets(f"ccl.barrier_radix={radix}", "sim.watchdog_us=400", late))
             row = self.result(*run, *sets("ccl.errata=no_round_barrier"), expect=1)["runs"][0]
             self.assertIs(row["verified"], False)
             self.assertEqual(row["stats"]["barrier_escapes_ranks"], escaping, f"{ranks} ranks, radix {radix}")
@@ -277,8 +270,7 @@ class Defects(harness.Case):
                                r"|4[1-9] of rank \d+ in team slot 0: it lies in the array of team slot 1) ")
 
     def test_radix_one_unchecked_never_ends(self):
-        self.run_with("unchecked_radix", "group_dissemination",
-                      *sets("ccl.barrier_radix=1", "sim.limit_ms=1"), expect=3)
+        self.run_with("unchecked_radix", "group_dissemination", *sets("ccl.barrier_radix=1", "sim.limit_ms=1"), expect=3)
         report = json.loads((self.folder / "unchecked_radix" / "deadlock.json").read_text())
         for pe in report["pes"]:
             self.assertRegex(pe["step"], r"barrier round \d{3}")
@@ -386,30 +378,25 @@ class InWorkloads(harness.Case):
                 self.assert_good(self.run_workload(turns, *sets(f"faults={fault}")), 16 * 100)
                 workload = self.workload([{"name": "s", "on": "all", "ops": [
                     {"op": "barrier", "algorithm": "centralized_pull", "times": 100}]}], all={"ranks": "pe"})
-            done = self.run_pod(*harness.SMALL, "--workload", workload, *sets(f"faults={fault}", "sim.watchdog_us=40"),
-                                expect=3)
+            done = self.run_pod(*harness.SMALL, "--workload", workload, *sets(f"faults={fault}", "sim.watchdog_us=40"), expect=3)
             self.assertRegex(done.stderr, words, kind)
             # A job without a barrier never meets it.
-            done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
-                                *sets(f"faults={fault}"), expect=2)
+            done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json", *sets(f"faults={fault}"), expect=2)
             self.assertIn("faults[0].kind: acts in barriers only, and this job has none", done.stderr)
 
     def test_two_streams_that_both_hang_are_found(self):
         ops = [{"op": "barrier", "algorithm": "dissemination"}]
         path = self.workload([{"name": "a", "on": [0, 1, 2], "ops": ops}, {"name": "b", "on": [2, 1, 0], "ops": ops}])
-        done = self.run_pod(*harness.SMALL, "--workload", path,
-                            *sets("ccl.errata=set_without_dcci", "sim.watchdog_us=40"), expect=3)
+        done = self.run_pod(*harness.SMALL, "--workload", path, *sets("ccl.errata=set_without_dcci", "sim.watchdog_us=40"), expect=3)
         self.assertIn("nothing has moved for sim.watchdog_us = 40", done.stderr)
         self.assertIn("unflushed signal", done.stderr)
 
     def test_defects_of_barriers_without_a_barrier_are_refused(self):
-        done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
-                            *sets("ccl.errata=late_counter"), expect=2)
+        done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json", *sets("ccl.errata=late_counter"), expect=2)
         self.assertIn("ccl.errata: applies to barriers only", done.stderr)
 
     def test_bad_ops_are_refused_with_their_place(self):
-        for op, group, words in (
-                ({"team": [0, 9]}, [0, 1], "streams[0].ops[0].team[1]: no such rank in the group"),
+        for op, group, words in (({"team": [0, 9]}, [0, 1], "streams[0].ops[0].team[1]: no such rank in the group"),
                 ({"ranks": "cube"}, [0, 1, 2, 3, 4], "the group lacks PEs of cube 1"),
                 ({"ranks": "die"}, [0, 1], "streams[0].ops[0].ranks"),
                 ({"algorithm": "tree"}, [0, 1], "streams[0].ops[0].algorithm"),

@@ -72,7 +72,7 @@ class Explain(harness.Case):
         self.assertEqual(row["explanation"]["time_ns"], row["jitter_median_ns"])
 
     def test_it_is_refused_where_there_is_no_time(self):
-        for flags in (("--diagnose",), ("--dump-install",), ("--estimate",), ("--processes", "2")):
+        for flags in (("--diagnose",), ("--dump-install",), ("--estimate",)):
             self.assertIn("--explain", self.run_pod(*harness.SMALL, *JOBS[0], "--explain", *flags, expect=2).stderr)
 
 

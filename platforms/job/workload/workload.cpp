@@ -89,12 +89,12 @@ struct workload_run final : stream_run {
   [[nodiscard]] std::unique_ptr<judge> watch(events::hub& events) const override {
     return uses_signals ? std::make_unique<workload_judge>(*this, events) : nullptr;
   }
-  /// How much streams cost each other: every stream runs alone, in a process of its own, with the queue pairs
+  /// How much streams cost each other: every stream runs alone, with the queue pairs
   /// and memory it has in the whole. Fills isolated_ns and slowdown of the outcome's streams; or, for a
   /// stream that needs the others (messages between them) or deadlocks without them, not_isolated. An outcome
   /// that has not finished stays as it is. A stream that is wrong or fails in another way alone gives the
   /// outcome its status and message.
-  void run_more(const app::registries& tables, run_outcome& o) const override;
+  void run_more(const simulator& simulate, run_outcome& o) const override;
 };
 
 workload_run::workload_run(const machine_model& given, const app::registries& tables, const run_point& what)
@@ -117,14 +117,14 @@ workload_run::workload_run(const machine_model& given, const app::registries& ta
   complete();
 }
 
-void workload_run::run_more(const app::registries& tables, run_outcome& o) const {
+void workload_run::run_more(const simulator& simulate, run_outcome& o) const {
   if (!point.isolate) return;
   if (o.status != run_status::ok && o.status != run_status::wrong) return;
   for (std::uint32_t i = 0; i < o.streams.size(); ++i) {
     stream_row& stream = o.streams[i];
     stream.not_isolated = workload->needs_others(i);
     if (!stream.not_isolated.empty()) continue;
-    const run_outcome alone = run_in_child([&] { return simulate(*this, tables, i); });
+    const run_outcome alone = simulate(*this, i, 0);
     o.wall_s += alone.wall_s;
     if (alone.status == run_status::deadlock || alone.status == run_status::limit) {
       // Messages that balance by number may still be for another stream; the run of all has shown no fault.

@@ -77,11 +77,11 @@ TEST_CASE("noc study: a replay interrupted before its first packet arrives says 
   platforms::install_signal_handlers();
   const auto answer = platforms::run_text_in_child([&] {
     raise(SIGINT);
-    return pack(simulate(point, net));
+    return archived(simulate(point, net));
   });
   INFO(answer.death);
   REQUIRE(answer.death.empty());
-  const study_outcome o = unpack(answer.text);
+  const auto o = restored<study_outcome>(answer.text);
   CHECK(o.status == platforms::run_status::interrupted);
   CHECK(o.cycles == 0);
   CHECK(o.accepted_flits_per_node_cycle == 0);
