@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -41,20 +40,12 @@ void check_neighbors(const std::vector<switch_core::port>& ports) {
   }
 }
 
-/// VCs of an input that have a buffer.
-std::uint32_t buffers_of(const switch_core::parameters& p, const switch_core::port& of) {
-  const auto has_buffer = [](std::uint32_t flits) { return flits != 0; };
-  return static_cast<std::uint32_t>(std::count_if(of.buffer.begin(), of.buffer.begin() + p.vcs, has_buffer));
-}
-
-/// The most that the ports of one router have together.
-template <class Count>
-std::uint32_t most_of_a_router(const switch_core::parameters& p, Count count) {
-  std::uint32_t most = 0, sum = 0;
+/// Number of ports of the router with most ports.
+std::uint32_t most_ports(const switch_core::parameters& p) {
+  std::uint32_t most = 0, ports = 0;
   for (std::size_t n = 0; n < p.ports.size(); ++n) {
-    const bool same = n > 0 && p.ports[n].router == p.ports[n - 1].router;
-    sum = (same ? sum : 0) + count(p, p.ports[n]);
-    most = std::max(most, sum);
+    ports = n > 0 && p.ports[n].router == p.ports[n - 1].router ? ports + 1 : 1;
+    most = std::max(most, ports);
   }
   return most;
 }
@@ -82,25 +73,27 @@ switch_core::switch_core(const parameters& p, environment& outside)
       ins_(p.ports.size()),
       outs_(p.ports.size()),
       out_vcs_(p.ports.size() * p.vcs),
-      more_words_((std::max(most_of_a_router(p, buffers_of), 1U) - 1) / 64),
-      more_requests_(p.ports.size() * more_words_),
       entry_delays_(p.ports.size()),
       on_in_(classes_ > 1 ? p.ports.size() * classes_ : 0),
       on_out_(on_in_.size()),
       rate_schedules_(on_in_.size()),
       progress_(on_in_.size()),
-      choices_(most_of_a_router(p, [](const parameters&, const port&) { return 1U; })),
-      ready_(most_of_a_router(p, buffers_of)),
-      asking_(ready_.size()),
+      choices_(most_ports(p)),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {
   check_neighbors(p.ports);
-  in_vcs_.reserve(std::accumulate(p.ports.begin(), p.ports.end(), std::size_t{0},
-                                  [&p](std::size_t sum, const port& of) { return sum + buffers_of(p, of); }));
+  std::size_t most_in_vcs = 1;  // of a router
+  in_vcs_.reserve(p.ports.size() * p.vcs);
   for (std::uint32_t n = 0; n < p.ports.size(); ++n) {
     add_in_vcs(p, n);
     add_port(p, n);
+    most_in_vcs = std::max(most_in_vcs, in_vcs_.size() - outs_[n].first_in_vc);
   }
+  in_vcs_.shrink_to_fit();
+  more_words_ = static_cast<std::uint32_t>((most_in_vcs - 1) / 64);
+  more_requests_.resize(p.ports.size() * more_words_);
+  ready_.resize(most_in_vcs);
+  asking_.resize(most_in_vcs);
   if (interleave_vcs_) set_lookahead();
   plain_ = is_plain();
   fetches_ahead_ = state_bytes() > p.fetch_ahead_from;
@@ -434,13 +427,12 @@ switch_core::counters switch_core::statistics() const {
 }
 
 std::size_t switch_core::state_bytes() const {
-  const std::size_t per_port =
-      sizeof(in_port) + sizeof(out_port) + more_words_ * sizeof more_requests_[0] + sizeof(entry_delay);
-  return sizeof *this + ins_.size() * per_port + in_vcs_.size() * sizeof(in_vc) +
-         out_vcs_.size() * sizeof(out_vc) + initial_credits_.size() * sizeof initial_credits_[0] +
-         in_places_.size() * sizeof in_places_[0] + (on_in_.size() + on_out_.size()) * sizeof(transfer) +
-         rate_schedules_.size() * sizeof(rate_schedule) + progress_.size() * sizeof(transfer_progress) +
-         occupancy_.size() * sizeof(occupancy) + wheel_.state_bytes();
+  const auto bytes = [](const auto&... lists) {
+    return (std::size_t{} + ... + (lists.size() * sizeof lists[0]));
+  };
+  return sizeof *this + wheel_.state_bytes() +
+         bytes(ins_, outs_, in_vcs_, in_places_, out_vcs_, initial_credits_, more_requests_, entry_delays_,
+               on_in_, on_out_, rate_schedules_, progress_, occupancy_);
 }
 
 }  // namespace diecast::hw

@@ -6,6 +6,16 @@
 #include "hw/noc/switch_steps.hpp"
 
 namespace diecast::hw {
+namespace {
+
+void forget_ended(std::uint8_t& classes, const switch_records::transfer* transfers, std::uint64_t cycle) {
+  for (std::uint32_t each = classes; each != 0; each &= each - 1) {
+    const auto c = static_cast<unsigned>(std::countr_zero(each));
+    if (transfers[c].end <= cycle) classes &= static_cast<std::uint8_t>(~(1U << c));
+  }
+}
+
+}  // namespace
 
 /// start_transfer() where there are other classes: it slows down their transfers on its ports and is slowed
 /// down by them.
@@ -19,6 +29,12 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   transfer* const on_out = &on_out_[std::size_t{o} * classes_];
   transfer* const on_in = &on_in_[std::size_t{queue.port} * classes_];
   rate_schedule rates;
+  bool behind = true;  // it may be slowed down as it was at the router before
+  if (((out.classes | in.classes) & ~bit) != 0) {
+    forget_ended(out.classes, on_out, cycle_);
+    forget_ended(in.classes, on_in, cycle_);
+    behind = cycle_ + flits < end;
+  }
   if (((out.classes | in.classes) & ~bit) != 0) {
     const contender joining{std::uint64_t{flits} * flit_parts, queue.port, o, 0};
     const transfer_time by_output = share_port(out.classes, on_out, own, joining, end);
@@ -29,7 +45,7 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
       rates = slower.rates;
     }
   }
-  if (rates.count == 0) rates = schedule_behind(slot_index, end);
+  if (behind && rates.count == 0) rates = schedule_behind(slot_index, end);
   queue.end = end;
   progress_[class_index(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
   out.classes |= bit;
@@ -125,7 +141,7 @@ std::optional<std::uint32_t> switch_core::flits_to_go(std::uint32_t output, std:
 
 /// A packet joins the transfers of other classes on an input or an output. Until one of them ends, flits of
 /// each other pass at the arbiter's rates. The others end later by this; returns the time of `own`, the
-/// packet's class, which without them would end at `end`.
+/// packet's class, which without them would end at `end`. Precondition: none of them has ended.
 switch_core::transfer_time switch_core::share_port(std::uint8_t& classes, const transfer* transfers,
                                                    unsigned own, const contender& joining,
                                                    std::uint64_t end) {
@@ -134,10 +150,6 @@ switch_core::transfer_time switch_core::share_port(std::uint8_t& classes, const 
   for (std::uint32_t others = classes; others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
     const transfer& t = transfers[c];
-    if (t.end <= cycle_) {
-      classes &= static_cast<std::uint8_t>(~(1U << c));
-      continue;
-    }
     const in_vc& queue = in_vcs_[t.in_vc];
     on[c] = {left(queue), queue.port, t.output, 0};
   }

@@ -47,6 +47,7 @@ void collect_link(const prepared_run& run, const Adapter& a, run_outcome& o) {
 }
 
 void collect_fabric(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
+  o.links.reserve(run.machine.topology.links().size());
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {
       collect_noc(run, cube->noc(), o);
