@@ -41,8 +41,7 @@ class Barriers(harness.Case):
                         "dissemination": (n * rounds, n * rounds),
                         "group_dissemination": (3 * n * math.ceil(math.log(n, 4) - 1e-9),) * 2}
             stats = row["stats"]
-            self.assertEqual((stats["signals_set_per_barrier"], stats["flags_checked_per_barrier"]),
-                             expected[row["algorithm"]])
+            self.assertEqual((stats["signals_set_per_barrier"], stats["flags_checked_per_barrier"]), expected[row["algorithm"]])
             # Two core barriers of 4 cores have 2 rounds each; group dissemination has one more between rounds.
             between = math.ceil(math.log(n, 4) - 1e-9) - 1 if row["algorithm"] == "group_dissemination" else 0
             self.assertEqual(stats["core_signals_set_per_barrier"], n * 4 * 2 * (2 + between))
@@ -80,8 +79,7 @@ class Barriers(harness.Case):
             row = self.barrier("--algorithm", name, *sets("sim.strict_memory=true"))[0]
             self.assert_good(row)
             self.assertNotIn("bytes were read", self.run_pod(*MACHINE, "--collective", "barrier", "--algorithm", name).stdout)
-        self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "barriers_and_all_reduces.json",
-                     *sets("sim.strict_memory=true"))
+        self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "barriers_and_all_reduces.json", *sets("sim.strict_memory=true"))
 
     def test_a_cube_without_channels_is_an_error_of_the_config(self):
         missing = sets('overrides=[{"match":"pod.sip0.cube_0_0.hbm*","set":{"enabled":false}}]')
@@ -187,7 +185,7 @@ class Defects(harness.Case):
         # The first signals of the first core barrier: every core's to the next one of its rank.
         for waiter, writer in ((0, 3), (1, 0), (2, 1), (3, 2)):
             line = f"0x000050{waiter}000000000"
-            self.assertIn(f"unflushed signal: pod.sip0.cube_0_0.pe{waiter} waits until the word at {line} (sip0 cube0 "
+            self.assertIn(f"unflushed signal: pod.sip0.cube_0_0.pe{waiter} waits until the word at {line} (pod.sip0.cube_0_0 "
                           f"hbm[{waiter}]+0x0) is == 1 or 2: line {line}, its data cache does not hold the line, "
                           f"memory holds 0; the data cache of pod.sip0.cube_0_0.pe{writer} holds 1 (dirty); missing "
                           f"operation: dcci_line({line}) there after the store\n", said)
@@ -225,8 +223,7 @@ class Defects(harness.Case):
         self.assertNotIn("did not act", harmful.stderr)
 
     def test_two_flags_in_a_line_lose_a_signal(self):
-        said = self.run_with("packed_flags", "dissemination", "--ranks", "pe",
-                             *sets("ccl.barrier_skew_ns=200"), expect=3).stderr
+        said = self.run_with("packed_flags", "dissemination", "--ranks", "pe", *sets("ccl.barrier_skew_ns=200"), expect=3).stderr
         self.assertRegex(said, r"lost signal: .*words with several writers share the line")
 
     def test_no_core_barrier_between_rounds_lets_ranks_escape(self):
@@ -277,8 +274,7 @@ class Defects(harness.Case):
                                r"|4[1-9] of rank \d+ in team slot 0: it lies in the array of team slot 1) ")
 
     def test_radix_one_unchecked_never_ends(self):
-        self.run_with("unchecked_radix", "group_dissemination",
-                      *sets("ccl.barrier_radix=1", "sim.limit_ms=1"), expect=3)
+        self.run_with("unchecked_radix", "group_dissemination", *sets("ccl.barrier_radix=1", "sim.limit_ms=1"), expect=3)
         report = json.loads((self.folder / "unchecked_radix" / "deadlock.json").read_text())
         for pe in report["pes"]:
             self.assertRegex(pe["step"], r"barrier round \d{3}")
@@ -386,8 +382,7 @@ class InWorkloads(harness.Case):
                 self.assert_good(self.run_workload(turns, *sets(f"faults={fault}")), 16 * 100)
                 workload = self.workload([{"name": "s", "on": "all", "ops": [
                     {"op": "barrier", "algorithm": "centralized_pull", "times": 100}]}], all={"ranks": "pe"})
-            done = self.run_pod(*harness.SMALL, "--workload", workload, *sets(f"faults={fault}", "sim.watchdog_us=40"),
-                                expect=3)
+            done = self.run_pod(*harness.SMALL, "--workload", workload, *sets(f"faults={fault}", "sim.watchdog_us=40"), expect=3)
             self.assertRegex(done.stderr, words, kind)
             # A job without a barrier never meets it.
             done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
