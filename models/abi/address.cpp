@@ -63,7 +63,7 @@ const char* to_string(region r) {
 std::string describe(address a) {
   const auto where = decode(a);
   if (!where) return fmt::format("{:#018x} (no region)", a);
-  return fmt::format("{:#018x} (sip{} cube{} {}[{}]+{:#x})", a, where->sip.value, where->cube.value,
+  return fmt::format("{:#018x} ({} {}[{}]+{:#x})", a, cube_name(where->sip, where->cube),
                      to_string(where->kind), where->unit, where->offset);
 }
 

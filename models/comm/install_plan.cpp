@@ -42,13 +42,13 @@ std::vector<register_write> register_writes(const queue_pair_install& q) {
 std::string to_text(const install_plan& plan, const direction_namer& names) {
   std::string text = fmt::format("{} queue pairs, {} slots of {} bytes\n", plan.queue_pairs.size(),
                                  plan.n_slots, plan.slot_bytes);
-  text += fmt::format("{:<20} {:<12} {:<5} {:<20} {:<18} {:<18} {}\n", "owner", "direction", "half", "peer",
+  text += fmt::format("{:<24} {:<12} {:<5} {:<24} {:<18} {:<18} {}\n", "owner", "direction", "half", "peer",
                       "rx_base", "peer_rx_base", "peer_ipcq");
   const auto base = [](bool present, abi::address a) {
     return present ? fmt::format("{:#018x}", a) : std::string("-");
   };
   for (const queue_pair_install& q : plan.queue_pairs) {
-    text += fmt::format("{:<20} {:<12} {:<5} {:<20} {:<18} {:<18} {:#018x}\n", owner_name(q.owner),
+    text += fmt::format("{:<24} {:<12} {:<5} {:<24} {:<18} {:<18} {:#018x}\n", owner_name(q.owner),
                         names(q.owner, q.dir),
                         q.tx && q.rx ? "tx+rx"
                         : q.tx       ? "tx"

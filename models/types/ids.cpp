@@ -16,7 +16,17 @@ std::string pe_path(const machine_shape& shape, pe_coord pe) {
   return fmt::format("{}.pe{}", cube_path(shape, pe.sip, pe.cube), pe.pe.value);
 }
 
+static machine_shape named{0, 0, 0, 0};
+
+void name_pes_of(const machine_shape& shape) { named = shape; }
+
+std::string cube_name(sip_id sip, cube_id cube) {
+  if (named.contains({sip, cube, {}})) return cube_path(named, sip, cube);
+  return fmt::format("sip{} cube{}", sip.value, cube.value);
+}
+
 std::string owner_name(pe_coord pe) {
+  if (named.contains(pe)) return pe_path(named, pe);
   return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
 }
 

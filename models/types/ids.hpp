@@ -61,9 +61,10 @@ struct machine_shape {
 [[nodiscard]] std::string cube_path(const machine_shape& shape, sip_id sip, cube_id cube);
 [[nodiscard]] std::string pe_path(const machine_shape& shape, pe_coord pe);
 
-// What a PE is called where the shape of the machine is not known; else pe_path.
-
-/// "sip0.cube5.pe3".
+/// From here on the names below are paths, too: of this machine, the one that the process simulates.
+void name_pes_of(const machine_shape& shape);
+// Names where the shape of the machine is not known; without a machine "sip0 cube5" and "sip0.cube5.pe3".
+[[nodiscard]] std::string cube_name(sip_id sip, cube_id cube);
 [[nodiscard]] std::string owner_name(pe_coord pe);
 
 }  // namespace diecast

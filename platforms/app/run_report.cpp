@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "models/types/error.hpp"
 #include "platforms/files/input.hpp"
@@ -45,6 +46,15 @@ int refused(const user_error& e) {
   return platforms::exit_code(run_status::error);
 }
 
+/// The system ends a program that needs more stack than its limit without a word.
+void need_stack() {
+  constexpr rlim_t least_kib = 256;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least_kib << 10)
+    throw resource_error(
+        fmt::format("a stack of {} KiB; expected at least {} (ulimit -s)", limit.rlim_cur >> 10, least_kib));
+}
+
 }  // namespace
 
 void print(const std::string& text) {
@@ -60,6 +70,7 @@ void flush() {
 
 int exit_code_of(const std::function<int()>& body) {
   try {
+    need_stack();
     const int code = body();
     flush();
     if (reader_gone || std::ferror(stdout) == 0) return code;

@@ -127,7 +127,9 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
   return e;
 }
 
-std::string name_of(pe_coord pe) { return owner_name(pe); }
+std::string name_of(pe_coord pe) {
+  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
+}
 
 json_node choice_schema(const std::vector<std::string>& words, const std::string& description) {
   return {json_object{{"enum", json_texts(words)}, {"description", json_text(description)}}};

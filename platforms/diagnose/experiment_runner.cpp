@@ -98,8 +98,9 @@ void stop(pid_t child) {
 /// Its own complaint, where an experiment could not be made: that says nothing about the machine.
 void refuse_failed(int exit_code, const fs::path& folder, const std::string& complaint) {
   constexpr int output_failed = 5, no_system = 71;
-  const std::string line = complaint.substr(0, complaint.find('\n'));
-  if (exit_code == output_failed) throw no_room(folder, line.empty() ? "no room for its output" : line);
+  const std::string line =
+      complaint.empty() ? "no file for its output" : complaint.substr(0, complaint.find('\n'));
+  if (exit_code == output_failed) throw no_room(folder, line);
   if (exit_code == no_system) throw no_resources("an experiment ended without a result: " + line);
 }
 
@@ -117,7 +118,7 @@ pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environmen
   if (getppid() != parent) _exit(could_not_start);
   for (const auto& [file, stream] : {std::pair{&out, STDOUT_FILENO}, std::pair{&errors, STDERR_FILENO}}) {
     const int fd = open(file->c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, readable);
-    if (fd < 0 || dup2(fd, stream) < 0) _exit(could_not_write);
+    if (fd < 0 || dup2(fd, stream) < 0) _exit(errno == EMFILE ? could_not_start : could_not_write);
   }
   execve(argv.front(), argv.data(), environment.data());
   std::fprintf(stderr, "%s: cannot be started (%s)\n", argv.front(), std::strerror(errno));
@@ -193,12 +194,8 @@ experiment_runner::experiment_runner(std::string binary, std::vector<std::string
       kept_in_(std::move(kept_in)),
       budget_s_(budget_s),
       interrupted_(interrupted) {
-  std::error_code error;
-  const fs::path temporary = fs::temp_directory_path(error);
-  if (error) {
-    const char* const given = std::getenv("TMPDIR");
-    throw no_room(given == nullptr ? "/tmp" : given, error.message());
-  }
+  const std::string_view given = std::getenv("TMPDIR") == nullptr ? "" : std::getenv("TMPDIR");
+  const fs::path temporary = given.empty() ? "/tmp" : given;
   std::string name = (temporary / "diecast-diagnose-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw no_room(temporary, std::strerror(errno));
   folder_ = name;

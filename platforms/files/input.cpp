@@ -38,12 +38,14 @@ std::string read_to_end(int fd, std::string& text) {
   }
 }
 
-/// UTF-8 is the only encoding that is read; its mark is no part of the text. Returns why another cannot be.
+/// UTF-8 is the only encoding that is read; its mark is no part of the text. Returns why others are not.
 std::string remove_mark(std::string& text) {
   constexpr std::string_view utf8 = "\xEF\xBB\xBF", big = "\xFE\xFF", little = "\xFF\xFE";
   if (text.starts_with(utf8)) text.erase(0, utf8.size());
   if (text.starts_with("\x1F\x8B")) return "compressed by gzip; give it unpacked, as by <(zcat FILE)";
-  return text.starts_with(big) || text.starts_with(little) ? "its text is UTF-16, not UTF-8" : "";
+  if (text.starts_with(big) || text.starts_with(little)) return "its text is UTF-16, not UTF-8";
+  const std::size_t nul = text.find('\0');  // where readers would take the text to end
+  return nul == text.npos ? "" : fmt::format("byte {} is NUL, which no text has", nul);
 }
 
 void read_descriptor(int fd, input_file& file) {
@@ -51,6 +53,8 @@ void read_descriptor(int fd, input_file& file) {
   if (fstat(fd, &s) == 0) file.identity = identity_in(s);
   file.failure = S_ISDIR(s.st_mode) ? "a folder" : read_to_end(fd, file.text);
   if (file.failure.empty()) file.failure = remove_mark(file.text);
+  if (!file.failure.empty() && file.path.extension() == ".et")
+    file.failure += "; scripts/chakra2workload reads binary traces of Chakra";
   if (!file.failure.empty()) file.text = {};
 }
 

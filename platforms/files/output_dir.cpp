@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -143,7 +144,9 @@ const beginning* beginning_of(std::string name) {
 }
 
 std::string text_of(const fs::path& file, std::size_t most = std::string::npos) {
+  errno = 0;
   std::ifstream in(file, std::ios::binary);
+  if (!in && errno == EMFILE) throw resource_error(file.string() + ": " + std::strerror(errno));
   if (most == std::string::npos) return {std::istreambuf_iterator<char>(in), {}};
   std::string text(most, '\0');
   in.read(text.data(), static_cast<std::streamsize>(most));

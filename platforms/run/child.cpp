@@ -93,7 +93,7 @@ std::string read_all(int fd) {
   }
 }
 
-/// Without a fault of the program: SIGKILL comes from the kernel that has no memory left, or from somebody.
+/// Without a fault of the program: SIGKILL comes from the kernel at a limit, or from somebody.
 bool is_by_system(int status) {
   return WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU);
 }
@@ -101,8 +101,8 @@ bool is_by_system(int status) {
 std::string death_of(int status) {
   if (is_by_system(status))
     return WTERMSIG(status) == SIGKILL
-               ? "the simulation process was killed (SIGKILL), perhaps for want of memory; expected more of "
-                 "it, or a smaller run"
+               ? "the simulation process was killed (SIGKILL), perhaps for want of memory or CPU time; "
+                 "expected more of it, or a smaller run"
                : "the simulation process was ended at its limit of CPU time (SIGXCPU, ulimit -t)";
   return WIFSIGNALED(status) ? fmt::format("the simulation process was ended by signal {} ({})",
                                            WTERMSIG(status), strsignal(WTERMSIG(status)))

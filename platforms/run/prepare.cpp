@@ -69,6 +69,7 @@ const char* way_out_of_a_cycle(const config::machine_config& c) {
 }  // namespace
 
 machine_model::machine_model(config::machine_config c) : config(std::move(c)), topology(config) {
+  name_pes_of(config.shape());
   comm::check_launch_packet(config);
   check_message_config(config);
   if (auto wrong = fabric::check_faults(config, topology); !wrong.empty()) throw user_error(std::move(wrong));

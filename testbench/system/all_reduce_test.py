@@ -171,8 +171,7 @@ class Block(harness.Case):
     def test_listed_members(self):
         members = ["sip1.cube0.pe3", "sip0.cube1.pe0", "sip0.cube0.pe2"]
         ccl = {"algorithms": {"recursive_doubling": {"mapper": "custom", "members": members}}}
-        row = self.one(*self.config(ccl), "--algorithm", "recursive_doubling", "--data", "rank_plus_one", "--bytes",
-                       "1KiB")
+        row = self.one(*self.config(ccl), "--algorithm", "recursive_doubling", "--data", "rank_plus_one", "--bytes", "1KiB")
         self.assertEqual((row["ranks"], row["output_min"], row["output_max"]), (3, 6, 6))
 
     def test_a_pattern_of_edges(self):
@@ -186,8 +185,8 @@ class Block(harness.Case):
         ccl = {"patterns": {"mine": edges}, "algorithms": {"ring_full_tile": settings}}
         self.one(*self.config(ccl), "--algorithm", "ring_full_tile", "--bytes", "3KiB")
         plan = self.run_pod(*self.config(ccl), "--algorithm", "ring_full_tile", "--dump-install").stdout
-        first = [line.split() for line in plan.splitlines() if line.startswith("sip0.cube0.pe0")]
-        self.assertEqual({(w[1], w[3]) for w in first}, {("E", "sip1.cube1.pe1"), ("W", "sip0.cube1.pe2")})
+        first = [line.split() for line in plan.splitlines() if line.startswith("pod.sip0.cube_0_0.pe0")]
+        self.assertEqual({(w[1], w[3]) for w in first}, {("E", "pod.sip1.cube_1_0.pe1"), ("W", "pod.sip0.cube_1_0.pe2")})
 
     def test_dump_reads_back(self):
         ccl = {"algorithms": {"ring_1d": {"mapper": "leader_only", "pe_layout": "replicate"}},

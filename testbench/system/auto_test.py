@@ -168,8 +168,7 @@ class Auto(harness.Case):
         table = self.file("tuner.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,4KiB,ring_1d_unidir\n")
         keys = harness.sets("ccl.algorithm_rules=all_reduce:0-64=ring_full_tile", f"ccl.tuner={table}")
         row = self.one(*self.AUTO, *keys, "--bytes", "64")
-        self.assertEqual((row["algorithm"], row["algorithm_reason"]),
-                         ("ring_full_tile", "rule all_reduce:0-64=ring_full_tile"))
+        self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("ring_full_tile", "rule all_reduce:0-64=ring_full_tile"))
         row = self.one(*self.AUTO, *keys, "--bytes", "4KiB")
         self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("ring_1d_unidir", f"rule {table} line 2"))
         row = self.one(*self.AUTO, *keys, "--bytes", "8KiB")

@@ -243,7 +243,8 @@ class BadInput(harness.Case):
             for name in ("input", "<(cat input)", "/dev/stdin"):
                 with self.subTest(f"{words} {name}"):
                     self.bash(f"{harness.shlex.join(words)} {before}{name} < input", expect=0)
-            for data, what in ((text.encode("utf-16"), "UTF-16"), (gzip.compress(text.encode()), "compressed by gzip")):
+            for data, what in ((text.encode("utf-16"), "UTF-16"), (gzip.compress(text.encode()), "compressed by gzip"),
+                               (text.encode() + b"\0", "is NUL, which no text has")):
                 (self.folder / "input").write_bytes(data)
                 self.assertIn(what, self.bash(f"{harness.shlex.join(words)} {before}input", expect=2).stderr)
         self.file("input", WORKLOAD)
@@ -432,8 +433,7 @@ class BadInput(harness.Case):
                 self.refused(*SMALL, "--workload", path, holds=holds)
 
     def test_program_with_more_ranks_than_the_machine(self):
-        self.refused(*SMALL, "--ranks", "sip", "--workload", harness.PROGRAMS / "chain_4.xml",
-                     holds=["4 ranks", "2 sips"])
+        self.refused(*SMALL, "--ranks", "sip", "--workload", harness.PROGRAMS / "chain_4.xml", holds=["4 ranks", "2 sips"])
 
     def test_other_collectives_of_programs(self):
         path = self.file("program.xml", PAIR.replace("allreduce", "alltoall"))
@@ -631,6 +631,8 @@ class Outputs(harness.Case):
                 self.assertEqual(code, 5, self.last.stderr)
                 self.assertRegex(self.last.stderr, r"--diagnose: its experiments need a folder with room.*; set TMPDIR to one")
                 self.assertFalse(list((self.folder / "tmp").iterdir()))
+        os.environ["TMPDIR"] = ""  # as where it is not set
+        self.run_pod(*words[1:])
 
     def test_problems_that_cannot_be_recorded_are_no_verdict(self):
         """Of a refused run, for the diagnosis that asks for them: exit code 1 would be a wrong result."""
@@ -652,6 +654,14 @@ class Outputs(harness.Case):
             self.last = harness.Result(harness.shlex.join(words), done.returncode, done.stdout, done.stderr)
             self.assertEqual(done.returncode, 71)
             self.assertRegex(done.stderr, r"^the system refuses: no process .*\(Resource temporarily unavailable\)\n$")
+
+    def test_limits_of_the_system_are_told(self):
+        for kind, most, words, why in (
+                (resource.RLIMIT_STACK, 64 << 10, (), "a stack of 64 KiB; expected at least 256"),
+                (resource.RLIMIT_NOFILE, 6, ("--diagnose",), "no file for its output"),
+                (resource.RLIMIT_CPU, 1, ("--bytes", "1MiB", "--iters", "9999", "--no-data"), "perhaps for want of memory or CPU time")):
+            done = self.ended(self.start(*self.command(*SMALL, *words), preexec_fn=lambda: resource.setrlimit(kind, (most, most))))
+            self.assertEqual((done.code, why in done.stderr), (71, True))
 
     def test_two_runs_do_not_share_a_folder(self):
         (self.folder / "out").mkdir()

@@ -182,7 +182,7 @@ class Defects(harness.Case):
         # The first signals of the first core barrier: every core's to the next one of its rank.
         for waiter, writer in ((0, 3), (1, 0), (2, 1), (3, 2)):
             line = f"0x000050{waiter}000000000"
-            self.assertIn(f"unflushed signal: pod.sip0.cube_0_0.pe{waiter} waits until the word at {line} (sip0 cube0 "
+            self.assertIn(f"unflushed signal: pod.sip0.cube_0_0.pe{waiter} waits until the word at {line} (pod.sip0.cube_0_0 "
                           f"hbm[{waiter}]+0x0) is == 1 or 2: line {line}, its data cache does not hold the line, "
                           f"memory holds 0; the data cache of pod.sip0.cube_0_0.pe{writer} holds 1 (dirty); missing "
                           f"operation: dcci_line({line}) there after the store\n", said)

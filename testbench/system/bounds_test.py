@@ -164,8 +164,7 @@ class Bounds(harness.Case):
         rng = random.Random(11)
         seen = set()
         for _ in range(count):
-            machine = random_machine(rng) + harness.sets(f"sip.rows={rng.choice([2, 3])}",
-                                                         f"ucie.lanes={rng.choice([4, 16])}")
+            machine = random_machine(rng) + harness.sets(f"sip.rows={rng.choice([2, 3])}", f"ucie.lanes={rng.choice([4, 16])}")
             staged = harness.sets("comm.path=staged") if rng.random() < 0.2 else []
             ranks = rng.choice(["pe", "cube", "cube", "sip"])
             for row in self.runs(*machine, *staged, "--ranks", ranks, "--collective", "send_recv", "--algorithm", "all",
@@ -247,8 +246,7 @@ class Attained(harness.Case):
     grids, and vectors so long that filling them does not count. UCIe as wide as the ports, so that a rank's network
     interface binds; or 8 GB/s a side, so that links do, with a DMA channel for each queue pair of a rank, so that a slot
     for a busy link holds up none for another."""
-    MACHINE = harness.sets("pod.sips=1", "pe.tcm_kib=65536", "ipcq.n_slots=16", "ipcq.slot_bytes=16384",
-                           "pe.dma_channels=4")
+    MACHINE = harness.sets("pod.sips=1", "pe.tcm_kib=65536", "ipcq.n_slots=16", "ipcq.slot_bytes=16384", "pe.dma_channels=4")
     WIDE_LINKS = harness.sets("ucie.modules=4")
     SLOW_LINKS = harness.sets("ucie.lanes=16", "ucie.gt_s=4", "ucie.modules=1", "pe.dma_channels=8")
     SCHEDULES = {"all_reduce": "ring_1d_unidir", "all_gather": "ring_1d", "broadcast": "packed_trees",

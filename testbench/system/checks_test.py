@@ -104,8 +104,7 @@ class Checks(harness.Case):
             text = self.continuous_integration(self.log(*good, "2/2 Testing: system/b", f"SKIPPED {bad}: some reason"), expect=1)
             self.assertIn(f"skipped, but not in .ci/skips:\n  {bad}: some reason", text)
         warned = ("2/3 Testing: c/d of e", "warning:", "  skipped: NAME names nothing", "3/3 Testing: system/f", "no row is skipped: fine")
-        self.assertIn("\n  c/d of e: NAME names nothing\n",
-                      self.continuous_integration(self.log(*good, *warned), expect=1))
+        self.assertIn("\n  c/d of e: NAME names nothing\n", self.continuous_integration(self.log(*good, *warned), expect=1))
         self.continuous_integration(self.log(*good[:2], *warned), expect=0, listed="a_test.Class\nc/d of e  # NAME\n")
         closing = "; printf '\\t  2 - system/%s (Skipped)\\n'"
         self.continuous_integration(self.log(*good, "2/2 Testing: system/quiet") + f"{closing} quiet", expect=0)

@@ -25,15 +25,13 @@ class ShardWise(harness.Case):
             job = (*self.config(algorithm, cube_layout="column_wise", pe_layout="row_wise"), "--ranks", "sip",
                    "--collective", collective, "--algorithm", algorithm, "--bytes", 10010, *harness.sets(f"pod.sips={ranks}"))
             row = self.one(*job)
-            self.assertEqual((row["rank_set"], row["ranks"], row["collective"], row["bytes"]),
-                             ("sip", ranks, collective, 10010))
+            self.assertEqual((row["rank_set"], row["ranks"], row["collective"], row["bytes"]), ("sip", ranks, collective, 10010))
             self.assertEqual(len(row["ops"]), 8)
             self.assertEqual(sum(op["bytes"] for op in row["ops"]), 10010)
             for op in row["ops"]:
                 self.assertEqual((op["ranks"], op["verified"]), (ranks, True))
             self.assertLessEqual(row["bound_ns"], row["time_ns"])
-            self.assertEqual(row["fingerprint"],
-                             self.one(*job, *harness.sets("sim.build_order=shuffle:5"))["fingerprint"])
+            self.assertEqual(row["fingerprint"], self.one(*job, *harness.sets("sim.build_order=shuffle:5"))["fingerprint"])
 
     def test_replicated_levels_leave_the_shards_to_their_first(self):
         row = self.one(*self.config("ring_1d", cube_layout="column_wise"), "--ranks", "sip", "--algorithm", "ring_1d",
@@ -92,8 +90,7 @@ class Collectives(harness.Case):
             job = (*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", "9000", "--ranks", ranks)
             first = self.runs(*job, *harness.sets("ipcq.buffer_kind=sram"))
             other = self.runs(*job, *harness.sets("ipcq.buffer_kind=sram", "sim.build_order=shuffle:3"))
-            self.assertEqual([(r["time_ns"], r["fingerprint"]) for r in first],
-                             [(r["time_ns"], r["fingerprint"]) for r in other])
+            self.assertEqual([(r["time_ns"], r["fingerprint"]) for r in first], [(r["time_ns"], r["fingerprint"]) for r in other])
 
     def test_root(self):
         """Rank 5's vector everywhere; the sum of all at rank 5 alone."""

@@ -220,8 +220,7 @@ class Diagnosis(harness.Case):
         def fault(text, *more):
             return self.named(*SMALL, "--set", f"faults=[{text}]", *more)[0]
         self.assertEqual(fault('{"kind":"drop","where":"pod.sip1.cube_0_0.pe1","after":9}')[0], "drop")
-        self.assertEqual(fault('{"kind":"bit_flip","where":"pod.sip0.sip_port_e","seed":9}', "--bytes", "4KiB")[0],
-                         "bit_flip")
+        self.assertEqual(fault('{"kind":"bit_flip","where":"pod.sip0.sip_port_e","seed":9}', "--bytes", "4KiB")[0], "bit_flip")
         # At several PEs it has no one place.
         self.assertEqual(fault('{"kind":"sendrecv_alias","where":"pod.sip1.*","after":20}')[0], "sendrecv_alias")
 

@@ -7,8 +7,7 @@ import harness
 
 JOB = ("--config", harness.CONFIGS / "small_pod.json", "--collective", "all_reduce", "--algorithm", "ring_1d",
        "--ranks", "pe", "--bytes", "16KiB")
-PARTS = ("router_pj", "link_pj", "die_to_die_pj", "sip_link_pj", "dma_pj", "tcm_pj", "sram_pj", "hbm_pj",
-         "vector_pj", "idle_pj")
+PARTS = ("router_pj", "link_pj", "die_to_die_pj", "sip_link_pj", "dma_pj", "tcm_pj", "sram_pj", "hbm_pj", "vector_pj", "idle_pj")
 
 
 class Energy(harness.Case):

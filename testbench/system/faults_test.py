@@ -146,8 +146,7 @@ class Kinds(harness.Case):
             self.assertIn("see deadlock.json", lines[-1])
             self.assertNotIn("a cycle of", done.stderr)
             report = json.loads((out / "deadlock.json").read_text())
-            self.assertEqual({(r["kind"], w["cause"]) for r in report["roots"] for w in r["waits"]},
-                             {("fault", "lost_credit")})
+            self.assertEqual({(r["kind"], w["cause"]) for r in report["roots"] for w in r["waits"]}, {("fault", "lost_credit")})
             self.assertEqual({m for r in report["roots"] for m in r["members"]}, {"pod.sip0.cube_1_0.pe2"})
             self.assertIn("queue pairs not at rest:", report["text"])
 
@@ -164,7 +163,7 @@ class Kinds(harness.Case):
             self.assertIn("root: pod.sip0.cube_1_0.pe2", done.stderr, algorithm)
 
     def test_kind_wrong_install(self):
-        self.assertIn("sip0.cube1.pe2", self.run_pod(*self.config("wrong_install"), expect=2).stderr)
+        self.assertIn("pod.sip0.cube_1_0.pe2", self.run_pod(*self.config("wrong_install"), expect=2).stderr)
 
     def test_kind_wrong_install_overlap(self):
         self.assertIn("overlap", self.run_pod(*self.config("wrong_install_overlap"), expect=2).stderr)
@@ -213,7 +212,7 @@ class Kinds(harness.Case):
     def test_kind_tag_list_race(self):
         self.one(*harness.SMALL, *FAULT_JOBS["tag_list_race"])
         done = self.run_pod(*self.config("tag_list_race"), expect=4)
-        self.assertRegex(done.stderr, r"sip0.cube1.pe2: tag shadow: entry \d+")
+        self.assertRegex(done.stderr, r"pod.sip0.cube_1_0.pe2: tag shadow: entry \d+")
         # Without the unit's list nothing can race; what does not use the unit does not notice.
         self.one(*self.config("tag_list_race"), *sets("tag_match.entries=0"))
         self.one("--config", FAULTS / "tag_list_race.json")
@@ -275,7 +274,7 @@ class Kinds(harness.Case):
                 done = self.run_pod(*small, expect=code)
                 if how == "trap":
                     entry = 0x4000 + 0x200 * index
-                    self.assertRegex(done.stderr, rf"sip0.cube1.pe2: .*table runtime_calls, index {index} .*value {entry:#x}ffffffff")
+                    self.assertRegex(done.stderr, rf"pod.sip0.cube_1_0.pe2: .*table runtime_calls, index {index} .*value {entry:#x}ffffffff")
                 self.one(*small, *sets("comm.mr_cache_monitor=disabled"))
 
     def test_kind_dispatch_wrong_routine(self):
@@ -388,8 +387,7 @@ class Kinds(harness.Case):
         return [line.split(",") for line in (self.folder / "out" / "health.csv").read_text().splitlines()[1:]]
 
     def test_premature_barrier_across_a_ucie_boundary(self):
-        fault = json.dumps([{"kind": "premature_barrier", "where": "pod.sip0.cube_0_0.ucie_east", "delay_ns": 200,
-                             "count": 0}])
+        fault = json.dumps([{"kind": "premature_barrier", "where": "pod.sip0.cube_0_0.ucie_east", "delay_ns": 200, "count": 0}])
         small = ["--config", CONFIGS / "small_pod.json", "--set", f"faults={fault}"]
         self.run_pod(*small, "--bytes", "64KiB", expect=3)
         self.one(*small, "--bytes", "16KiB", "--algorithm", "two_level")  # no message has several packets
@@ -488,8 +486,7 @@ class Checksums(harness.Case):
     def test_the_cost_is_bytes_over_rate_at_both_ends(self):
         small = ["--config", CONFIGS / "small_pod.json"]
         plain = self.one(*small)
-        stats = [self.one(*small, *sets("comm.checksum=crc32c", f"comm.checksum_gbytes_s={rate}"))
-                 for rate in (256, 128)]
+        stats = [self.one(*small, *sets("comm.checksum=crc32c", f"comm.checksum_gbytes_s={rate}")) for rate in (256, 128)]
         for row in stats:
             self.assertEqual(row["stats"]["checksum_bytes"], 2 * row["stats"]["message_bytes"])
         fast, slow = (row["stats"]["checksum_ns"] for row in stats)
@@ -504,8 +501,7 @@ class Checksums(harness.Case):
     def test_the_default_engine_costs_at_most_a_hundredth(self):
         for ranks, algorithm in (("cube", "ring_1d"), ("cube", "intercube"), ("pe", "ring_1d")):
             for kib in (4, 8, 16, 32, 64, 128, 256):
-                job = ["--config", CONFIGS / "small_pod.json", "--ranks", ranks, "--algorithm", algorithm,
-                       "--bytes", f"{kib}KiB"]
+                job = ["--config", CONFIGS / "small_pod.json", "--ranks", ranks, "--algorithm", algorithm, "--bytes", f"{kib}KiB"]
                 plain = self.one(*job)["time_ns"]
                 checked = self.one(*job, *sets("comm.checksum=crc32c"))
                 self.assertGreater(checked["stats"]["checksum_bytes"], 0)
@@ -539,8 +535,7 @@ class Checksums(harness.Case):
         def comm(*words):
             return json.loads(self.run_pod("--dump-config", *words).stdout)["comm"]
         trusted = comm(*sets("comm.profile=trusted"))
-        self.assertEqual((trusted["path"], trusted["checksum"], trusted["deterministic_reduction"]),
-                         ("direct", "none", False))
+        self.assertEqual((trusted["path"], trusted["checksum"], trusted["deterministic_reduction"]), ("direct", "none", False))
         self.assertEqual(comm(*sets("comm.checksum=xor64", "comm.profile=trusted"))["checksum"], "xor64")
         defensive = comm(*sets("comm.profile=defensive"))
         self.assertEqual((defensive["path"], defensive["checksum"], defensive["deterministic_reduction"]),
@@ -556,8 +551,7 @@ class Staging(harness.Case):
                 direct, staged = (
                     self.one(*self.SMALL, "--algorithm", algorithm, *sets(f"comm.path={path}"), *more)
                     for path in ("direct", "staged"))
-                self.assertEqual((direct["output_min"], direct["output_max"]),
-                                 (staged["output_min"], staged["output_max"]))
+                self.assertEqual((direct["output_min"], direct["output_max"]), (staged["output_min"], staged["output_max"]))
                 self.assertGreater(staged["time_ns"], direct["time_ns"] + 1000)
 
     def test_what_a_dead_link_between_cubes_holds_is_said_to_be_there(self):

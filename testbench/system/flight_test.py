@@ -78,8 +78,7 @@ class Flight(harness.Case):
         self.assertIsNone(kept(0))
 
     def test_a_checksum_fault_leaves_crcs(self):
-        self.run_pod("--config", CONFIGS / "faults" / "bit_flip.json", *sets("comm.checksum=crc32c"), "--out",
-                     "out", expect=4)
+        self.run_pod("--config", CONFIGS / "faults" / "bit_flip.json", *sets("comm.checksum=crc32c"), "--out", "out", expect=4)
         flight = self.load(self.folder / "out" / "flight.json")
         self.assertIn("checksum mismatch", flight["why"])
         crcs = [e for e in flight["entries"] if "crc" in e]
@@ -138,8 +137,7 @@ class Flight(harness.Case):
         self.assertEqual([p.name for p in (self.folder / "out").glob("flight*")], ["flight_0.json"])
 
     def test_a_machine_whose_patience_is_short_has_some(self):
-        self.run_pod("--config", CONFIGS / "faults" / "dead_pe.json", "--out", "out", *sets("sim.watchdog_us=300"),
-                     expect=3)
+        self.run_pod("--config", CONFIGS / "faults" / "dead_pe.json", "--out", "out", *sets("sim.watchdog_us=300"), expect=3)
         flight = self.load(self.folder / "out" / "flight.json")
         self.assertEqual({e["timeout_ms"] for e in flight["entries"]}, {1})
         ids = [(e["rank"], e["record_id"]) for e in flight["entries"]]

@@ -160,7 +160,7 @@ class Fuzz(ScriptCase):
 
 
 def gibibytes(count):
-    return lambda: resource.setrlimit(resource.RLIMIT_AS, (count << 30, count << 30))
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, 2 * (int(count * 2**30),))
 
 
 class Odd(ScriptCase):
@@ -186,6 +186,9 @@ class Odd(ScriptCase):
         limit = "more than 512 MiB"
         done = subprocess.run([SCRIPTS / "goal2workload", "/dev/zero"], capture_output=True, text=True, preexec_fn=gibibytes(3))
         self.assertEqual((done.returncode, done.stderr), (2, f"scripts/goal2workload: /dev/zero: {limit}; expected a smaller file\n"))
+        for name, text in (("s.goal", self.GOAL.encode()), ("s.goal.gz", gzip.compress(self.GOAL.encode()))):  # takes what it needs
+            (self.folder / name).write_bytes(text)
+            subprocess.run([SCRIPTS / "goal2workload", self.folder / name], capture_output=True, preexec_fn=gibibytes(0.25), check=True)
         with unittest.mock.patch.object(inputs, "MOST_BYTES", 1 << 20):
             bomb = self.folder / "bomb.gz"
             bomb.write_bytes(gzip.compress(bytes(2 << 20)))

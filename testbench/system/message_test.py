@@ -133,13 +133,13 @@ class Messages(harness.Case):
                             self.workload({"id": "a", "tag": 1, **send}, {"id": "b", "tag": 2, **send},
                                           {"id": "c", "tag": "ANY", **take}, {"id": "d", "tag": 1, **take},
                                           {"op": "waitall"}), expect=3)
-        self.assertIn("(step end of messaging: 1 of 2 messages to sip0.cube0.pe1 not received yet)", done.stderr)
+        self.assertIn("(step end of messaging: 1 of 2 messages to pod.sip0.cube_0_0.pe1 not received yet)", done.stderr)
         # Sent when the receive has been taken back.
         done = self.run_pod(*harness.SMALL, "--workload",
                             self.workload({"id": "b", "tag": 1, **take}, {"op": "cancel", "for": ["b"]},
                                           {"op": "delay", "ns": 20000}, {"id": "a", "tag": 1, **send},
                                           {"op": "waitall"}), expect=3)
-        self.assertIn("(step end of messaging: 1 of 1 messages to sip0.cube0.pe1 not received yet, tag 1 of communicator 0)",
+        self.assertIn("(step end of messaging: 1 of 1 messages to pod.sip0.cube_0_0.pe1 not received yet, tag 1 of communicator 0)",
                       done.stderr)
 
     def test_a_deadlock_for_want_of_heap_names_its_key(self):

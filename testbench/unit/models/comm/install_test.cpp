@@ -330,7 +330,7 @@ TEST_CASE("install: the dump shows every queue pair with its addresses") {
   const auto plan = build_install_plan({{pe(0), east, pe(1), false}}, options());
   const std::string text = to_text(plan);
   CHECK_THAT(text, Contains("2 queue pairs, 2 slots of 256 bytes"));
-  CHECK_THAT(text, Contains("sip0.cube0.pe0       E") && Contains("sip0.cube0.pe1       W"));
+  CHECK_THAT(text, Contains("sip0.cube0.pe0           E") && Contains("sip0.cube0.pe1           W"));
   CHECK_THAT(text, Contains(fmt::format("{:#018x}", find(plan, pe(1), west).rx_base)));
   CHECK(std::count(text.begin(), text.end(), '\n') == 4);
 }
