@@ -42,9 +42,7 @@ void agenda::add(alarm& a) {
 
 /// Whatever order they were built in.
 void agenda::start_of_simulation() {
-  std::stable_sort(alarms_.begin(), alarms_.end(), [](const alarm* a, const alarm* b) {
-    return std::string_view(a->module_.name()) < std::string_view(b->module_.name());
-  });
+  std::ranges::stable_sort(alarms_, {}, [](const alarm* a) { return std::string_view(a->module_.name()); });
   for (std::uint32_t n = 0; n < alarms_.size(); ++n) alarms_[n]->number_ = n;
   due_.resize(alarms_.size() / 64 + 1);
 }

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fmt/format.h>
 #include <systemc>
 #include <tlm>
 #include <utility>
@@ -136,12 +135,10 @@ class missing_block : public sc_core::sc_module, private fabric_receiver, privat
   /// No address leads here (fabric::topology::locate), so a packet that comes was sent past the address map.
   /// Throws protocol_error.
   void on_packet(unsigned, packet_ptr&& p, const fabric_phase&) override {
-    throw protocol_error(
-        fmt::format("{}: a packet of {} flits for a block that overrides leave out", name(), p->flits));
+    throw protocol_error("{}: a packet of {} flits for a block that overrides leave out", name(), p->flits);
   }
   void on_credit(unsigned, const fabric_phase&) override {
-    throw protocol_error(
-        fmt::format("{}: a credit for a block that overrides leave out, which never sends", name()));
+    throw protocol_error("{}: a credit for a block that overrides leave out, which never sends", name());
   }
 
   fabric_out out_{"fabric_out", *this, 0};

@@ -2,7 +2,6 @@
 #include "hw/base/terminal_port.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "models/comm/install_plan.hpp"
 #include "models/fabric/topology.hpp"
@@ -47,9 +46,8 @@ void terminal_port::send(packet_ptr p, abi::traffic_class c) {
   p->flits = abi::flits_of(p->header.payload_bytes, flit_bytes_);
   p->created = now();
   if (p->flits > room_[index_of(c)]) {
-    throw protocol_error(
-        fmt::format("{}: packet of {} flits in class {} (expected at most {}, the NoC's buffer)",
-                    this->name(), p->flits, abi::to_string(c), room_[index_of(c)]));
+    throw protocol_error("{}: packet of {} flits in class {} (expected at most {}, the NoC's buffer)",
+                         this->name(), p->flits, abi::to_string(c), room_[index_of(c)]);
   }
   const sim_time one_cycle_on = now() + timing_.clock.cycles(1);
   const std::uint64_t earliest = timing_.clock.cycles_covering(one_cycle_on);
@@ -69,9 +67,8 @@ bool terminal_port::quiescent() const {
   for (unsigned vc = 0; vc < missing.size(); ++vc)
     missing[vc] = room_[index_of(topology_.class_of(static_cast<std::uint8_t>(vc)))] - missing[vc];
   for (const returning_credit& r : returning_) missing[r.vc] -= r.flits;
-  const bool all_home = std::all_of(missing.begin(), missing.end(), [](std::uint32_t m) { return m == 0; });
-  const bool queues_empty =
-      std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q.empty(); });
+  const bool all_home = std::ranges::all_of(missing, [](std::uint32_t m) { return m == 0; });
+  const bool queues_empty = std::ranges::all_of(queues_, [](const auto& q) { return q.empty(); });
   return queues_empty && arrivals_.empty() && all_home;
 }
 

@@ -32,8 +32,7 @@ class source_tally {
     std::uint64_t flits{};
   };
   void add(const abi::node_address& source, std::uint32_t flits) {
-    auto at = std::lower_bound(rows_.begin(), rows_.end(), source,
-                               [](const row& r, const abi::node_address& s) { return r.source < s; });
+    auto at = std::ranges::lower_bound(rows_, source, {}, &row::source);
     if (at == rows_.end() || at->source != source) at = rows_.insert(at, {source, 0, 0});
     ++at->packets;
     at->flits += flits;

@@ -2,7 +2,6 @@
 #include "hw/d2d/link_receiver.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "models/types/error.hpp"
 
@@ -50,9 +49,8 @@ sim_time link_receiver::arrived(std::uint8_t port, packet_ptr p, std::uint8_t vc
   }
   if (occupied_[vc] > buffer_[vc]) {
     throw protocol_error(
-        fmt::format("{}: receive buffer of VC {} holds {} flits (expected at most {}): a packet "
-                    "came without credits",
-                    where_.name, vc, occupied_[vc], buffer_[vc]));
+        "{}: receive buffer of VC {} holds {} flits (expected at most {}): a packet came without credits",
+        where_.name, vc, occupied_[vc], buffer_[vc]);
   }
   const sim_time at = timing_.injection(arrival, flits);
   const std::uint8_t out = next_vc(port, *p, vc);

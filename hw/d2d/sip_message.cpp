@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/d2d/sip_message.hpp"
 
-#include <fmt/format.h>
 #include <type_traits>
 
 #include "models/types/error.hpp"
@@ -109,8 +108,7 @@ sip_message decode_sip_message(std::span<const std::byte> bytes) {
   std::uint64_t payload = 0;
   r(payload);
   if (r.bytes.size() != payload) {
-    throw protocol_error(
-        fmt::format("SIP link: message carries {} payload bytes (expected {})", r.bytes.size(), payload));
+    throw protocol_error("SIP link: message carries {} payload bytes (expected {})", r.bytes.size(), payload);
   }
   m.data.assign(r.bytes.begin(), r.bytes.end());
   return m;

@@ -42,7 +42,7 @@ void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& p
 /// that goes to the sender.
 void fault_interposer::on_credit(unsigned, const fabric_phase& phase) {
   const auto waiting =
-      std::find_if(copies_.begin(), copies_.end(), [&](const passage& c) { return c.phase.vc == phase.vc; });
+      std::ranges::find_if(copies_, [&](const passage& c) { return c.phase.vc == phase.vc; });
   if (waiting == copies_.end()) return in.send_credit(phase.vc, phase.flits, phase.head);
   std::uint32_t& spared = spared_[phase.vc];
   spared += phase.flits;
@@ -104,9 +104,8 @@ void sip_link_fault::arrive(const sip_message& m) {
 /// A copy travels on credits that left behind it, and leaves when they are there. That does not depend on
 /// when the message that brings them is known here, which between processes is later.
 std::uint32_t sip_link_fault::room(const sip_message& credit) {
-  const auto waiting = std::find_if(copies_.begin(), copies_.end(), [&](const waiting_copy& c) {
-    return c.m.vc == credit.vc && c.since < credit.created;
-  });
+  const auto waiting = std::ranges::find_if(
+      copies_, [&](const waiting_copy& c) { return c.m.vc == credit.vc && c.since < credit.created; });
   if (waiting == copies_.end()) return credit.flits;
   std::uint32_t& spared = spared_[credit.vc];
   spared += credit.flits;

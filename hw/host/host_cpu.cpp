@@ -28,8 +28,8 @@ int debug_bus::block_of(tlm::tlm_target_socket<64>& target) {
 void debug_bus::attach(cube_id cube, abi::region kind, std::uint32_t unit,
                        tlm::tlm_target_socket<64>& target) {
   if (decoder_.emplace(range{cube, kind, unit}, block_of(target)).second) return;
-  throw std::logic_error(fmt::format("{}: two blocks answer at {}", name(),
-                                     abi::describe(abi::encode({sip_, cube, kind, unit, 0}))));
+  throw formatted<std::logic_error>("{}: two blocks answer at {}", name(),
+                                    abi::describe(abi::encode({sip_, cube, kind, unit, 0})));
 }
 
 unsigned debug_bus::on_debug(tlm::tlm_generic_payload& access) {
@@ -39,8 +39,7 @@ unsigned debug_bus::on_debug(tlm::tlm_generic_payload& access) {
     const auto at = decoder_.find({where->cube, where->kind, where->unit});
     if (at != decoder_.end()) return out_[at->second]->transport_dbg(access);
   }
-  throw protocol_error(
-      fmt::format("{}: no block of sip {} answers at {}", name(), sip_.value, abi::describe(a)));
+  throw protocol_error("{}: no block of sip {} answers at {}", name(), sip_.value, abi::describe(a));
 }
 
 /// A transaction's length is 32 bits; longer accesses are cut.
@@ -73,8 +72,8 @@ void host_cpu::access(tlm::tlm_command command, abi::address at, std::byte* data
     t.set_streaming_width(length);
     const unsigned moved = debug->transport_dbg(t);
     if (moved != length || t.is_response_error()) {
-      throw protocol_error(fmt::format("{}: debug access to {} moved {} bytes (expected {})", name(),
-                                       abi::describe(at + done), moved, length));
+      throw protocol_error("{}: debug access to {} moved {} bytes (expected {})", name(),
+                           abi::describe(at + done), moved, length);
     }
     done += length;
   }
@@ -91,8 +90,8 @@ void host_cpu::debug_read(abi::address from, std::span<std::byte> bytes) {
 
 void host_cpu::check(pe_coord pe, const std::string& what) const {
   if (pe.sip == sip_ && config_.shape().contains(pe)) return;
-  throw protocol_error(fmt::format("{}: {} (value sip {}, cube {}, pe {}; expected a PE of sip {})", name(),
-                                   what, pe.sip.value, pe.cube.value, pe.pe.value, sip_.value));
+  throw protocol_error("{}: {} (value sip {}, cube {}, pe {}; expected a PE of sip {})", name(), what,
+                       pe.sip.value, pe.cube.value, pe.pe.value, sip_.value);
 }
 
 void host_cpu::write_registers(std::span<const abi::pe_register_write> writes) {

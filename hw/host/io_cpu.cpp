@@ -2,7 +2,6 @@
 #include "hw/host/io_cpu.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <span>
 
 #include "hw/base/time.hpp"
@@ -33,8 +32,8 @@ void forwarding_cpu::on_packet(const packet_ptr& p, std::uint8_t vc) {
 }
 
 void forwarding_cpu::refuse(const packet& p, const char* expected) const {
-  throw protocol_error(fmt::format("{}: unexpected {} packet (value {}; expected {})", name(),
-                                   abi::to_string(p.header.kind), abi::describe(p.header.target), expected));
+  throw protocol_error("{}: unexpected {} packet (value {}; expected {})", name(),
+                       abi::to_string(p.header.kind), abi::describe(p.header.target), expected);
 }
 
 packet_ptr forwarding_cpu::make_launch(abi::address target, abi::node_address next, std::uint64_t launch_id,

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/ipcq/ipcq_engine.hpp"
 
-#include <fmt/format.h>
-
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
 namespace {
-
-std::unique_ptr<protocol::match_policy> make_policy(config::match_policy which) {
-  return which == config::match_policy::sender ? protocol::match_by_sender() : protocol::match_by_address();
-}
 
 constexpr bool is_queue_pair_register(abi::register_offset reg) { return reg >= abi::ipcq_qp_base; }
 
@@ -24,8 +18,7 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
     : sc_module(name),
       setup_(setup),
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
-      core_(setup.self, static_cast<std::uint32_t>(setup.config.ipcq.queue_pairs),
-            make_policy(setup.config.ipcq.match)),
+      core_(setup.self, setup.config.ipcq),
       fingerprint_(this->name()),
       tracked_(setup.config.ipcq.queue_pairs) {
   inbound.bind(*this);
@@ -66,7 +59,7 @@ void ipcq_engine::write_register(abi::register_offset reg, std::uint64_t value) 
 
 void ipcq_engine::write_copy_register(abi::register_offset reg, std::uint64_t value) {
   const auto effects = copies_.write_register(reg, value);
-  if (!effects) throw protocol_error(fmt::format("{}: register {:#x} cannot be written", name(), reg));
+  if (!effects) throw protocol_error("{}: register {:#x} cannot be written", name(), reg);
   if (effects->start) {
     if (setup_.events.wants(events::transfers))
       setup_.events.publish(events::copy_started{now(), setup_.self, effects->start->bytes});
@@ -126,9 +119,8 @@ void ipcq_engine::copies_done(std::uint32_t count) {
 
 void ipcq_engine::register_written(abi::register_offset reg, std::uint64_t value) {
   if (!is_queue_pair_register(reg)) {
-    throw protocol_error(
-        fmt::format("{}: a packet writes register {:#x}; expected one of a queue pair, from {:#x}", name(),
-                    reg, abi::ipcq_qp_base));
+    throw protocol_error("{}: a packet writes register {:#x}; expected one of a queue pair, from {:#x}",
+                         name(), reg, abi::ipcq_qp_base);
   }
   work w;
   w.reg = reg;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/mem/debug_port.hpp"
 
-#include <fmt/format.h>
-
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -17,9 +15,8 @@ bool debug_port::get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi
 }
 
 void debug_port::b_transport(tlm::tlm_generic_payload& access, sc_core::sc_time&) {
-  throw protocol_error(
-      fmt::format("{}: timed access to a debug socket (value address {:#x}; expected transport_dbg)",
-                  socket.name(), access.get_address()));
+  throw protocol_error("{}: timed access to a debug socket (value address {:#x}; expected transport_dbg)",
+                       socket.name(), access.get_address());
 }
 
 tlm::tlm_sync_enum debug_port::nb_transport_fw(tlm::tlm_generic_payload& access, tlm::tlm_phase&,
@@ -35,8 +32,8 @@ std::uint64_t local_offset(abi::address a, abi::region kind, std::uint32_t unit,
 std::uint64_t local_offset(abi::address a, const std::optional<abi::location>& where, abi::region kind,
                            std::uint32_t unit, const char* instance) {
   if (where && where->kind == kind && where->unit == unit) return where->offset;
-  throw protocol_error(fmt::format("{}: an access came to the wrong block (value {}; expected {}[{}])",
-                                   instance, abi::describe(a), abi::to_string(kind), unit));
+  throw protocol_error("{}: an access came to the wrong block (value {}; expected {}[{}])", instance,
+                       abi::describe(a), abi::to_string(kind), unit);
 }
 
 unsigned debug_transport(sparse_memory& memory, std::uint64_t offset, tlm::tlm_generic_payload& access) {

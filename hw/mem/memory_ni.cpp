@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "models/types/error.hpp"
 
@@ -52,14 +51,12 @@ void memory_ni::on_packet(const packet_ptr& p, std::uint8_t vc) {
     if (h.kind != abi::packet_kind::read_request && h.kind != abi::packet_kind::write_request &&
         h.kind != abi::packet_kind::atomic_add) {
       throw protocol_error(
-          fmt::format("{}: a {} packet came to a memory (value {}; expected read_request, write_request "
-                      "or atomic_add)",
-                      name(), abi::to_string(h.kind), abi::describe(h.target)));
+          "{}: a {} packet came to a memory (value {}; expected read_request, write_request or atomic_add)",
+          name(), abi::to_string(h.kind), abi::describe(h.target));
     }
     if (setup_.move_data && p->data.size() != h.payload_bytes) {
-      throw protocol_error(fmt::format("{}: {} for {} carries {} bytes (expected {}, its payload_bytes)",
-                                       name(), abi::to_string(h.kind), abi::describe(h.target),
-                                       p->data.size(), h.payload_bytes));
+      throw protocol_error("{}: {} for {} carries {} bytes (expected {}, its payload_bytes)", name(),
+                           abi::to_string(h.kind), abi::describe(h.target), p->data.size(), h.payload_bytes);
     }
     inbox_.push_back({p, vc, local_offset(h.target, setup_.kind, setup_.unit, name()), 0});
     issue();
@@ -87,8 +84,8 @@ void memory_ni::issue() {
     const bool write = h.kind != abi::packet_kind::read_request;
     const std::uint64_t total = write ? h.payload_bytes : h.request_bytes;
     if (h.kind == abi::packet_kind::atomic_add && total != atomic_bytes) {
-      throw protocol_error(fmt::format("{}: atomic_add of {} bytes at {} (expected {})", name(), total,
-                                       abi::describe(h.target), atomic_bytes));
+      throw protocol_error("{}: atomic_add of {} bytes at {} (expected {})", name(), total,
+                           abi::describe(h.target), atomic_bytes);
     }
     if (total == 0) {  // nothing to ask the memory for
       terminal_.send(response_to(*front.request, 0, 0));
@@ -222,9 +219,8 @@ void memory_ni::send_to_memory(transaction& t) {
     end_request(ahead);
     end(t, ahead);
   } else {
-    throw protocol_error(
-        fmt::format("{}: the memory answered BEGIN_REQ with phase {} (expected END_REQ or BEGIN_RESP)",
-                    name(), phase.get_name()));
+    throw protocol_error("{}: the memory answered BEGIN_REQ with phase {} (expected END_REQ or BEGIN_RESP)",
+                         name(), phase.get_name());
   }
 }
 
@@ -242,9 +238,8 @@ tlm::tlm_sync_enum memory_ni::nb_transport_bw(tlm::tlm_generic_payload& payload,
       end(t, ahead);
     } else {
       throw protocol_error(
-          fmt::format("{}: unexpected phase on the backward path (value {}; expected END_REQ or "
-                      "BEGIN_RESP)",
-                      name(), phase.get_name()));
+          "{}: unexpected phase on the backward path (value {}; expected END_REQ or BEGIN_RESP)", name(),
+          phase.get_name());
     }
     // Not from within the memory's own call: the next request leaves from act().
     if (!inbox_.empty() || !sums_.empty()) calendar_.put(now(), ni_key(ni_work::wake));
@@ -270,10 +265,9 @@ void memory_ni::end(transaction& t, sim_time delay) {
 
 void memory_ni::complete(transaction& t) {
   if (t.is_response_error()) {
-    throw protocol_error(
-        fmt::format("{}: the memory refused a {} of {} bytes at offset {:#x} (value {}; from {})", name(),
-                    t.is_write() ? "write" : "read", t.get_data_length(), t.get_address(),
-                    t.get_response_string(), abi::describe(t.request->header.target)));
+    throw protocol_error("{}: the memory refused a {} of {} bytes at offset {:#x} (value {}; from {})",
+                         name(), t.is_write() ? "write" : "read", t.get_data_length(), t.get_address(),
+                         t.get_response_string(), abi::describe(t.request->header.target));
   }
   std::erase(in_flight_, &t);
   if (t.atomic && !t.is_write()) {

@@ -2,7 +2,6 @@
 #include "hw/mem/memory_target.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "hw/mem/debug_port.hpp"
 #include "models/config/population.hpp"
@@ -33,7 +32,7 @@ tlm::tlm_sync_enum memory_target::nb_transport_fw(tlm::tlm_generic_payload& payl
                                                   sc_core::sc_time& delay) {
   if (phase == tlm::END_RESP) {
     if (!responding_ || requests_[current_].payload != &payload) {
-      throw protocol_error(fmt::format("{}: END_RESP of a request that has no response under way", name()));
+      throw protocol_error("{}: END_RESP of a request that has no response under way", name());
     }
     close(current_);
     calendar_.put(now() + sim_time{delay.value()}, key_of(work::response_done));
@@ -41,13 +40,12 @@ tlm::tlm_sync_enum memory_target::nb_transport_fw(tlm::tlm_generic_payload& payl
   }
   if (phase != tlm::BEGIN_REQ) {
     throw protocol_error(
-        fmt::format("{}: unexpected phase on the forward path (value {}; expected BEGIN_REQ or END_RESP)",
-                    name(), phase.get_name()));
+        "{}: unexpected phase on the forward path (value {}; expected BEGIN_REQ or END_RESP)", name(),
+        phase.get_name());
   }
   if (held_ != nullptr) {
-    throw protocol_error(
-        fmt::format("{}: BEGIN_REQ before END_REQ of the request before it (value address {:#x})", name(),
-                    payload.get_address()));
+    throw protocol_error("{}: BEGIN_REQ before END_REQ of the request before it (value address {:#x})",
+                         name(), payload.get_address());
   }
   payload.acquire();
   if (delay == sc_core::SC_ZERO_TIME && has_room(payload.is_write())) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fmt/format.h>
 #include <utility>
 
 #include "models/types/error.hpp"
@@ -12,13 +11,21 @@
 namespace diecast::hw {
 namespace {
 
-/// Calls body(page, offset in page, offset in range, bytes) for every page a range touches.
+/// What of a range lies in one page.
+struct page_piece {
+  std::uint64_t page{};
+  std::uint64_t at{};    ///< offset in the page
+  std::uint64_t done{};  ///< offset in the range
+  std::uint64_t bytes{};
+};
+
+/// Calls body(page_piece) for every page a range touches.
 template <class Body>
 void for_each_piece(std::uint64_t offset, std::uint64_t bytes, Body&& body) {
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t at = (offset + done) % sparse_memory::page_bytes;
     const std::uint64_t n = std::min(bytes - done, sparse_memory::page_bytes - at);
-    body((offset + done) / sparse_memory::page_bytes, at, done, n);
+    body(page_piece{(offset + done) / sparse_memory::page_bytes, at, done, n});
     done += n;
   }
 }
@@ -64,8 +71,8 @@ sparse_memory::sparse_memory(std::string instance, std::uint64_t size, bool stri
 void sparse_memory::check_range(std::uint64_t offset, std::uint64_t bytes) const {
   if (offset <= size_ && bytes <= size_ - offset) return;
   throw protocol_error(
-      fmt::format("{}: access outside the memory (value offset {:#x}, {} bytes; expected within {} bytes)",
-                  instance_, offset, bytes, size_));
+      "{}: access outside the memory (value offset {:#x}, {} bytes; expected within {} bytes)", instance_,
+      offset, bytes, size_);
 }
 
 const sparse_memory::page* sparse_memory::find(std::uint64_t index) const {
@@ -81,34 +88,32 @@ sparse_memory::page& sparse_memory::find_or_make(std::uint64_t index) {
 
 void sparse_memory::write(std::uint64_t offset, std::span<const std::byte> in) {
   check_range(offset, in.size());
-  for_each_piece(offset, in.size(),
-                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
-                   page& p = find_or_make(index);
-                   std::memcpy(p.data.data() + at, in.data() + done, n);
-                   p.mark(at, n);
-                 });
+  for_each_piece(offset, in.size(), [&](const page_piece& s) {
+    page& p = find_or_make(s.page);
+    std::memcpy(p.data.data() + s.at, in.data() + s.done, s.bytes);
+    p.mark(s.at, s.bytes);
+  });
 }
 
 void sparse_memory::read(std::uint64_t offset, std::span<std::byte> out) {
   check_range(offset, out.size());
-  for_each_piece(offset, out.size(),
-                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
-                   const page* p = find(index);
-                   if (p == nullptr) {
-                     note_unwritten(offset + done, n);
-                     std::memset(out.data() + done, std::to_integer<int>(fill), n);
-                     return;
-                   }
-                   const std::uint64_t missing = p->unwritten(at, n);
-                   if (missing != 0) note_unwritten(index * page_bytes + p->first_unwritten(at, n), missing);
-                   std::memcpy(out.data() + done, p->data.data() + at, n);
-                 });
+  for_each_piece(offset, out.size(), [&](const page_piece& s) {
+    const page* p = find(s.page);
+    if (p == nullptr) {
+      note_unwritten(offset + s.done, s.bytes);
+      std::memset(out.data() + s.done, std::to_integer<int>(fill), s.bytes);
+      return;
+    }
+    const std::uint64_t missing = p->unwritten(s.at, s.bytes);
+    if (missing != 0) note_unwritten(s.page * page_bytes + p->first_unwritten(s.at, s.bytes), missing);
+    std::memcpy(out.data() + s.done, p->data.data() + s.at, s.bytes);
+  });
 }
 
 void sparse_memory::note_unwritten(std::uint64_t offset, std::uint64_t bytes) {
   if (strict_) {
-    throw protocol_error(fmt::format(
-        "{}: read of memory never written (value offset {:#x}; expected a write before)", instance_, offset));
+    throw protocol_error("{}: read of memory never written (value offset {:#x}; expected a write before)",
+                         instance_, offset);
   }
   if (unwritten_bytes_read_ == 0) first_unwritten_read_ = offset;
   unwritten_bytes_read_ += bytes;
@@ -117,26 +122,24 @@ void sparse_memory::note_unwritten(std::uint64_t offset, std::uint64_t bytes) {
 std::vector<bool> sparse_memory::written(std::uint64_t offset, std::uint64_t bytes) const {
   check_range(offset, bytes);
   std::vector<bool> known(bytes);
-  for_each_piece(offset, bytes,
-                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
-                   const page* p = find(index);
-                   for (std::uint64_t i = 0; p != nullptr && i < n; ++i)
-                     known[done + i] = p->first_unwritten(at + i, 1) != at + i;
-                 });
+  for_each_piece(offset, bytes, [&](const page_piece& s) {
+    const page* p = find(s.page);
+    for (std::uint64_t i = 0; p != nullptr && i < s.bytes; ++i)
+      known[s.done + i] = p->first_unwritten(s.at + i, 1) != s.at + i;
+  });
   return known;
 }
 
 void sparse_memory::peek(std::uint64_t offset, std::span<std::byte> out) const {
   check_range(offset, out.size());
-  for_each_piece(offset, out.size(),
-                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
-                   const page* p = find(index);
-                   if (p == nullptr) {
-                     std::memset(out.data() + done, std::to_integer<int>(fill), n);
-                   } else {
-                     std::memcpy(out.data() + done, p->data.data() + at, n);
-                   }
-                 });
+  for_each_piece(offset, out.size(), [&](const page_piece& s) {
+    const page* p = find(s.page);
+    if (p == nullptr) {
+      std::memset(out.data() + s.done, std::to_integer<int>(fill), s.bytes);
+    } else {
+      std::memcpy(out.data() + s.done, p->data.data() + s.at, s.bytes);
+    }
+  });
 }
 
 }  // namespace diecast::hw

@@ -2,7 +2,6 @@
 #include "hw/mem/tcm.hpp"
 
 #include <cstring>
-#include <fmt/format.h>
 #include <span>
 
 #include "models/types/error.hpp"
@@ -26,12 +25,10 @@ tcm::tcm(sc_core::sc_module_name module_name, const config::machine_config& conf
 
 void tcm::request(const tcm_request& r, sim_time at) {
   memory_.check_range(r.offset, r.bytes);
-  if (r.bytes == 0)
-    throw protocol_error(fmt::format("{}: access of 0 bytes at offset {:#x}", name(), r.offset));
+  if (r.bytes == 0) throw protocol_error("{}: access of 0 bytes at offset {:#x}", name(), r.offset);
   if (at < now() + clock_.period) {
-    throw protocol_error(
-        fmt::format("{}: access posted too late (value {} fs; expected at least one cycle after {} fs)",
-                    name(), at.fs, now().fs));
+    throw protocol_error("{}: access posted too late (value {} fs; expected at least one cycle after {} fs)",
+                         name(), at.fs, now().fs);
   }
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(posted_.size()));

@@ -33,10 +33,9 @@ void check_neighbors(const std::vector<switch_core::port>& ports) {
   for (std::size_t n = 0; n < ports.size(); ++n) {
     const bool next = n == 0 || ports[n].router != ports[n - 1].router;
     if (!next || routers.insert(ports[n].router).second) continue;
-    throw std::logic_error(
-        fmt::format("port {} is of router {}, whose ports ended before it (expected: ports of "
-                    "one router are neighbors)",
-                    n, ports[n].router));
+    throw std::logic_error(fmt::format(
+        "port {} is of router {}, whose ports ended before it (expected: ports of one router are neighbors)",
+        n, ports[n].router));
   }
 }
 

@@ -206,10 +206,9 @@ void tree_units::contribute(std::uint32_t unit, const switch_core::departure& d,
   c.waiting_bytes += p->header.payload_bytes;
   counters_.most_waiting_bytes = std::max(counters_.most_waiting_bytes, c.waiting_bytes);
   if (c.waiting_bytes > buffer_bytes_) {
-    throw protocol_error(
-        fmt::format("{}: {} bytes of contributions wait at router {} (expected at most {}, "
-                    "noc.reduce_buffer_kib)",
-                    name_, c.waiting_bytes, ports_[unit].router, buffer_bytes_));
+    throw protocol_error(fmt::format(
+        "{}: {} bytes of contributions wait at router {} (expected at most {}, noc.reduce_buffer_kib)", name_,
+        c.waiting_bytes, ports_[unit].router, buffer_bytes_));
   }
   c.parts.push_back({std::move(p), d.first, d.last});
   combine(n);
@@ -256,12 +255,12 @@ packet_ptr tree_units::sum_of(node& n) {
     const abi::packet_header &a = sum->header, &b = part->header;
     if (a.ipcq.sequence != b.ipcq.sequence || a.offset != b.offset || a.payload_bytes != b.payload_bytes ||
         a.ipcq.message_bytes != b.ipcq.message_bytes) {
-      throw protocol_error(fmt::format(
-          "{}: contributions of {} and {} differ: message {}, offset {}, {} of {} bytes, and message {}, "
-          "offset {}, {} of {} bytes",
-          name_, owner_name(a.ipcq.source), owner_name(b.ipcq.source), a.ipcq.sequence, a.offset,
-          a.payload_bytes, a.ipcq.message_bytes, b.ipcq.sequence, b.offset, b.payload_bytes,
-          b.ipcq.message_bytes));
+      throw protocol_error(
+          fmt::format("{}: contributions of {} and {} differ: message {}, offset {}, {} of {} bytes, and "
+                      "message {}, offset {}, {} of {} bytes",
+                      name_, owner_name(a.ipcq.source), owner_name(b.ipcq.source), a.ipcq.sequence, a.offset,
+                      a.payload_bytes, a.ipcq.message_bytes, b.ipcq.sequence, b.offset, b.payload_bytes,
+                      b.ipcq.message_bytes));
     }
     counters_.elements += b.payload_bytes / numeric::size_of(rings_->arithmetic.type);
     total.add(part->data);

@@ -2,7 +2,6 @@
 #include "hw/pe/core_memory.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"
@@ -32,7 +31,7 @@ void core_memory::await(Condition holds) {
 }
 
 bool core_memory::writing(abi::address line) const {
-  return std::any_of(writes_.begin(), writes_.end(), [line](const outstanding& o) { return o.line == line; });
+  return std::ranges::any_of(writes_, [line](const outstanding& o) { return o.line == line; });
 }
 
 void core_memory::count_remote(abi::address at, bool write, std::uint64_t bytes) {
@@ -84,8 +83,8 @@ void core_memory::access_done(std::uint32_t tag, std::span<const std::byte> data
     answered_ = true;
     answer_.assign(data.begin(), data.end());
   } else if (std::erase_if(writes_, [tag](const outstanding& o) { return o.tag == tag; }) == 0) {
-    throw protocol_error(fmt::format("{}: an answer to access {} of the core, which is not open",
-                                     pe_path(setup_.config.shape(), setup_.self), tag));
+    throw protocol_error("{}: an answer to access {} of the core, which is not open",
+                         pe_path(setup_.config.shape(), setup_.self), tag);
   }
   done_.notify();
 }
@@ -102,7 +101,7 @@ void core_memory::make_present(abi::address at) {
       read(line, cache_line_bytes, {abi::packet_kind::read_request, line, cache_line_bytes, {}, 0});
   ++counters_.line_fills;
   protocol::line_bytes content;
-  std::copy(bytes.begin(), bytes.end(), content.begin());
+  std::ranges::copy(bytes, content.begin());
   publish(events::memory_phase::fill, line, content);
   if (const auto evicted = cache_.fill(line, content)) {
     ++counters_.evictions;
@@ -147,7 +146,7 @@ void core_memory::load_uncached(abi::address at, std::span<std::byte> out) {
   ++counters_.uncached_reads;
   const auto bytes = read(
       at, out.size(), {abi::packet_kind::read_request, at, static_cast<std::uint32_t>(out.size()), {}, 0});
-  std::copy(bytes.begin(), bytes.end(), out.begin());
+  std::ranges::copy(bytes, out.begin());
 }
 
 std::uint64_t core_memory::add_at_memory(abi::address at, std::uint64_t value) {
@@ -158,7 +157,7 @@ std::uint64_t core_memory::add_at_memory(abi::address at, std::uint64_t value) {
   const auto bytes =
       read(at, sizeof value,
            {abi::packet_kind::atomic_add, at, sizeof value, {operand.begin(), operand.end()}, 0});
-  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&before, 1}).begin());
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span{&before, 1}).begin());
   return before;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/pe/dma_engine.hpp"
 
-#include <fmt/format.h>
-
 #include "models/comm/install_plan.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
@@ -70,8 +68,8 @@ void dma_engine::enqueue(port which, job j) {
 
 void dma_engine::send_message(const protocol::send_request& message) {
   if (!is_memory(message.source)) {
-    throw protocol_error(fmt::format("{}: source of an IPCQ message is {}, expected a TCM, SRAM or HBM",
-                                     name(), abi::describe(message.source)));
+    throw protocol_error("{}: source of an IPCQ message is {}, expected a TCM, SRAM or HBM", name(),
+                         abi::describe(message.source));
   }
   job j;
   j.is_message = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving side of the DMA engine: packets to memory, tokens, service of remote accesses.
 #include <algorithm>
-#include <fmt/format.h>
 #include <span>
 
 #include "hw/pe/dma_engine.hpp"
@@ -46,13 +45,13 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
       const auto index = static_cast<std::uint32_t>(p->header.transaction);
       const bool of_messages = (p->header.transaction & tag_read_bit) != 0;
       if (of_messages || !pending_.is_open(index)) {
-        throw protocol_error(fmt::format("{}: {} answers transaction {:#x}, which is not open", name(),
-                                         abi::to_string(p->header.kind), p->header.transaction));
+        throw protocol_error("{}: {} answers transaction {:#x}, which is not open", name(),
+                             abi::to_string(p->header.kind), p->header.transaction);
       }
       const stage waits = pending_[index].what;
       if (waits == stage::message_fetch && pending_[index].read) {
-        throw protocol_error(fmt::format("{}: a second {} for transaction {:#x}", name(),
-                                         abi::to_string(p->header.kind), p->header.transaction));
+        throw protocol_error("{}: a second {} for transaction {:#x}", name(), abi::to_string(p->header.kind),
+                             p->header.transaction);
       }
       if (waits == stage::message_fetch) pending_[index].p->data = p->data;
       if (waits == stage::copy_fetch || waits == stage::answer) pending_[index].p = p;
@@ -67,7 +66,7 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
     case abi::packet_kind::launch_done:
     case abi::packet_kind::synthetic: break;
   }
-  throw protocol_error(fmt::format("{}: a PE takes no {} packets", name(), abi::to_string(p->header.kind)));
+  throw protocol_error("{}: a PE takes no {} packets", name(), abi::to_string(p->header.kind));
 }
 
 void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
@@ -114,8 +113,7 @@ void dma_engine::write_message(abi::address to, pending write) {
 void dma_engine::message_write_done(const pending& done) {
   const abi::packet_header& h = done.p->header;
   auto& messages = inbound_.at(h.source);
-  const auto of = std::find_if(messages.begin(), messages.end(),
-                               [&](const inbound_message& m) { return m.number == done.message; });
+  const auto of = std::ranges::find(messages, done.message, &inbound_message::number);
   of->missing -= at_least_one(h.payload_bytes);  // it is here until nothing is missing
   terminal_.release(done.vc, done.p->flits);
   publish(h.source);
@@ -179,10 +177,10 @@ void dma_engine::visit_outbound(const std::function<void(const abi::ipcq_fields&
 void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg) {
   std::uint64_t value = 0;
   if (p->header.kind != abi::packet_kind::write_request || p->data.size() != sizeof value) {
-    throw protocol_error(fmt::format("{}: {} of {} bytes at register {:#x}; expected a write of 8", name(),
-                                     abi::to_string(p->header.kind), p->data.size(), reg));
+    throw protocol_error("{}: {} of {} bytes at register {:#x}; expected a write of 8", name(),
+                         abi::to_string(p->header.kind), p->data.size(), reg);
   }
-  std::copy(p->data.begin(), p->data.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
+  std::ranges::copy(p->data, std::as_writable_bytes(std::span{&value, 1}).begin());
   ipcq->register_written(static_cast<abi::register_offset>(reg), value);
   pending access;
   access.what = stage::serve_write;
@@ -200,8 +198,8 @@ void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   if (where && where->kind == abi::region::pe_registers && is_of(pe_.self, *where))
     return serve_register(p, vc, where->offset);
   if (!is_local(h.target)) {
-    throw protocol_error(fmt::format("{}: {} for {}, which this PE does not have", name(),
-                                     abi::to_string(h.kind), abi::describe(h.target)));
+    throw protocol_error("{}: {} for {}, which this PE does not have", name(), abi::to_string(h.kind),
+                         abi::describe(h.target));
   }
   const bool write = h.kind == abi::packet_kind::write_request;
   pending access;

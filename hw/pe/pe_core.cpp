@@ -2,13 +2,10 @@
 #include "hw/pe/pe_core.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 #include <vector>
 
 #include "models/fabric/fault_places.hpp"
-#include "models/numeric/convert.hpp"
-#include "models/numeric/elementwise.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -16,12 +13,6 @@ namespace {
 
 /// Operand bytes per request of the vector unit to the TCM: small enough that the DMA gets its turn.
 constexpr std::uint64_t vector_block_bytes = 1024;
-
-/// Staging registers have no effect until a doorbell is rung: their time may be charged later.
-bool is_staging(abi::register_offset reg) {
-  if (reg == abi::dma_source || reg == abi::dma_destination) return true;
-  return reg >= abi::ipcq_qp_base && (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride == abi::qp_tx_source;
-}
 
 core_health health_of(const pe_setup& setup) {
   core_health health;
@@ -139,8 +130,8 @@ void pe_core::run() {
 
 void pe_core::run_one(const abi::launch_block& block) {
   if (block.target_start < hw::now()) {
-    throw protocol_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",
-                                     name(), block.launch_id, hw::now().ns(), block.target_start.ns()));
+    throw protocol_error("{}: launch {} arrived at {} ns, after its common start at {} ns", name(),
+                         block.launch_id, hw::now().ns(), block.target_start.ns());
   }
   set_state(events::core_state::waiting_start);
   busy_until_ = clock_.edge_at_or_after(block.target_start) + phase_;
@@ -165,7 +156,7 @@ std::uint64_t pe_core::read_register(abi::register_offset reg) {
 
 void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_cycles_ += setup_.config.pe.register_cycles;
-  if (!is_staging(reg)) wait_owed();
+  if (!abi::is_staging(reg)) wait_owed();
   count_write();
   const auto use = tasks_.wrote(reg, value);
   if (use && setup_.events.wants(events::steps))
@@ -330,29 +321,9 @@ void pe_core::meet_operands(const abi::vector_command& c) {
 
 void pe_core::evaluate(const abi::vector_command& c) {
   meet_operands(c);
-  const std::size_t bytes = c.count * numeric::size_of(c.type);
-  const auto read = [&](std::uint64_t offset, numeric::dtype type) {
-    std::vector<std::byte> stored(c.count * numeric::size_of(type));
-    tcm->read_operand(offset, stored);
-    if (type == c.type) return stored;
-    std::vector<std::byte> converted(bytes);
-    numeric::convert(type, stored, c.type, converted);
-    return converted;
-  };
-  std::vector<std::byte> a = read(c.a, c.type_of_a());
-  switch (c.op) {
-    case abi::vector_op::copy: break;
-    case abi::vector_op::divide_by: numeric::divide(c.type, a, c.scalar); break;
-    case abi::vector_op::sum:
-    case abi::vector_op::max:
-    case abi::vector_op::min:
-    case abi::vector_op::prod: {
-      const std::vector<std::byte> b = read(c.b, c.type_of_b());
-      numeric::apply(abi::reduction_of(c.op), c.type, a, a, b);
-      break;
-    }
-  }
-  if (!stores_->takes(c.destination, a)) tcm->debug_write(c.destination, a);
+  std::vector<std::byte> result = abi::result_of(
+      c, [this](std::uint64_t offset, std::span<std::byte> out) { tcm->read_operand(offset, out); });
+  if (!stores_->takes(c.destination, result)) tcm->debug_write(c.destination, result);
 }
 
 void pe_core::set_state(events::core_state s) {
@@ -380,9 +351,9 @@ void pe_core::note(const abi::operation_note& n) {
 void pe_core::status_registers::debug_write_register(abi::register_offset reg, std::uint64_t value) {
   if (reg != abi::core_errata) {
     throw protocol_error(
-        fmt::format("{}: {:#x} written to core register {:#x} (expected CORE_ERRATA, {:#x}, "
-                    "the only one that can be written)",
-                    core_.name(), value, reg, abi::core_errata));
+        "{}: {:#x} written to core register {:#x} (expected CORE_ERRATA, {:#x}, the only one that can be "
+        "written)",
+        core_.name(), value, reg, abi::core_errata);
   }
   core_.errata_ = value;
 }
@@ -393,7 +364,7 @@ std::uint64_t pe_core::status_registers::debug_read_register(abi::register_offse
     case abi::core_status: return static_cast<std::uint64_t>(core_.state_);
     case abi::core_start_time: return core_.start_time_.fs;
     case abi::core_end_time: return core_.end_time_.fs;
-    default: throw protocol_error(fmt::format("{}: no core register at {:#x}", core_.name(), reg));
+    default: throw protocol_error("{}: no core register at {:#x}", core_.name(), reg);
   }
 }
 

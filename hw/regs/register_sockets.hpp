@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstring>
-#include <fmt/format.h>
 #include <stdexcept>
 #include <string>
 #include <systemc>
@@ -35,7 +34,7 @@ void as_asked(const char* block, Access&& access) {
   try {
     access();
   } catch (const std::logic_error& e) {
-    throw protocol_error(fmt::format("{}: {}", block, e.what()));
+    throw protocol_error("{}: {}", block, e.what());
   }
 }
 
@@ -130,11 +129,11 @@ class register_initiator {
   }
   void check() const {
     if (payload_.get_response_status() != tlm::TLM_OK_RESPONSE) {
-      throw protocol_error(fmt::format(
+      throw protocol_error(
           "{}: register access refused ({} of {} bytes at {:#x}: {}; expected {} bytes at a multiple of {})",
           socket.name(), payload_.is_write() ? "write" : "read", payload_.get_data_length(),
           payload_.get_address(), payload_.get_response_string(), sizeof(std::uint64_t),
-          sizeof(std::uint64_t)));
+          sizeof(std::uint64_t));
     }
   }
   tlm::tlm_generic_payload payload_;

@@ -2,7 +2,6 @@
 #include "hw/tag_match/tag_engine.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "models/abi/wire.hpp"
 #include "models/checksum/packet_checksum.hpp"
@@ -171,8 +170,8 @@ void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
 void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
   const auto found = inbound_.find(abi::origin_of(p->header));
   if (found == inbound_.end()) {
-    throw protocol_error(fmt::format("{}: bytes at offset {} of a message whose first packet has not come",
-                                     name(), p->header.offset));
+    throw protocol_error("{}: bytes at offset {} of a message whose first packet has not come", name(),
+                         p->header.offset);
   }
   const inbound_message& m = found->second;
   if (p->header.tag != m.fields) {
@@ -199,8 +198,8 @@ void tag_engine::payload_written(const access& done) {
   if (done.vc != no_buffer) out->release_packet(done.vc, done.p->flits);
   const bool others = accesses_.any(
       [&done](const access& a) { return a.what == stage::payload_write && a.token == done.token; });
-  const auto arriving = std::any_of(inbound_.begin(), inbound_.end(),
-                                    [&done](const auto& m) { return m.second.placed.ticket == done.token; });
+  const auto arriving =
+      std::ranges::any_of(inbound_, [&done](const auto& m) { return m.second.placed.ticket == done.token; });
   if (others || arriving) return;
   take(core_.payload_written(static_cast<std::uint32_t>(done.token)));
   look_for_event();
@@ -314,8 +313,7 @@ void tag_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::u
                {work_kind::access_finished, index, 0, {}});
   }
   if (!is_local(at)) {
-    throw protocol_error(
-        fmt::format("{}: {} is not in this PE's TCM, where messages lie", name(), abi::describe(at)));
+    throw protocol_error("{}: {} is not in this PE's TCM, where messages lie", name(), abi::describe(at));
   }
   if (setup_.move_data && !write) p.data.resize(bytes);
   tcm->request({through, abi::decode(at)->offset, bytes, write, setup_.move_data ? p.data.data() : nullptr,

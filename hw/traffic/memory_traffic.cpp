@@ -119,9 +119,8 @@ void memory_traffic::begin(const traffic::memory_request& r, sim_time arrival) {
     t.answered = true;
     calendar_.put(at, end_response | t.index);
   } else if (phase != tlm::END_REQ) {
-    throw protocol_error(
-        fmt::format("{}: the memory answers BEGIN_REQ with phase {} (expected END_REQ or BEGIN_RESP)", name(),
-                    phase.get_name()));
+    throw protocol_error("{}: the memory answers BEGIN_REQ with phase {} (expected END_REQ or BEGIN_RESP)",
+                         name(), phase.get_name());
   }
 }
 
@@ -180,8 +179,8 @@ tlm::tlm_sync_enum memory_traffic::nb_transport_bw(tlm::tlm_generic_payload& pay
     return tlm::TLM_ACCEPTED;
   }
   if (phase != tlm::BEGIN_RESP || t.answered) {
-    throw protocol_error(fmt::format("{}: unexpected phase {} on the backward path (address {:#x})", name(),
-                                     phase.get_name(), t.get_address()));
+    throw protocol_error("{}: unexpected phase {} on the backward path (address {:#x})", name(),
+                         phase.get_name(), t.get_address());
   }
   if (requesting_ == &t) {  // a response stands for the END_REQ before it
     requesting_ = nullptr;
@@ -208,9 +207,9 @@ void memory_traffic::wake_at(sim_time at) {
 void memory_traffic::retire(transaction& t) {
   const bool write = t.is_write();
   if (t.get_response_status() != tlm::TLM_OK_RESPONSE) {
-    throw protocol_error(
-        fmt::format("{}: the {} of {} B at {:#x} was answered with {} (expected TLM_OK_RESPONSE)", name(),
-                    write ? "write" : "read", t.get_data_length(), t.get_address(), t.get_response_string()));
+    throw protocol_error("{}: the {} of {} B at {:#x} was answered with {} (expected TLM_OK_RESPONSE)",
+                         name(), write ? "write" : "read", t.get_data_length(), t.get_address(),
+                         t.get_response_string());
   }
   check_data(t);
   (write ? results_.writes : results_.reads).add(now() - t.arrival);

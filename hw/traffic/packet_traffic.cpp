@@ -122,9 +122,8 @@ void packet_traffic::try_send(std::uint32_t n, std::uint64_t cycle) {
   if (from.queue.empty()) return;
   const traffic::packet_arrival& what = from.queue.front().what;
   if (what.flits > room_) {
-    throw protocol_error(
-        fmt::format("{}: packet of {} flits at node {} (expected at most {}, the NoC's buffer)", this->name(),
-                    what.flits, n, room_));
+    throw protocol_error("{}: packet of {} flits at node {} (expected at most {}, the NoC's buffer)",
+                         this->name(), what.flits, n, room_);
   }
   const std::uint32_t vc = choose_vc(from, n, vcs_for(what), what.flits);
   if (vc == none) return;  // a credit will wake it
@@ -194,7 +193,7 @@ bool packet_traffic::quiescent() const {
   std::vector<std::uint32_t> credits = credits_;
   for (auto back = returning_; !back.empty(); back.pop()) credits[back.top().node_vc] += back.top().flits;
   const auto full = [this](std::uint32_t c) { return c == room_; };
-  return waiting_ == 0 && std::all_of(credits.begin(), credits.end(), full);
+  return waiting_ == 0 && std::ranges::all_of(credits, full);
 }
 
 }  // namespace diecast::hw

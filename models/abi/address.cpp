@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::abi {
 namespace {
 
@@ -46,19 +48,7 @@ std::optional<location> decode(address a) {
                   static_cast<std::uint32_t>(a >> unit_shift & 0xff), a & max_offset};
 }
 
-const char* to_string(region r) {
-  switch (r) {
-    case region::tcm: return "tcm";
-    case region::pe_registers: return "pe_registers";
-    case region::ipcq_mailbox: return "ipcq_mailbox";
-    case region::sram: return "sram";
-    case region::hbm: return "hbm";
-    case region::host_memory: return "host_memory";
-    case region::launch_mailbox: return "launch_mailbox";
-    case region::tree: return "tree";
-  }
-  return "invalid";
-}
+const char* to_string(region r) { return enum_name(r); }
 
 std::string describe(address a) {
   const auto where = decode(a);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::abi {
 namespace {
 
@@ -14,14 +16,7 @@ std::string routine_text(std::uint64_t at) {
 
 }  // namespace
 
-const char* to_string(entry_point e) {
-  switch (e) {
-    case entry_point::collective: return "collective";
-    case entry_point::barrier: return "barrier";
-    case entry_point::message: return "message";
-  }
-  return "unknown";
-}
+const char* to_string(entry_point e) { return enum_name(e); }
 
 std::string target_text(const dispatch_image& table, entry_point e) {
   const auto i = static_cast<unsigned>(e);

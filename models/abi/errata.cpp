@@ -29,8 +29,7 @@ constexpr auto table = std::to_array<erratum_description>(
 std::span<const erratum_description> errata() { return table; }
 
 std::optional<erratum> erratum_named(std::string_view name) {
-  const auto* const at =
-      std::find_if(table.begin(), table.end(), [&](const auto& e) { return e.name == name; });
+  const auto* const at = std::ranges::find_if(table, [&](const auto& e) { return e.name == name; });
   if (at == table.end()) return std::nullopt;
   return at->bit;
 }

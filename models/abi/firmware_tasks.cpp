@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/abi/registers.hpp"
+#include "models/types/enum_name.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::abi {
@@ -17,14 +18,12 @@ std::string firmware_task::step() const {
 firmware_tasks::firmware_tasks(std::string_view step) { mark(step, no_step_index); }
 
 const firmware_task* firmware_tasks::find(task_id id) const {
-  const auto at =
-      std::find_if(live_.begin(), live_.end(), [id](const firmware_task& t) { return t.id == id; });
+  const auto at = std::ranges::find(live_, id, &firmware_task::id);
   return at == live_.end() ? nullptr : &*at;
 }
 
 bool firmware_tasks::has_children(task_id id) const {
-  return std::any_of(live_.begin(), live_.end(),
-                     [id](const firmware_task& t) { return t.parent == id && t.id != id; });
+  return std::ranges::any_of(live_, [id](const firmware_task& t) { return t.parent == id && t.id != id; });
 }
 
 void firmware_tasks::hear(const task_note& n) {
@@ -86,16 +85,7 @@ std::optional<firmware_tasks::new_use> firmware_tasks::wrote(std::uint32_t reg, 
   return new_use{static_cast<std::uint16_t>(qp), sends};
 }
 
-const char* to_string(operation_kind k) {
-  switch (k) {
-    case operation_kind::send: return "send";
-    case operation_kind::receive: return "receive";
-    case operation_kind::probe: return "probe";
-    case operation_kind::receipt: return "receipt";
-    case operation_kind::barrier: return "barrier";
-  }
-  return "unknown";
-}
+const char* to_string(operation_kind k) { return enum_name(k); }
 
 std::string describe(const operation_note& n) {
   const std::string peer = n.peer ? owner_name(*n.peer) : "anybody";

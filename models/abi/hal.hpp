@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "models/abi/address.hpp"
 #include "models/abi/firmware_tasks.hpp"
@@ -61,6 +63,10 @@ struct vector_command {
   [[nodiscard]] numeric::dtype type_of_a() const { return two_operands() ? type : source.value_or(type); }
   [[nodiscard]] numeric::dtype type_of_b() const { return source.value_or(type); }
 };
+
+/// What the vector unit computes. read(offset, bytes) gets the bytes of an operand as they lie in memory.
+[[nodiscard]] std::vector<std::byte> result_of(
+    const vector_command& c, const std::function<void(std::uint64_t, std::span<std::byte>)>& read);
 
 /// Comparisons of unsigned words.
 enum class compare : std::uint8_t { eq, ne, lt, le, gt, ge };

@@ -73,6 +73,11 @@ inline constexpr std::uint64_t arm_source_read = 4;  ///< every send rung so far
 [[nodiscard]] constexpr register_offset qp_register(std::uint32_t qp, register_offset field) {
   return ipcq_qp_base + qp * ipcq_qp_stride + field;
 }
+/// Registers that have no effect before a doorbell is rung: their time may be charged later.
+[[nodiscard]] constexpr bool is_staging(register_offset reg) {
+  if (reg == dma_source || reg == dma_destination) return true;
+  return reg >= ipcq_qp_base && (reg - ipcq_qp_base) % ipcq_qp_stride == qp_tx_source;
+}
 
 /// Contents of ipcq_event. Reading pops the oldest event; `valid` false means none was queued.
 enum class event_kind : std::uint8_t {

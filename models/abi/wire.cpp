@@ -1,35 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/wire.hpp"
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::abi {
 
-const char* to_string(traffic_class c) {
-  switch (c) {
-    case traffic_class::request: return "request";
-    case traffic_class::response: return "response";
-    case traffic_class::comm: return "comm";
-    case traffic_class::message: return "message";
-    case traffic_class::sideband: return "sideband";
-  }
-  return "unknown";
-}
+const char* to_string(traffic_class c) { return enum_name(c); }
 
-const char* to_string(packet_kind k) {
-  switch (k) {
-    case packet_kind::ipcq_data: return "ipcq_data";
-    case packet_kind::ipcq_credit: return "ipcq_credit";
-    case packet_kind::read_request: return "read_request";
-    case packet_kind::read_response: return "read_response";
-    case packet_kind::write_request: return "write_request";
-    case packet_kind::write_response: return "write_response";
-    case packet_kind::atomic_add: return "atomic_add";
-    case packet_kind::launch: return "launch";
-    case packet_kind::launch_done: return "launch_done";
-    case packet_kind::tag_message: return "tag_message";
-    case packet_kind::synthetic: return "synthetic";
-  }
-  return "unknown";
-}
+const char* to_string(packet_kind k) { return enum_name(k); }
 
 bool is_staged_kind(const packet_header& h) {
   switch (h.kind) {

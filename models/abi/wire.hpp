@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "models/abi/address.hpp"
 #include "models/types/ids.hpp"

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "models/comm/sync_layout.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::analysis {
 namespace {
@@ -47,10 +48,10 @@ void barrier_checker::on(const events::step_entered& e) {
   const std::string_view name = name_in(e.name, enters ? enter : left);
   const auto at = barriers_.find(name);
   if (at == barriers_.end())
-    throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which is not registered", name));
+    throw formatted<std::logic_error>("a PE marks barrier \"{}\", which is not registered", name);
   if (!at->second.contains(e.pe))
-    throw std::logic_error(
-        fmt::format("{} marks barrier \"{}\", of which it is no member", pe_path(shape_, e.pe), name));
+    throw formatted<std::logic_error>("{} marks barrier \"{}\", of which it is no member",
+                                      pe_path(shape_, e.pe), name);
   const call_key key{at->first, launch_, e.index};
   call& c = calls_[key];
   (enters ? c.entered : c.left).emplace_back(e.at, e.pe);
@@ -100,8 +101,8 @@ barrier_checker::judgment barrier_checker::judge(const call_key& key, const call
   j.first_text = fmt::format(
       "{} left barrier {}{}{} of its launch at {:.3f} ns; {} of {} PEs had not entered it, {} among them",
       pe_path(shape_, who), key.name, key.name.empty() ? "" : " ", key.number, when.ns(),
-      std::count_if(ranks.begin(), ranks.end(), missing), ranks.size(),
-      pe_path(shape_, std::find_if(ranks.begin(), ranks.end(), missing)->first));
+      std::ranges::count_if(ranks, missing), ranks.size(),
+      pe_path(shape_, std::ranges::find_if(ranks, missing)->first));
   j.add(c.known);
   return j;
 }
@@ -198,9 +199,8 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
                          protocol::line_of(w.wanted.at), pe_path(shape, w.pe));
     case word_finding::unflushed_signal:
       return fmt::format(
-          "the data cache of {} {}; missing operation: dcci_line({:#018x}) there after the "
-          "store",
-          writer, copy_text(w.writer), protocol::line_of(w.wanted.at));
+          "the data cache of {} {}; missing operation: dcci_line({:#018x}) there after the store", writer,
+          copy_text(w.writer), protocol::line_of(w.wanted.at));
     case word_finding::lost_signal: {
       const word_history& h = *w.history;
       const std::string by = h.overwritten_by
@@ -208,8 +208,7 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
                                                pe_path(shape, *h.overwritten_by), h.overwritten_at.ns())
                                  : std::string("another write-back of the line came after it");
       return fmt::format(
-          "{} stored {} at {:.3f} ns and wrote it back; {}: words with several writers share "
-          "the line",
+          "{} stored {} at {:.3f} ns and wrote it back; {}: words with several writers share the line",
           pe_path(shape, h.stored_by), h.value, h.stored_at.ns(), by);
     }
     case word_finding::overlooked_signal:
@@ -242,11 +241,12 @@ word_report explain_word(const machine_shape& shape, const watched_word& w) {
   const std::string wanted = s.or_next
                                  ? fmt::format("{} or {}", s.value, static_cast<std::uint32_t>(s.value + 1))
                                  : fmt::format("{}", s.value);
-  return {w.pe, f, protocol::line_of(s.at),
-          fmt::format("{}: {} waits until the word at {} is {} {}: line {:#018x}, its data cache {}, memory "
-                      "holds {}; {}",
-                      to_string(f), pe_path(shape, w.pe), abi::describe(s.at), abi::to_string(s.how), wanted,
-                      protocol::line_of(s.at), copy_text(w.own), w.memory, verdict(shape, w, f))};
+  return {
+      w.pe, f, protocol::line_of(s.at),
+      fmt::format(
+          "{}: {} waits until the word at {} is {} {}: line {:#018x}, its data cache {}, memory holds {}; {}",
+          to_string(f), pe_path(shape, w.pe), abi::describe(s.at), abi::to_string(s.how), wanted,
+          protocol::line_of(s.at), copy_text(w.own), w.memory, verdict(shape, w, f))};
 }
 
 namespace {
@@ -264,8 +264,8 @@ std::string disagreements(const machine_shape& shape, const std::vector<watched_
     const auto apart = static_cast<std::uint32_t>(w.wanted.value - other.wanted.value);
     if (apart + 1U <= 2U) continue;  // -1, 0 or 1
     text += fmt::format(
-        "counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter "
-        "of the slot were not cleared for this team, or a counter was loaded too late\n",
+        "counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter of the slot "
+        "were not cleared for this team, or a counter was loaded too late\n",
         *slot, pe_path(shape, other.pe), other.wanted.value, pe_path(shape, w.pe), w.wanted.value);
     break;
   }

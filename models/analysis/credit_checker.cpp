@@ -65,10 +65,9 @@ void credit_checker::check(const ring& r) const {
   const std::uint32_t head = space.distance(r.tail_view, r.head);
   if (tail <= visible && visible <= head && head <= slots) return;
   throw protocol_error(
-      fmt::format("credits are not conserved between {}; expected peer_tail_cache <= my_tail <= "
-                  "peer_head_cache <= my_head <= "
-                  "peer_tail_cache + {} modulo {}",
-                  describe(r), slots, space.modulus()));
+      "credits are not conserved between {}; expected peer_tail_cache <= my_tail <= peer_head_cache <= "
+      "my_head <= peer_tail_cache + {} modulo {}",
+      describe(r), slots, space.modulus());
 }
 
 std::string credit_checker::describe(const ring& r) const {

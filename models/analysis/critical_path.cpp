@@ -2,8 +2,9 @@
 #include "models/analysis/critical_path.hpp"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
+
+#include "models/types/enum_name.hpp"
 
 namespace diecast::analysis {
 
@@ -36,7 +37,7 @@ class walker {
     now_ = core_->done;
     path p{start, core_->done, last, {}};
     while (now_ > start) step_back(start);
-    std::reverse(edges_.begin(), edges_.end());
+    std::ranges::reverse(edges_);
     p.edges = std::move(edges_);
     return p;
   }
@@ -211,12 +212,7 @@ class walker {
 
 }  // namespace
 
-std::string_view to_string(path_cause c) {
-  constexpr std::array<std::string_view, path_causes> names{
-      "firmware",    "vector", "tcm",        "poll",       "interrupt", "ipcq_check", "dma_start",
-      "source_read", "fabric", "slot_write", "ipcq_match", "credit",    "copy",       "unexplained"};
-  return names[static_cast<std::size_t>(c)];
-}
+std::string_view to_string(path_cause c) { return enum_name(c); }
 
 sim_time path::of(path_cause c) const {
   sim_time sum;
@@ -249,10 +245,9 @@ bool is_mesh(comm::direction d) { return d <= comm::west; }
 
 template <class Item>
 const Item* search(const std::vector<Item>& sorted, pe_coord pe, comm::direction dir, pe_coord Item::*owner) {
-  const auto at = std::lower_bound(sorted.begin(), sorted.end(), std::tuple{pe, dir},
-                                   [&](const Item& i, const auto& key) {
-                                     return std::tuple{i.*owner, i.dir} < key;
-                                   });
+  const auto at = std::ranges::lower_bound(sorted, std::tuple{pe, dir}, {}, [&](const Item& i) {
+    return std::tuple{i.*owner, i.dir};
+  });
   return at != sorted.end() && (*at).*owner == pe && at->dir == dir ? &*at : nullptr;
 }
 
@@ -287,8 +282,8 @@ const critical_hops::receiver* critical_hops::receiver_at(pe_coord pe, comm::dir
 void critical_hops::on(const events::message_event& e) {
   if (e.phase == events::message_phase::sent) {
     const std::tuple here{e.pe, e.qp};
-    auto p = std::lower_bound(paths_.begin(), paths_.end(), here, [](const path& each, const auto& key) {
-      return std::tuple{each.from, each.dir} < key;
+    auto p = std::ranges::lower_bound(paths_, here, {}, [](const path& each) {
+      return std::tuple{each.from, each.dir};
     });
     if (p == paths_.end() || std::tuple{p->from, p->dir} != here) {
       ++unmatched_;

@@ -76,9 +76,7 @@ class record_queue {
   }
   [[nodiscard]] const std::deque<Item>& items() const { return items_; }
   /// How many of items() have passed every station.
-  [[nodiscard]] std::size_t complete() const {
-    return *std::min_element(passed_.begin(), passed_.end()) - first_;
-  }
+  [[nodiscard]] std::size_t complete() const { return *std::ranges::min_element(passed_) - first_; }
   void drop_complete() {
     const std::size_t done = complete();
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(done));

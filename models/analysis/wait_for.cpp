@@ -5,7 +5,6 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
 #include <deque>
-#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <utility>
@@ -247,8 +246,7 @@ class wait_graph {
   }
 
   [[nodiscard]] std::optional<std::size_t> dump_of(pe_coord pe) const {
-    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), pe,
-                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+    const auto at = std::ranges::lower_bound(dumps_, pe, {}, &pe_dump::pe);
     if (at == dumps_.end() || at->pe != pe) return std::nullopt;
     return static_cast<std::size_t>(at - dumps_.begin());
   }
@@ -268,7 +266,7 @@ class wait_graph {
     const auto is_of = [](const abi::node_address& n, pe_coord pe) {
       return n.sip == pe.sip.value && n.cube == pe.cube.value;
     };
-    const auto at = std::find_if(machine_.others.begin(), machine_.others.end(), [&](const other_packet& o) {
+    const auto at = std::ranges::find_if(machine_.others, [&](const other_packet& o) {
       const abi::packet_header& h = o.header;
       const bool message = h.kind == abi::packet_kind::tag_message;
       const abi::node_address from = abi::origin_of(h), to = h.staged.set ? h.staged.to : h.destination;
@@ -297,7 +295,7 @@ class wait_graph {
     add_edge(dump, std::move(e), n.task, *to, std::nullopt);
   }
   [[nodiscard]] bool waits_for_itself(std::size_t node) const {
-    return std::any_of(out_[node].begin(), out_[node].end(), [node](const link& l) { return l.to == node; });
+    return std::ranges::any_of(out_[node], [node](const link& l) { return l.to == node; });
   }
 
   /// Why a wait does not end although the peer has done its part.
@@ -358,16 +356,16 @@ class wait_graph {
     for (std::size_t g = 0; g < count; ++g) {
       if (!leaves[g]) ends.push_back(groups[g]);
     }
-    std::sort(ends.begin(), ends.end());
+    std::ranges::sort(ends);
     return ends;
   }
 
   using group_of_nodes = std::vector<std::size_t>;
   [[nodiscard]] bool waits(const group_of_nodes& group) const {
-    return std::any_of(group.begin(), group.end(), [this](std::size_t n) { return nodes_[n].waits; });
+    return std::ranges::any_of(group, [this](std::size_t n) { return nodes_[n].waits; });
   }
   [[nodiscard]] bool is_waited_on(const group_of_nodes& group) const {
-    return std::any_of(group.begin(), group.end(), [this](std::size_t n) { return nodes_[n].waited_on; });
+    return std::ranges::any_of(group, [this](std::size_t n) { return nodes_[n].waited_on; });
   }
 
   wait_root peer_root(const group_of_nodes& group) const {
@@ -377,7 +375,7 @@ class wait_graph {
     std::set<std::size_t> to;
     for (const auto& links : out_) {
       for (const link& l : links) {
-        if (l.edge != no_edge && std::binary_search(group.begin(), group.end(), l.to)) to.insert(l.edge);
+        if (l.edge != no_edge && std::ranges::binary_search(group, l.to)) to.insert(l.edge);
       }
     }
     for (const std::size_t e : to) root.waits.push_back(edges_[e]);
@@ -406,8 +404,8 @@ class wait_graph {
       }
       node = before;
     } while (node != start);
-    std::reverse(root.waits.begin(), root.waits.end());
-    std::reverse(root.members.begin(), root.members.end());
+    std::ranges::reverse(root.waits);
+    std::ranges::reverse(root.members);
     return root;
   }
 
@@ -427,8 +425,7 @@ class wait_graph {
 
 wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
                               const comm::direction_namer& names) {
-  std::sort(machine.pes.begin(), machine.pes.end(),
-            [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
+  std::ranges::sort(machine.pes, {}, &pe_dump::pe);
   const wait_graph graph(machine);
   wait_for_report report{graph.edges(), graph.roots(), {}, {}};
   write_waits(shape, machine, names, report);

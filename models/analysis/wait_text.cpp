@@ -6,57 +6,23 @@
 
 #include "models/abi/firmware_tasks.hpp"
 #include "models/analysis/wait_for.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::analysis {
 
-const char* to_string(flight_state s) {
-  switch (s) {
-    case flight_state::under_way: return "under_way";
-    case flight_state::part_arrived: return "part_arrived";
-    case flight_state::held_behind: return "held_behind";
-  }
-  return "unknown";
-}
+const char* to_string(flight_state s) { return enum_name(s); }
 
-const char* to_string(wait_kind k) {
-  switch (k) {
-    case wait_kind::receive: return "receive";
-    case wait_kind::send_space: return "send_space";
-    case wait_kind::source_read: return "source_read";
-    case wait_kind::copy: return "copy";
-    case wait_kind::memory: return "memory";
-    case wait_kind::message: return "message";
-  }
-  return "unknown";
-}
+const char* to_string(wait_kind k) { return enum_name(k); }
 
-const char* to_string(wait_cause c) {
-  switch (c) {
-    case wait_cause::peer: return "peer";
-    case wait_cause::in_flight: return "in_flight";
-    case wait_cause::lost_message: return "lost_message";
-    case wait_cause::lost_credit: return "lost_credit";
-    case wait_cause::unwired: return "unwired";
-    case wait_cause::ended: return "ended";
-    case wait_cause::own_dma: return "own_dma";
-  }
-  return "unknown";
-}
+const char* to_string(wait_cause c) { return enum_name(c); }
 
-const char* to_string(root_kind k) {
-  switch (k) {
-    case root_kind::fault: return "fault";
-    case root_kind::peer: return "peer";
-    case root_kind::cycle: return "cycle";
-  }
-  return "unknown";
-}
+const char* to_string(root_kind k) { return enum_name(k); }
 
 std::string present_step(const pe_dump& pe) {
   std::vector<std::string> steps;
   for (const abi::firmware_task& t : pe.tasks.live()) {
     std::string step = t.step();
-    const bool known = step.empty() || std::find(steps.begin(), steps.end(), step) != steps.end();
+    const bool known = step.empty() || std::ranges::find(steps, step) != steps.end();
     if (!known && !pe.tasks.has_children(t.id)) steps.push_back(std::move(step));
   }
   std::string text = fmt::format("{}", fmt::join(steps, ", "));
@@ -96,7 +62,7 @@ const char* state_text(events::core_state s) {
 constexpr std::ptrdiff_t summary_lines = 10;
 
 std::string first_lines(const std::string& text) {
-  const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
+  const std::ptrdiff_t lines = std::ranges::count(text, '\n');
   const std::ptrdiff_t kept = std::min(lines, summary_lines - 1);
   std::size_t end = 0;
   for (std::ptrdiff_t i = 0; i < kept; ++i) end = text.find('\n', end) + 1;
@@ -115,7 +81,7 @@ class writer {
       : shape_(shape), machine_(machine), dumps_(machine.pes), names_(names) {}
 
   std::string head(const wait_for_report& r) const {
-    const auto open = std::count_if(dumps_.begin(), dumps_.end(), [](const pe_dump& d) {
+    const auto open = std::ranges::count_if(dumps_, [](const pe_dump& d) {
       return d.state != events::core_state::done && d.state != events::core_state::idle;
     });
     std::string text = fmt::format("{} of {} PEs are not finished{}; {} waits\n", open, dumps_.size(),
@@ -139,8 +105,7 @@ class writer {
     return fmt::format("{} {}", pe_path(shape_, pe), names_(pe, d));
   }
   const pe_dump& dump_of(pe_coord pe) const {
-    return *std::lower_bound(dumps_.begin(), dumps_.end(), pe,
-                             [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+    return *std::ranges::lower_bound(dumps_, pe, {}, &pe_dump::pe);
   }
   static std::string step_text(const std::string& step) {
     return step.empty() ? "" : fmt::format(" (step {})", step);
@@ -223,13 +188,11 @@ class writer {
   /// The first thing to check.
   std::string advice(const wait_root& root) const {
     const auto all = [&](wait_kind kind) {
-      return std::all_of(root.waits.begin(), root.waits.end(),
-                         [kind](const wait_edge& e) { return e.kind == kind; });
+      return std::ranges::all_of(root.waits, [kind](const wait_edge& e) { return e.kind == kind; });
     };
     if (root.kind == root_kind::cycle && all(wait_kind::send_space)) {
       return "every PE of it sends more before it receives than its ring holds: send and receive slot by "
-             "slot "
-             "(exchange), or raise ipcq.n_slots";
+             "slot (exchange), or raise ipcq.n_slots";
     }
     if (root.kind == root_kind::cycle && all(wait_kind::message))
       return "compare the peers and tags of their sends and receives; where both ends name the same message, "
@@ -238,8 +201,7 @@ class writer {
       return "every PE of it receives before it sends: let one of them send first";
     if (root.kind == root_kind::cycle && all(wait_kind::memory))
       return "each waits for a word that another one of them sets: compare what caches and memory hold of "
-             "it, "
-             "and the counts of their barriers";
+             "it, and the counts of their barriers";
     if (root.kind == root_kind::cycle)
       return "sends and receives of these PEs do not alternate in the same order: compare their steps";
     if (root.kind == root_kind::peer && dump_of(root.members[0]).state == events::core_state::done)

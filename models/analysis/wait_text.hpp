@@ -2,8 +2,6 @@
 // The report of a hang for people.
 #pragma once
 
-#include <string>
-
 #include "models/analysis/wait_for.hpp"
 
 namespace diecast::analysis {

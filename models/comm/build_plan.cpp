@@ -57,9 +57,8 @@ std::vector<planned> merge_halves(const std::vector<queue_pair_half>& halves) {
 
 void check_directions(const std::vector<planned>& all, const plan_options& o,
                       std::vector<problem>& problems) {
-  const auto top = std::max_element(all.begin(), all.end(), [](const planned& a, const planned& b) {
-    return a.install.dir < b.install.dir;
-  });
+  const auto top = std::ranges::max_element(
+      all, [](const planned& a, const planned& b) { return a.install.dir < b.install.dir; });
   if (top == all.end() || top->install.dir < o.queue_pairs) return;
   problems.push_back({fmt::format("{} {}", owner_name(top->install.owner), direction_name(top->install.dir)),
                       "ipcq.queue_pairs is too small for this pattern", std::to_string(o.queue_pairs),
@@ -140,7 +139,7 @@ void place_rings(std::vector<planned>& all, const plan_options& o, std::vector<p
   std::vector<std::pair<abi::address, std::size_t>> order;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].install.rx) order.emplace_back(memory_of(all[i].install, o), i);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   const memory_kind m = kind_of(o);
   const std::uint64_t ring_bytes = std::uint64_t{o.n_slots} * o.slot_bytes;
   // Counted in rings, not bytes: no product of config values can overflow.
@@ -167,8 +166,7 @@ void point_at_peers(std::vector<planned>& all) {
   const auto key = [](const planned& p) { return std::pair{p.install.owner, p.install.dir}; };
   for (planned& p : all) {
     if (!p.install.tx || p.install.through != carrier::queue_pairs) continue;
-    const auto at = std::lower_bound(all.begin(), all.end(), std::pair{p.install.peer, p.peer_dir},
-                                     [&](const planned& a, const auto& wanted) { return key(a) < wanted; });
+    const auto at = std::ranges::lower_bound(all, std::pair{p.install.peer, p.peer_dir}, {}, key);
     p.install.peer_rx_base = at->install.rx_base;  // its receive half was made with this transmit half
   }
 }
@@ -193,10 +191,9 @@ class tree_planner {
       half(e.to, e, e.from).rx = true;
     }
     for (auto& [key, p] : halves_) all.push_back(p);
-    std::sort(all.begin(), all.end(), by_identity);
-    const auto twice = std::adjacent_find(all.begin(), all.end(), [](const planned& a, const planned& b) {
-      return !by_identity(a, b) && !by_identity(b, a);
-    });
+    std::ranges::sort(all, by_identity);
+    const auto twice = std::ranges::adjacent_find(
+        all, [](const planned& a, const planned& b) { return !by_identity(a, b) && !by_identity(b, a); });
     if (twice == all.end()) return;
     problems.push_back(
         {fmt::format("{} {}", owner_name(twice->install.owner), direction_name(twice->install.dir)),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/collective.hpp"
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::comm {
 namespace {
 
@@ -16,27 +18,9 @@ const std::vector<collective>& all_collectives() {
   return all;
 }
 
-const char* to_string(collective c) {
-  switch (c) {
-    case collective::all_reduce: return "all_reduce";
-    case collective::reduce_scatter: return "reduce_scatter";
-    case collective::all_gather: return "all_gather";
-    case collective::broadcast: return "broadcast";
-    case collective::reduce: return "reduce";
-    case collective::all_to_all: return "all_to_all";
-    case collective::gather: return "gather";
-    case collective::scatter: return "scatter";
-    case collective::send_recv: return "send_recv";
-    case collective::barrier: return "barrier";
-  }
-  return "?";
-}
+const char* to_string(collective c) { return enum_name(c); }
 
-std::optional<collective> collective_named(std::string_view name) {
-  for (const collective c : all_collectives())
-    if (name == to_string(c)) return c;
-  return std::nullopt;
-}
+std::optional<collective> collective_named(std::string_view name) { return enum_named<collective>(name); }
 
 size_meaning size_meaning_of(collective c) {
   switch (c) {

@@ -140,10 +140,8 @@ class dispatch {
   [[nodiscard]] sim_time crossing(sim_time start, abi::node_address from, abi::node_address to) const {
     const auto hops = topology_.trace(from, to);
     const auto links = static_cast<std::uint64_t>(hops.size());
-    const auto die_links =
-        static_cast<std::uint64_t>(std::count_if(hops.begin(), hops.end(), [&](const auto& h) {
-          return topology_.links()[h.link].kind == fabric::link_kind::ucie;
-        }));
+    const auto die_links = static_cast<std::uint64_t>(std::ranges::count_if(
+        hops, [&](const auto& h) { return topology_.links()[h.link].kind == fabric::link_kind::ucie; }));
     const sim_time idle =
         fabric::idle_latency(topology_, config_, from, to, abi::traffic_class::request, flits_);
     // The terminal sends one cycle after it was asked to.

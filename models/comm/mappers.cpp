@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::comm {
 namespace {
 
@@ -67,8 +69,7 @@ std::map<sip_id, std::vector<pe_coord>> members_by_sip(const group& g) {
 template <class Fits>
 bool on_each_sip(const group& g, Fits fits) {
   const auto by_sip = members_by_sip(g);
-  return !by_sip.empty() &&
-         std::all_of(by_sip.begin(), by_sip.end(), [&](const auto& sip) { return fits(sip.second); });
+  return !by_sip.empty() && std::ranges::all_of(by_sip, [&](const auto& sip) { return fits(sip.second); });
 }
 
 std::optional<problem> check_single(const validator_context& c) {
@@ -122,14 +123,7 @@ const char* mapper_of(rank_set set) {
   return "all_pes";
 }
 
-const char* to_string(layout l) {
-  switch (l) {
-    case layout::column_wise: return "column_wise";
-    case layout::row_wise: return "row_wise";
-    case layout::replicate: break;
-  }
-  return "replicate";
-}
+const char* to_string(layout l) { return enum_name(l); }
 
 std::string to_string(const tensor_layout& l) {
   return fmt::format("{} over cubes, {} over PEs", to_string(l.cube), to_string(l.pe));
@@ -204,8 +198,7 @@ std::vector<shard_group> shard_groups(const config::population& machine, const t
         if (machine.has(holder)) continue;
         problems.push_back({"overrides", "a shard of every SIP's vector has no holder in one of them",
                             pe_path(shape, holder),
-                            "a layout whose shards are held by PEs that the machine "
-                            "has"});
+                            "a layout whose shards are held by PEs that the machine has"});
       }
       groups.push_back(std::move(g));
     }

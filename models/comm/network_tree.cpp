@@ -9,8 +9,7 @@
 namespace diecast::comm {
 
 bool uses_tree(const std::vector<edge>& edges) {
-  return std::any_of(edges.begin(), edges.end(),
-                     [](const edge& e) { return e.through != carrier::queue_pairs; });
+  return std::ranges::any_of(edges, [](const edge& e) { return e.through != carrier::queue_pairs; });
 }
 
 namespace {

@@ -30,8 +30,7 @@ void join(candidate& a, candidate& b) {
 
 /// The candidate of one side (sorted by direction) with that direction, if it has one.
 candidate* with_direction(std::span<candidate> side, std::int32_t dir) {
-  const auto at = std::lower_bound(side.begin(), side.end(), dir,
-                                   [](const candidate& c, std::int32_t d) { return c.dir < d; });
+  const auto at = std::ranges::lower_bound(side, dir, {}, &candidate::dir);
   return at != side.end() && at->dir == dir ? &*at : nullptr;
 }
 
@@ -116,7 +115,7 @@ std::vector<candidate> pair_bidirectional(const std::vector<edge>& edges) {
   std::vector<candidate> all;
   for (const edge& e : edges)
     if (e.bidirectional && e.from != e.to) all.push_back(candidate_of(e));
-  std::sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.key() < b.key(); });
+  std::ranges::sort(all, {}, &candidate::key);
   find_reverses(all);
   return all;
 }
@@ -124,8 +123,7 @@ std::vector<candidate> pair_bidirectional(const std::vector<edge>& edges) {
 /// Direction at `to`, or a problem and negative.
 std::int32_t reverse_of(const edge& e, const std::vector<candidate>& paired, std::vector<problem>& problems) {
   if (!e.bidirectional) return e.reverse >= 0 ? e.reverse : opposite(e.dir);
-  const auto at = std::lower_bound(paired.begin(), paired.end(), candidate_of(e),
-                                   [](const candidate& a, const candidate& b) { return a.key() < b.key(); });
+  const auto at = std::ranges::lower_bound(paired, candidate_of(e).key(), {}, &candidate::key);
   if (at->reverse >= 0) return at->reverse;
   const std::string wanted =
       e.reverse >= 0 ? direction_name(static_cast<direction>(e.reverse)) : "a direction";
@@ -180,8 +178,7 @@ std::vector<queue_pair_half> pair_directions(const std::vector<edge>& edges, std
   const auto key = [](const queue_pair_half& h) {
     return std::tuple{h.owner, h.dir, h.rx, h.peer, h.peer_dir};
   };
-  std::sort(halves.begin(), halves.end(),
-            [&](const queue_pair_half& a, const queue_pair_half& b) { return key(a) < key(b); });
+  std::ranges::sort(halves, {}, key);
   for (std::size_t first = 0; first < halves.size();) {
     std::size_t last = first + 1;
     while (last < halves.size() && halves[last].owner == halves[first].owner &&

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "models/config/population.hpp"
+#include "models/types/enum_name.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
@@ -18,14 +19,7 @@ std::vector<std::string> numbered_names(const char* prefix, std::uint32_t first,
   return names;
 }
 
-const char* to_string(rank_set r) {
-  switch (r) {
-    case rank_set::pe: return "pe";
-    case rank_set::cube: return "cube";
-    case rank_set::sip: return "sip";
-  }
-  return "unknown";
-}
+const char* to_string(rank_set r) { return enum_name(r); }
 
 group map_ranks(const config::population& machine, rank_set set) {
   group g{set, {}};
@@ -68,7 +62,7 @@ std::vector<std::uint32_t> ring_order(const machine_shape& shape, const group& g
   };
   std::vector<std::uint32_t> ranks(g.members.size());
   std::iota(ranks.begin(), ranks.end(), 0u);
-  std::sort(ranks.begin(), ranks.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  std::ranges::sort(ranks, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   return ranks;
 }
 
@@ -109,10 +103,9 @@ class direction_numbers {
  public:
   direction of(const std::string& name) {
     if (const auto d = known_direction(name)) return *d;
-    const auto at = std::find(names_.begin(), names_.end(), name);
+    const auto at = std::ranges::find(names_, name);
     if (at == names_.end()) names_.push_back(name);
-    return static_cast<direction>(first_custom +
-                                  (std::find(names_.begin(), names_.end(), name) - names_.begin()));
+    return static_cast<direction>(first_custom + (std::ranges::find(names_, name) - names_.begin()));
   }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
@@ -122,11 +115,11 @@ class direction_numbers {
 
 std::vector<edge> checked(const std::vector<edge>& edges, const std::string& name, const pattern_context& c) {
   std::vector<pe_coord> members = c.members.members;
-  std::sort(members.begin(), members.end());
+  std::ranges::sort(members);
   std::vector<problem> problems;
   for (std::size_t i = 0; i < edges.size(); ++i) {
     for (const auto& [end, key] : {std::pair{edges[i].from, "from"}, {edges[i].to, "to"}}) {
-      if (std::binary_search(members.begin(), members.end(), end)) continue;
+      if (std::ranges::binary_search(members, end)) continue;
       problems.push_back(
           {fmt::format("ccl.patterns.{}[{}].{}", name, i, key),
            c.shape.contains(end) ? "is no member of the collective" : "no such PE in this machine",

@@ -31,7 +31,7 @@ struct problem_list : std::vector<problem> {
 
 template <class Key>
 void sort_by(refs& v, Key key) {
-  std::sort(v.begin(), v.end(), [&](const auto* a, const auto* b) { return key(*a) < key(*b); });
+  std::ranges::sort(v, [&](const auto* a, const auto* b) { return key(*a) < key(*b); });
 }
 
 auto identity(const queue_pair_install& q) { return std::tuple{q.owner, q.dir}; }
@@ -72,8 +72,7 @@ void prove_disjoint(const refs& rings, problem_list& problems) {
 }
 
 const queue_pair_install* ring_at(const refs& rings, abi::address base) {
-  const auto at = std::lower_bound(rings.begin(), rings.end(), base,
-                                   [](const auto* q, abi::address a) { return q->rx_base < a; });
+  const auto at = std::ranges::lower_bound(rings, base, {}, &queue_pair_install::rx_base);
   return at != rings.end() && (*at)->rx_base == base ? *at : nullptr;
 }
 
@@ -119,8 +118,7 @@ void prove_writers(const refs& writers, const refs& rings, problem_list& problem
 
 void prove_heard(const refs& rings, const refs& writers, std::vector<problem>& problems) {
   for (const queue_pair_install* ring : rings) {
-    const auto at = std::lower_bound(writers.begin(), writers.end(), ring->rx_base,
-                                     [](const auto* q, abi::address a) { return q->peer_rx_base < a; });
+    const auto at = std::ranges::lower_bound(writers, ring->rx_base, {}, &queue_pair_install::peer_rx_base);
     if (at != writers.end() && (*at)->peer_rx_base == ring->rx_base) continue;
     problems.push_back({ring_name(*ring), "a receive ring without a writer",
                         fmt::format("{:#018x}", ring->rx_base),
@@ -208,8 +206,7 @@ class tree_prover {
           fmt::format("{:#018x} by {:#018x}", q.peer_rx_base, q.peer_ipcq), fmt::format("{:#018x}", target));
   }
   [[nodiscard]] const tree_install::member* member(pe_coord pe) const {
-    const auto at = std::find_if(tree_.members.begin(), tree_.members.end(),
-                                 [&](const tree_install::member& each) { return each.pe == pe; });
+    const auto at = std::ranges::find(tree_.members, pe, &tree_install::member::pe);
     return at == tree_.members.end() ? nullptr : &*at;
   }
   void wrong(const queue_pair_install& q, const char* what, std::string value, std::string expected) {

@@ -8,25 +8,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/types/enum_name.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
 
-const char* to_string(barrier_algorithm a) {
-  switch (a) {
-    case barrier_algorithm::centralized_pull: return "centralized_pull";
-    case barrier_algorithm::dissemination: return "dissemination";
-    case barrier_algorithm::group_dissemination: return "group_dissemination";
-  }
-  return "unknown";
-}
+const char* to_string(barrier_algorithm a) { return enum_name(a); }
 
 std::optional<barrier_algorithm> barrier_named(std::string_view name) {
-  for (const auto a : {barrier_algorithm::centralized_pull, barrier_algorithm::dissemination,
-                       barrier_algorithm::group_dissemination}) {
-    if (name == to_string(a)) return a;
-  }
-  return std::nullopt;
+  return enum_named<barrier_algorithm>(name);
 }
 
 std::uint32_t dissemination_rounds(std::uint64_t ranks, std::uint64_t radix) {
@@ -180,6 +170,6 @@ rank_cores::rank_cores(const group& members) {
   }
 }
 
-std::uint32_t rank_cores::most() const { return *std::max_element(count_.begin(), count_.end()); }
+std::uint32_t rank_cores::most() const { return *std::ranges::max_element(count_); }
 
 }  // namespace diecast::comm

@@ -343,8 +343,7 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
   const std::vector<rule> rules = all_rules();
   std::vector<problem> problems;
   for (const rule& r : rules) {
-    const bool usable =
-        std::none_of(r.keys.begin(), r.keys.end(), [&](const auto& key) { return broken.contains(key); });
+    const bool usable = std::ranges::none_of(r.keys, [&](const auto& key) { return broken.contains(key); });
     if (!usable) continue;
     if (verdict v = r.test(config))
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});

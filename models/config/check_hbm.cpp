@@ -100,7 +100,7 @@ verdict address_map_names_fields(const machine_config& c) {
     if (text.find(fmt::format(",{},", field)) != std::string::npos) continue;
     return broken_rule{fmt::format("lacks the field {}", field), c.hbm.address_map, fields_expected};
   }
-  if (std::count(text.begin(), text.end(), ',') == 7) return {};  // eight bits: six fields
+  if (std::ranges::count(text, ',') == 7) return {};  // eight bits: six fields
   return broken_rule{"has more than its six fields", c.hbm.address_map, fields_expected};
 }
 
@@ -138,8 +138,7 @@ verdict bank_refreshes_leave_time(const machine_config& c) {
   if (h.trefi_ns > least) return {};
   return broken_rule{
       "leaves no time for a row between the refreshes of two banks", fmt::format("{} ns", h.trefi_ns),
-      fmt::format("more than {} banks x (2 hbm.trrefd_ns + hbm.pseudo_channels x hbm.burst_ns) = "
-                  "{} ns",
+      fmt::format("more than {} banks x (2 hbm.trrefd_ns + hbm.pseudo_channels x hbm.burst_ns) = {} ns",
                   banks, least)};
 }
 
@@ -186,10 +185,10 @@ std::vector<problem> out_of_range(const machine_config& c) {
 void add_broken(const machine_config& c, std::vector<problem>& problems) {
   const std::vector<problem> out = problems;
   const auto is_out = [&](const std::string& key) {
-    return std::any_of(out.begin(), out.end(), [&](const problem& p) { return p.where == key; });
+    return std::ranges::any_of(out, [&](const problem& p) { return p.where == key; });
   };
   for (const rule& r : rules) {
-    if (std::any_of(r.keys.begin(), r.keys.end(), is_out)) continue;
+    if (std::ranges::any_of(r.keys, is_out)) continue;
     if (verdict v = r.test(c))
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
   }

@@ -27,7 +27,7 @@ enum class comm_profile : std::uint8_t { none, trusted, defensive };
 enum class mr_cache_monitor : std::uint8_t { enabled, disabled };
 enum class sendrecv_form : std::uint8_t { one_call, split };
 /// Where the one-call form keeps its data: in the callers' buffers, or in pages of its own.
-enum class sendrecv_buffers : std::uint8_t { callers, pages };
+enum class sendrecv_buffers : std::uint8_t { none, pages };
 
 struct comm_block {
   comm_profile profile{comm_profile::none};
@@ -37,7 +37,7 @@ struct comm_block {
   transfer_path path{transfer_path::DIECAST_DEFAULT_PATH};
   double direct_efficiency{1.0};  ///< share of a SIP link's rate for direct transfers
   sendrecv_form sendrecv{sendrecv_form::one_call};
-  sendrecv_buffers staging{sendrecv_buffers::callers};  ///< key sendrecv_staging
+  sendrecv_buffers staging{sendrecv_buffers::none};     ///< key sendrecv_staging
   mr_cache_monitor monitor{mr_cache_monitor::enabled};  ///< key mr_cache_monitor
   std::uint64_t registration_cycles{400};               ///< per message, without the monitor
 };

@@ -8,6 +8,7 @@
 
 #include "models/abi/errata.hpp"
 #include "models/config/text.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::config {
 namespace {
@@ -20,18 +21,18 @@ using key_list = std::vector<std::string>;
 const key_list of_packets{"after", "count", "from_us", "probability"};
 const key_list with_delay{"after", "count", "from_us", "probability", "delay_ns"};
 
-fault_kind_entry anywhere(fault_kind kind, const char* name, const key_list& keys, const char* description) {
+fault_kind_entry anywhere(fault_kind kind, const key_list& keys, const char* description) {
   constexpr const char* place =
       "a PE (packets that arrive there), a UCIe side or a SIP port (packets that leave)";
-  return {kind, name, interposer, place, true, true, keys, description};
+  return {kind, enum_name(kind), interposer, place, true, true, keys, description};
 }
-fault_kind_entry on_links(fault_kind kind, const char* name, const key_list& keys, const char* description) {
+fault_kind_entry on_links(fault_kind kind, const key_list& keys, const char* description) {
   constexpr const char* place = "a UCIe side or a SIP port (packets that leave there)";
-  return {kind, name, interposer, place, true, false, keys, description};
+  return {kind, enum_name(kind), interposer, place, true, false, keys, description};
 }
-fault_kind_entry at_pes(fault_kind kind, const char* name, fault_mechanism mechanism, const key_list& keys,
+fault_kind_entry at_pes(fault_kind kind, fault_mechanism mechanism, const key_list& keys,
                         const char* description, bool barriers_only = false) {
-  return {kind, name, mechanism, "a PE", false, true, keys, description, barriers_only};
+  return {kind, enum_name(kind), mechanism, "a PE", false, true, keys, description, barriers_only};
 }
 
 template <auto Member>
@@ -87,55 +88,44 @@ fault_key real(const char* name, const char* unit, double least, double most, co
 
 }  // namespace
 
-const char* to_string(fault_mechanism m) {
-  switch (m) {
-    case fault_mechanism::interposer: return "interposer";
-    case fault_mechanism::policy: return "policy";
-    case fault_mechanism::errata: return "errata";
-  }
-  return "unknown";
-}
+const char* to_string(fault_mechanism m) { return enum_name(m); }
 
 std::span<const fault_kind_entry> fault_kinds() {
   using k = fault_kind;
   static const std::array all{
-      anywhere(k::bit_flip, "bit_flip", of_packets, "one bit of a packet's payload is inverted"),
-      anywhere(k::drop, "drop", of_packets, "a packet of data is lost"),
-      anywhere(k::duplicate, "duplicate", of_packets, "a packet of data comes twice"),
-      anywhere(k::reorder, "reorder", with_delay,
-               "a packet of data is overtaken by packets that come within delay_ns"),
-      anywhere(k::lost_credit, "lost_credit", of_packets, "a returning credit is lost"),
-      anywhere(k::late_credit, "late_credit", with_delay,
-               "a returning credit, and those behind it, come delay_ns late"),
-      on_links(k::link_down, "link_down", {"after", "from_us"},
-               "a link stops: packets sent over it do not arrive"),
-      on_links(k::link_degraded, "link_degraded", {"from_us", "factor"},
-               "a link carries packets `factor` times slower"),
-      at_pes(k::token_before_data, "token_before_data", policy, {"after", "count", "delay_ns"},
+      anywhere(k::bit_flip, of_packets, "one bit of a packet's payload is inverted"),
+      anywhere(k::drop, of_packets, "a packet of data is lost"),
+      anywhere(k::duplicate, of_packets, "a packet of data comes twice"),
+      anywhere(k::reorder, with_delay, "a packet of data is overtaken by packets that come within delay_ns"),
+      anywhere(k::lost_credit, of_packets, "a returning credit is lost"),
+      anywhere(k::late_credit, with_delay, "a returning credit, and those behind it, come delay_ns late"),
+      on_links(k::link_down, {"after", "from_us"}, "a link stops: packets sent over it do not arrive"),
+      on_links(k::link_degraded, {"from_us", "factor"}, "a link carries packets `factor` times slower"),
+      at_pes(k::token_before_data, policy, {"after", "count", "delay_ns"},
              "a message is announced while its bytes stay delay_ns in a write buffer"),
-      at_pes(k::slow_pe, "slow_pe", policy, {"factor"}, "a core runs `factor` times slower"),
-      at_pes(k::dead_pe, "dead_pe", policy, {"after", "from_us"},
+      at_pes(k::slow_pe, policy, {"factor"}, "a core runs `factor` times slower"),
+      at_pes(k::dead_pe, policy, {"after", "from_us"},
              "a core stops after `after` writes of its firmware to registers or global memory"),
-      at_pes(k::wrong_install, "wrong_install", policy, {"how"},
+      at_pes(k::wrong_install, policy, {"how"},
              "two directions of a PE are swapped, or their receive rings overlap, or all that lead to one "
              "peer write into the peer's first ring for this PE"),
-      at_pes(k::tag_list_race, "tag_list_race", policy, {},
+      at_pes(k::tag_list_race, policy, {},
              "a new entry of the tag-matching unit takes messages that came after one that firmware has not "
              "seen"),
-      at_pes(k::sendrecv_alias, "sendrecv_alias", errata, {"after"},
+      at_pes(k::sendrecv_alias, errata, {"after"},
              "the one-call send-receive uses one page, chosen by earlier sends, for both halves"),
-      at_pes(k::dispatch_corruption, "dispatch_corruption", policy, {"how"},
+      at_pes(k::dispatch_corruption, policy, {"how"},
              "the registration-cache monitor writes a wrong target into the firmware's dispatch table: not a "
              "routine (trap), or the routine of an idle core (wrong_routine)"),
-      at_pes(k::stale_cache_line, "stale_cache_line", errata, {},
+      at_pes(k::stale_cache_line, errata, {},
              "in a barrier, a wait polls a stale copy of its cache line forever", true),
-      at_pes(k::signal_without_flush, "signal_without_flush", errata, {},
+      at_pes(k::signal_without_flush, errata, {},
              "in a barrier, a signal is stored and stays in its writer's cache", true),
-      at_pes(k::infinite_poll, "infinite_poll", errata, {},
+      at_pes(k::infinite_poll, errata, {},
              "in a barrier, a wait misses the signal of a peer that is one barrier ahead", true),
       fault_kind_entry{
           k::premature_barrier,
-          "premature_barrier",
+          enum_name(k::premature_barrier),
           policy,
           "a PE (its results), a UCIe side or a SIP port (messages that cross it)",
           true,
@@ -205,11 +195,10 @@ std::span<const fault_key> fault_keys() {
       real<&f::probability>("probability", "", 0, 1, "Chance that a packet or operation is hit."),
       real<&f::delay_ns>("delay_ns", "ns", 1, most_ns, "Time by which something is delayed."),
       real<&f::factor>("factor", "", 1, 1e6, "How many times slower; a whole number for slow_pe."),
-      text<&f::variant>(
-          "how", "swap|overlap|first_match|trap|wrong_routine",
-          "wrong_install: two directions swapped (default), rings that overlap, or directions "
-          "paired by first match. dispatch_corruption: entries at which the core traps (default), "
-          "or that lead to its sleep. `variant` is read as well."),
+      text<&f::variant>("how", "swap|overlap|first_match|trap|wrong_routine",
+                        "wrong_install: two directions swapped (default), rings that overlap, or directions "
+                        "paired by first match. dispatch_corruption: entries at which the core traps "
+                        "(default), or that lead to its sleep. `variant` is read as well."),
       count<&f::seed>("seed", std::numeric_limits<std::uint64_t>::max(),
                       "Seed of the draws: which bit, and whether the fault acts."),
   };
@@ -227,7 +216,7 @@ bool takes(fault_kind kind, std::string_view key) {
   if (key == "kind" || key == "where" || key == "seed") return true;
   if (key == "variant") key = "how";
   const auto& own = entry_of(kind).keys;
-  return std::find(own.begin(), own.end(), key) != own.end();
+  return std::ranges::find(own, key) != own.end();
 }
 
 std::uint64_t errata_of(const machine_config& config, pe_coord pe) {

@@ -20,8 +20,8 @@ overload(Ts...) -> overload<Ts...>;
 bool in_range(const field& f, std::uint64_t n) { return n >= f.least && n <= f.most; }
 
 bool is_choice(const field& f, const std::string& word) {
-  return std::find(f.choices.begin(), f.choices.end(), word) != f.choices.end() ||
-         std::any_of(f.spellings.begin(), f.spellings.end(), [&](const auto& s) { return s.first == word; });
+  return std::ranges::find(f.choices, word) != f.choices.end() ||
+         std::ranges::any_of(f.spellings, [&](const auto& s) { return s.first == word; });
 }
 
 std::string count_words(const field& f) {
@@ -123,9 +123,8 @@ bool is_text(const field& f, const std::string& text) {
   if (text.empty()) return f.may_be_empty;
   const std::regex piece(f.pattern);
   const std::vector<std::string> pieces = split(text, ',');
-  return std::all_of(pieces.begin(), pieces.end(), [&](const std::string& p) {
-    return p.size() <= longest_text && std::regex_match(p, piece);
-  });
+  return std::ranges::all_of(
+      pieces, [&](const std::string& p) { return p.size() <= longest_text && std::regex_match(p, piece); });
 }
 
 std::string text_words(const field& f) {

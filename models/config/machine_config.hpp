@@ -43,8 +43,7 @@ struct sim_block {
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
 
 struct pod_link {
-  std::uint32_t from{};
-  std::uint32_t to{};
+  std::uint32_t from{}, to{};
 };
 
 struct pod_block {
@@ -55,8 +54,7 @@ struct pod_block {
 };
 
 struct sip_block {
-  std::uint64_t columns{4};
-  std::uint64_t rows{4};
+  std::uint64_t columns{4}, rows{4};
 };
 
 struct cube_block {
@@ -140,9 +138,7 @@ struct tag_match_block {
   bool offload_wildcards{true};
   std::uint64_t offload_force_bytes{1 << 20};
   /// Bytes of a ring slot: the longest message that may wait there.
-  [[nodiscard]] std::uint64_t slot_bytes() const {
-    return eager_bytes > rndv_inline_bytes ? eager_bytes : rndv_inline_bytes;
-  }
+  [[nodiscard]] std::uint64_t slot_bytes() const { return std::max(eager_bytes, rndv_inline_bytes); }
 };
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };

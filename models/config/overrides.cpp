@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "models/config/text.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::config {
 namespace {
@@ -25,58 +26,45 @@ void set_member(instance_override& o, const field_value& v) {
   o.*Member = std::get<value_type>(v);
 }
 
+/// A key that stands for one of the same name in `block`; null: for none.
 template <auto Member>
-override_key key(const char* name, const char* description, const char* row, std::vector<kind> kinds,
+override_key key(const char* block, const char* description, std::vector<kind> kinds,
                  limit against_block = limit::none) {
-  return {name,
-          description,
-          row == nullptr ? nullptr : find_field(row),
-          std::move(kinds),
-          against_block,
-          get_member<Member>,
-          set_member<Member>};
-}
-
-std::vector<override_key> link_keys() {
-  using o = instance_override;
-  return {
-      key<&o::enabled>("enabled",
-                       "false: it is missing. Routes avoid a missing link both ways; ranks are the remaining "
-                       "PEs; memory is spread over the remaining channels.",
-                       nullptr, {kind::ucie_link, kind::sip_link, kind::pe, kind::channel}),
-      key<&o::modules>("modules", "UCIe links: modules that work.", "ucie.modules", {kind::ucie_link}),
-      key<&o::gt_s>("gt_s", "UCIe links: transfers per second and lane.", "ucie.gt_s", {kind::ucie_link}),
-      key<&o::ber>("ber", "UCIe links: bit error rate.", "ucie.ber", {kind::ucie_link}),
-      key<&o::gbytes_s>("gbytes_s", "SIP links: payload rate in each direction.", "sip_link.gbytes_s",
-                        {kind::sip_link}),
-      key<&o::latency_ns>("latency_ns", "UCIe and SIP links: one crossing.", "ucie.latency_ns",
-                          {kind::ucie_link, kind::sip_link}),
-  };
+  std::string name(member_name<Member>());
+  const field* const row = block == nullptr ? nullptr : find_field(fmt::format("{}.{}", block, name));
+  return {std::move(name),    description,       row, std::move(kinds), against_block,
+          get_member<Member>, set_member<Member>};
 }
 
 std::vector<override_key> all_keys() {
   using o = instance_override;
-  std::vector<override_key> keys = link_keys();
-  const auto of_pe = [&keys](override_key k) { keys.push_back(std::move(k)); };
-  of_pe(key<&o::vector_lanes>("vector_lanes", "PEs: lanes of 16 bits that work; no more than the block's.",
-                              "pe.vector_lanes", {kind::pe}, limit::no_more));
-  of_pe(key<&o::tcm_read_cycles>("tcm_read_cycles", "PEs: latency of a TCM read; no less than the block's.",
-                                 "pe.tcm_read_cycles", {kind::pe}, limit::no_less));
-  of_pe(key<&o::register_cycles>("register_cycles", "PEs: access to a register; no less than the block's.",
-                                 "pe.register_cycles", {kind::pe}, limit::no_less));
-  of_pe(key<&o::dma_startup_cycles>("dma_startup_cycles",
-                                    "PEs: from a descriptor to its first request; no less than the block's.",
-                                    "pe.dma_startup_cycles", {kind::pe}, limit::no_less));
-  of_pe(key<&o::dma_issue_cycles>("dma_issue_cycles",
-                                  "PEs: between two descriptors of a port; no less than the block's.",
-                                  "pe.dma_issue_cycles", {kind::pe}, limit::no_less));
-  of_pe(key<&o::dma_outstanding>("dma_outstanding",
-                                 "PEs: packets of the DMA in flight; no more than the block's.",
-                                 "pe.dma_outstanding", {kind::pe}, limit::no_more));
-  keys.push_back(key<&o::hop_cycles>(
-      "hop_cycles", "Dies: router to router, of all routers of the cube; no less than the block's.",
-      "noc.hop_cycles", {kind::die}, limit::no_less));
-  return keys;
+  const std::vector<kind> link{kind::ucie_link}, pe{kind::pe};
+  return {
+      key<&o::enabled>(nullptr,
+                       "false: it is missing. Routes avoid a missing link both ways; ranks are the remaining "
+                       "PEs; memory is spread over the remaining channels.",
+                       {kind::ucie_link, kind::sip_link, kind::pe, kind::channel}),
+      key<&o::modules>("ucie", "UCIe links: modules that work.", link),
+      key<&o::gt_s>("ucie", "UCIe links: transfers per second and lane.", link),
+      key<&o::ber>("ucie", "UCIe links: bit error rate.", link),
+      key<&o::gbytes_s>("sip_link", "SIP links: payload rate in each direction.", {kind::sip_link}),
+      key<&o::latency_ns>("ucie", "UCIe and SIP links: one crossing.", {kind::ucie_link, kind::sip_link}),
+      key<&o::vector_lanes>("pe", "PEs: lanes of 16 bits that work; no more than the block's.", pe,
+                            limit::no_more),
+      key<&o::tcm_read_cycles>("pe", "PEs: latency of a TCM read; no less than the block's.", pe,
+                               limit::no_less),
+      key<&o::register_cycles>("pe", "PEs: access to a register; no less than the block's.", pe,
+                               limit::no_less),
+      key<&o::dma_startup_cycles>(
+          "pe", "PEs: from a descriptor to its first request; no less than the block's.", pe, limit::no_less),
+      key<&o::dma_issue_cycles>("pe", "PEs: between two descriptors of a port; no less than the block's.", pe,
+                                limit::no_less),
+      key<&o::dma_outstanding>("pe", "PEs: packets of the DMA in flight; no more than the block's.", pe,
+                               limit::no_more),
+      key<&o::hop_cycles>("noc",
+                          "Dies: router to router, of all routers of the cube; no less than the block's.",
+                          {kind::die}, limit::no_less),
+  };
 }
 
 /// Keys that `o` sets.
@@ -113,9 +101,7 @@ const char* plural(instance_kind k) {
   return "unknown";
 }
 
-bool override_key::is_of(instance_kind k) const {
-  return std::find(kinds.begin(), kinds.end(), k) != kinds.end();
-}
+bool override_key::is_of(instance_kind k) const { return std::ranges::find(kinds, k) != kinds.end(); }
 
 std::span<const override_key> override_keys() {
   static const std::vector<override_key> keys = all_keys();
@@ -149,7 +135,7 @@ machine_config with_override(machine_config config, const instance_override& o) 
 
 bool changes(const instance_override& o, instance_kind k) {
   const auto set = keys_in(o);
-  return std::any_of(set.begin(), set.end(), [k](const override_key* key) { return key->is_of(k); });
+  return std::ranges::any_of(set, [k](const override_key* key) { return key->is_of(k); });
 }
 
 std::vector<problem> check_override(const instance_override& o, std::size_t number,

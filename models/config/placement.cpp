@@ -78,7 +78,7 @@ verdict ports_are_there(const machine_config& c, bool vertical) {
     return broken_rule{"lists a port that does not exist", std::to_string(ports.back()),
                        fmt::format("0 to {} ({} - 1)", length - 1, vertical ? "noc.rows" : "noc.columns")};
   }
-  if (const auto twice = std::adjacent_find(ports.begin(), ports.end()); twice != ports.end())
+  if (const auto twice = std::ranges::adjacent_find(ports); twice != ports.end())
     return broken_rule{"lists a port twice", std::to_string(*twice), "each once"};
   return {};
 }
@@ -112,7 +112,7 @@ verdict ports_are_at_edges(const machine_config& c) {
   for (const listed_port& port : listed_ports(c.placement.sip_ports)) {
     if (!cubes_of(c).has(port.cube))
       return broken_rule{"lists a position outside the grid", to_text(port.cube), cubes_of(c).words()};
-    if (std::find(seen.begin(), seen.end(), port.label) != seen.end())
+    if (std::ranges::find(seen, port.label) != seen.end())
       return broken_rule{"lists a port twice", port.label, "each once"};
     seen.push_back(port.label);
     if (verdict v = stands_at_the_edge(c, port)) return v;
@@ -161,7 +161,7 @@ std::vector<std::uint32_t> ports_of_edge(const machine_config& c, bool vertical)
     return ports;
   }
   for (const std::string& piece : split(text, ',')) ports.push_back(number(piece));
-  std::sort(ports.begin(), ports.end());
+  std::ranges::sort(ports);
   return ports;
 }
 

@@ -33,7 +33,7 @@ population::population(const machine_config& c) : shape_(c.shape()) {
   std::vector<bool> missing(shape_.pes());
   for (std::uint32_t i = 0; i < shape_.pes(); ++i)
     missing[i] = left_out(overrides, pe_path(shape_, shape_.pe_at(i)));
-  if (std::find(missing.begin(), missing.end(), true) != missing.end()) missing_ = std::move(missing);
+  if (std::ranges::find(missing, true) != missing.end()) missing_ = std::move(missing);
 }
 
 std::vector<pe_coord> population::pes() const {
@@ -76,7 +76,7 @@ memory_channels::memory_channels(const machine_config& c)
 bool memory_channels::has(sip_id sip, cube_id cube, std::uint32_t channel) const {
   if (left_.empty()) return channel < ports_;
   const auto& left = left_[cube_index(sip, cube)];
-  return std::binary_search(left.begin(), left.end(), channel);
+  return std::ranges::binary_search(left, channel);
 }
 
 std::uint32_t memory_channels::count_of(sip_id sip, cube_id cube) const {

@@ -3,12 +3,17 @@
 // tables only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/config/field.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::config {
 
@@ -33,103 +38,76 @@ block_table trace_table();
 
 inline constexpr const char* assumption = "assumption";
 
-/// Collects the rows of one block. A row without a source is an assumption. `Block` is the struct, `block`
-/// its member of machine_config.
-template <class Block>
+/// The names of the enumerators, in their order; "auto" for `automatic`.
+template <class Enum>
+[[nodiscard]] const std::vector<std::string>& choices_of() {
+  static const std::vector<std::string> choices = [] {
+    std::vector<std::string> names;
+    for (const std::string name : enum_names::all<Enum>)
+      if (!name.empty()) names.push_back(name == "automatic" ? "auto" : name);
+    return names;
+  }();
+  return choices;
+}
+
+/// Collects the rows of one block, `Block` of machine_config. A key has the name of its member. A row without
+/// a source is an assumption.
+template <auto Block>
 class rows {
  public:
-  rows(Block machine_config::*block, std::string name, std::string description)
-      : block_(block), table_{std::move(name), std::move(description), {}} {}
+  explicit rows(std::string description)
+      : table_{std::string(member_name<Block>()), std::move(description), {}} {}
 
-  rows& boolean(bool Block::*member, std::string key, std::string description,
-                std::string source = assumption) {
-    add(member, field_type::boolean, std::move(key), "", std::move(description), std::move(source));
+  template <auto Member>
+  rows& boolean(std::string description, std::string source = assumption) {
+    add<Member>(field_type::boolean, "", std::move(description), std::move(source));
     return *this;
   }
 
-  rows& count(std::uint64_t Block::*member, std::string key, std::string unit, std::uint64_t least,
-              std::uint64_t most, std::string description, std::string source = assumption) {
-    field& f = add(member, field_type::count, std::move(key), std::move(unit), std::move(description),
-                   std::move(source));
+  /// Or auto, where the member may be empty.
+  template <auto Member>
+  rows& count(std::string unit, std::uint64_t least, std::uint64_t most, std::string description,
+              std::string source = assumption) {
+    constexpr bool or_auto = std::is_same_v<value_of<Member>, auto_count>;
+    field& f = add<Member>(or_auto ? field_type::count_or_auto : field_type::count, std::move(unit),
+                           std::move(description), std::move(source));
     f.least = least;
     f.most = most;
     return *this;
   }
 
-  rows& real(double Block::*member, std::string key, std::string unit, double least, double most,
-             std::string description, std::string source = assumption) {
-    field& f = add(member, field_type::real, std::move(key), std::move(unit), std::move(description),
-                   std::move(source));
+  /// Or auto, where the member may be empty.
+  template <auto Member>
+  rows& real(std::string unit, double least, double most, std::string description,
+             std::string source = assumption) {
+    constexpr bool or_auto = std::is_same_v<value_of<Member>, auto_real>;
+    field& f = add<Member>(or_auto ? field_type::real_or_auto : field_type::real, std::move(unit),
+                           std::move(description), std::move(source));
     f.real_least = least;
     f.real_most = most;
     return *this;
   }
 
-  rows& text(std::string Block::*member, std::string key, std::string pattern, std::string description,
-             std::string source = assumption) {
-    field& f = add(member, field_type::text, std::move(key), "", std::move(description), std::move(source));
-    f.pattern = std::move(pattern);
+  template <auto Member>
+  rows& text(std::string pattern, std::string description, std::string source = assumption) {
+    add<Member>(field_type::text, "", std::move(description), std::move(source)).pattern = std::move(pattern);
     return *this;
   }
 
   /// Pieces between commas, each of which matches. Empty if the default is.
-  rows& list(std::string Block::*member, std::string key, std::string pattern_of_piece,
-             std::string description, std::string source = assumption) {
-    text(member, std::move(key), std::move(pattern_of_piece), std::move(description), std::move(source));
+  template <auto Member>
+  rows& list(std::string pattern_of_piece, std::string description, std::string source = assumption) {
+    text<Member>(std::move(pattern_of_piece), std::move(description), std::move(source));
     field& f = table_.fields.back();
     f.list = true;
     f.may_be_empty = std::get<std::string>(default_value(f)).empty();
     return *this;
   }
 
-  rows& auto_size(auto_count Block::*member, std::string key, std::string unit, std::uint64_t least,
-                  std::uint64_t most, std::string description, std::string source = assumption) {
-    field& f = bare(member, field_type::count_or_auto, std::move(key), std::move(unit),
-                    std::move(description), std::move(source));
-    f.least = least;
-    f.most = most;
-    f.get = [at = member_of(member)](const machine_config& c) -> field_value {
-      const auto_count& n = c.*(at.first).*(at.second);
-      return n ? field_value{*n} : field_value{automatic{}};
-    };
-    f.set = [at = member_of(member)](machine_config& c, const field_value& v) {
-      const auto* n = std::get_if<std::uint64_t>(&v);
-      c.*(at.first).*(at.second) = n != nullptr ? auto_count{*n} : auto_count{};
-    };
-    return *this;
-  }
-
-  rows& real_or_auto(auto_real Block::*member, std::string key, std::string unit, double least, double most,
-                     std::string description, std::string source = assumption) {
-    field& f = bare(member, field_type::real_or_auto, std::move(key), std::move(unit), std::move(description),
-                    std::move(source));
-    f.real_least = least;
-    f.real_most = most;
-    f.get = [at = member_of(member)](const machine_config& c) -> field_value {
-      const auto_real& x = c.*(at.first).*(at.second);
-      return x ? field_value{*x} : field_value{automatic{}};
-    };
-    f.set = [at = member_of(member)](machine_config& c, const field_value& v) {
-      const auto* x = std::get_if<double>(&v);
-      c.*(at.first).*(at.second) = x != nullptr ? auto_real{*x} : auto_real{};
-    };
-    return *this;
-  }
-
-  /// `names` in the order of the enumerators, which count from 0.
-  template <class Enum>
-  rows& choice(Enum Block::*member, std::string key, const std::vector<std::string>& names,
-               std::string description, std::string source = assumption) {
-    field& f =
-        bare(member, field_type::choice, std::move(key), "", std::move(description), std::move(source));
-    f.choices = names;
-    f.get = [at = member_of(member), names](const machine_config& c) -> field_value {
-      return names.at(static_cast<std::size_t>(c.*(at.first).*(at.second)));
-    };
-    f.set = [at = member_of(member), names](machine_config& c, const field_value& v) {
-      for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == std::get<std::string>(v)) c.*(at.first).*(at.second) = static_cast<Enum>(i);
-    };
+  template <auto Member>
+  rows& choice(std::string description, std::string source = assumption) {
+    add<Member>(field_type::choice, "", std::move(description), std::move(source)).choices =
+        choices_of<value_of<Member>>();
     return *this;
   }
 
@@ -143,53 +121,70 @@ class rows {
     return *this;
   }
 
-  rows& links(std::vector<pod_link> Block::*member, std::string key, std::string description,
-              std::string source = assumption) {
-    add(member, field_type::links, std::move(key), "", std::move(description), std::move(source));
+  template <auto Member>
+  rows& links(std::string description, std::string source = assumption) {
+    add<Member>(field_type::links, "", std::move(description), std::move(source));
+    return *this;
+  }
+
+  /// The last row's key, where it is not that of its member.
+  rows& named(std::string key) {
+    table_.fields.back().key = std::move(key);
     return *this;
   }
 
   [[nodiscard]] block_table table() const { return table_; }
 
  private:
-  template <class T>
-  [[nodiscard]] std::pair<Block machine_config::*, T Block::*> member_of(T Block::*member) const {
-    return {block_, member};
+  template <auto Member>
+  using value_of = std::remove_cvref_t<decltype(std::declval<machine_config>().*Block.*Member)>;
+
+  template <auto Member>
+  static field_value get(const machine_config& c) {
+    const auto& value = c.*Block.*Member;
+    using type = value_of<Member>;
+    if constexpr (std::is_enum_v<type>) {
+      return choices_of<type>().at(static_cast<std::size_t>(value));
+    } else if constexpr (std::is_same_v<type, auto_count> || std::is_same_v<type, auto_real>) {
+      return value ? field_value{*value} : field_value{automatic{}};
+    } else {
+      return value;
+    }
   }
 
-  template <class T>
-  field& bare(T Block::*member, field_type type, std::string key, std::string unit, std::string description,
-              std::string source) {
-    field f;
+  template <auto Member>
+  static void set(machine_config& c, const field_value& v) {
+    auto& value = c.*Block.*Member;
+    using type = value_of<Member>;
+    if constexpr (std::is_enum_v<type>) {
+      const auto& names = choices_of<type>();
+      value = static_cast<type>(std::ranges::find(names, std::get<std::string>(v)) - names.begin());
+    } else if constexpr (std::is_same_v<type, auto_count> || std::is_same_v<type, auto_real>) {
+      const auto* given = std::get_if<typename type::value_type>(&v);
+      value = given != nullptr ? type{*given} : type{};
+    } else {
+      value = std::get<type>(v);
+    }
+  }
+
+  template <auto Member>
+  field& add(field_type type, std::string unit, std::string description, std::string source) {
+    field& f = table_.fields.emplace_back();
     f.block = table_.name;
-    f.key = std::move(key);
+    f.key = member_name<Member>();
     f.type = type;
     f.unit = std::move(unit);
     f.description = std::move(description);
     f.source = std::move(source);
+    f.get = get<Member>;
+    f.set = set<Member>;
     const machine_config sample;
-    f.offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(sample.*block_.*member)) -
+    f.offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(sample.*Block.*Member)) -
                                         reinterpret_cast<const std::byte*>(&sample));
-    f.size = sizeof(T);
-    table_.fields.push_back(std::move(f));
-    return table_.fields.back();
-  }
-
-  /// A member whose own type is one of field_value's.
-  template <class T>
-  field& add(T Block::*member, field_type type, std::string key, std::string unit, std::string description,
-             std::string source) {
-    field& f = bare(member, type, std::move(key), std::move(unit), std::move(description), std::move(source));
-    f.get = [at = member_of(member)](const machine_config& c) -> field_value {
-      return c.*(at.first).*(at.second);
-    };
-    f.set = [at = member_of(member)](machine_config& c, const field_value& v) {
-      c.*(at.first).*(at.second) = std::get<T>(v);
-    };
+    f.size = sizeof(value_of<Member>);
     return f;
   }
 
-  Block machine_config::*block_;
   block_table table_;
 };
 

@@ -29,6 +29,14 @@ constexpr std::array suffixes{suffix{"KiB", 10}, suffix{"MiB", 20}, suffix{"GiB"
                            fmt::format("'{}'", text), std::move(expected)});
 }
 
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
+}
+
 std::string range_words(std::uint64_t least, std::uint64_t most) {
   if (most == UINT64_MAX) return fmt::format("of at least {}", least);
   return fmt::format("from {} to {}", least, most);
@@ -36,14 +44,8 @@ std::string range_words(std::uint64_t least, std::uint64_t most) {
 
 }  // namespace
 
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  // from_chars takes "-1" into unsigned as an error but no other decoration: digits alone remain.
-  std::uint64_t value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
+// from_chars takes "-1" into unsigned as an error but no other decoration: digits alone remain.
+std::optional<std::uint64_t> parse_count(std::string_view text) { return parse_number<std::uint64_t>(text); }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   for (const suffix& s : suffixes) {
@@ -56,11 +58,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 }
 
 std::optional<double> parse_real(std::string_view text) {
-  double value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::uint64_t count_argument(std::string_view flag, std::string_view text, std::uint64_t least,
@@ -178,7 +177,7 @@ std::string meant(std::string_view written, std::span<const std::string> known) 
     if (lower(k) == word) return k;
   for (const auto& [other, own] : synonyms) {
     if (word != other && word != std::string(other) + "s") continue;
-    const auto found = std::find(known.begin(), known.end(), own);
+    const auto found = std::ranges::find(known, own);
     if (found != known.end()) return *found;
   }
   const std::string near = nearest(written, known);

@@ -174,7 +174,7 @@ double group_dissemination(machine& m, std::uint32_t radix, std::uint32_t parent
 }  // namespace
 
 barrier_algorithm barrier_costs::cheapest() const {
-  return static_cast<barrier_algorithm>(std::min_element(ns.begin(), ns.end()) - ns.begin());
+  return static_cast<barrier_algorithm>(std::ranges::min_element(ns) - ns.begin());
 }
 
 std::string barrier_costs::reason() const {

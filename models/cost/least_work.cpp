@@ -34,6 +34,9 @@ size size_of(double p, double n) {
 
 using work_fn = least_work (*)(const size&);
 
+least_work work_of(double rounds, double messages, double bytes, double copies = 1) {
+  return {rounds, messages, bytes, copies};
+}
 least_work ring(const size& s) { return {s.others(), s.others(), 0}; }
 least_work doublings(const size& s) { return {s.doublings, s.doublings, 0}; }
 least_work to_all(const size& s) { return {1, s.others(), 0}; }
@@ -49,19 +52,13 @@ const std::map<std::pair<collective, std::string>, work_fn>& works() {
       {{collective::all_reduce, "ring_1d"}, [](s x) { return twice(ring(x)); }},
       {{collective::all_reduce, "ring_1d_unidir"}, [](s x) { return twice(ring(x)); }},
       {{collective::all_reduce, "ring_full_tile"},
-       [](s x) {
-         return least_work{x.others(), x.others(), x.others() * x.n};
-       }},
+       [](s x) { return work_of(x.others(), x.others(), x.others() * x.n); }},
       {{collective::all_reduce, "recursive_doubling"},
-       [](s x) {
-         return least_work{x.doublings, x.doublings, x.doublings * x.n};
-       }},
+       [](s x) { return work_of(x.doublings, x.doublings, x.doublings * x.n); }},
       {{collective::all_reduce, "rabenseifner"}, [](s x) { return twice(doublings(x)); }},
       {{collective::all_reduce, "swing"}, [](s x) { return twice(doublings(x)); }},
       {{collective::all_reduce, "direct_one_shot"},
-       [](s x) {
-         return least_work{1, x.others(), x.others() * x.n};
-       }},
+       [](s x) { return work_of(1, x.others(), x.others() * x.n); }},
       {{collective::all_reduce, "direct_two_shot"}, [](s x) { return twice(to_all(x)); }},
       {{collective::all_reduce, "tree_binary"}, [](s x) { return twice(doublings(x)); }},
       {{collective::all_reduce, "p2p_tree"}, doublings},
@@ -71,10 +68,7 @@ const std::map<std::pair<collective, std::string>, work_fn>& works() {
       {{collective::all_reduce, "intercube_pipelined"}, cube},
       {{collective::all_reduce, "two_level"}, [](s x) { return twice(square(x)); }},
       {{collective::all_reduce, "three_level"}, [](s x) { return twice(cube(x)); }},
-      {{collective::all_reduce, "in_network"},
-       [](s x) {
-         return least_work{2, 2, x.n};
-       }},
+      {{collective::all_reduce, "in_network"}, [](s x) { return work_of(2, 2, x.n); }},
       {{collective::reduce_scatter, "ring_1d"}, ring},
       {{collective::reduce_scatter, "recursive_halving"}, doublings},
       {{collective::reduce_scatter, "pairwise"}, to_all},
@@ -86,25 +80,16 @@ const std::map<std::pair<collective, std::string>, work_fn>& works() {
       {{collective::all_gather, "three_level"}, cube},
       {{collective::all_to_all, "bruck"},
        [](s x) {
-         return least_work{x.doublings, x.doublings, x.doublings * x.share() / 2 * (x.p / (x.p + 1))};
+         return work_of(x.doublings, x.doublings, x.doublings * x.share() / 2 * (x.p / (x.p + 1)));
        }},
       {{collective::all_to_all, "pairwise"}, to_all},
       {{collective::all_to_all, "direct"}, to_all},
       {{collective::all_to_all, "mesh_steps"}, to_all},
-      {{collective::all_to_all, "lines"},
-       [](s) {
-         return least_work{0, 0, 0, 1.6};
-       }},
+      {{collective::all_to_all, "lines"}, [](s) { return work_of(0, 0, 0, 1.6); }},
       {{collective::broadcast, "ring_1d"}, chain},
       {{collective::broadcast, "binomial"}, doublings},
-      {{collective::broadcast, "multicast"},
-       [](s x) {
-         return least_work{1, 1, x.n};
-       }},
-      {{collective::reduce, "in_network"},
-       [](s x) {
-         return least_work{1, 1, x.n};
-       }},
+      {{collective::broadcast, "multicast"}, [](s x) { return work_of(1, 1, x.n); }},
+      {{collective::reduce, "in_network"}, [](s x) { return work_of(1, 1, x.n); }},
       {{collective::reduce, "ring_1d"}, chain},
       {{collective::reduce, "binomial"}, doublings},
       {{collective::gather, "linear"}, to_all},
@@ -161,7 +146,7 @@ class nodes {
     if (!of_sips) join_cubes();
   }
   [[nodiscard]] double with_ranks() const {
-    return static_cast<double>(std::count_if(ranks_.begin(), ranks_.end(), [](auto r) { return r > 0; }));
+    return static_cast<double>(std::ranges::count_if(ranks_, [](auto r) { return r > 0; }));
   }
   /// Sum over nodes of ranks x links from `from`.
   [[nodiscard]] double links_from(std::uint32_t from) const {

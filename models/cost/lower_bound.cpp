@@ -11,6 +11,7 @@
 #include "models/cost/staging.hpp"
 #include "models/timing/dram.hpp"
 #include "models/timing/link.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -87,14 +88,7 @@ crossing crossing_of(collective what, double n, double p, const cut& c) {
   return {};
 }
 
-const char* name_of(cut_kind k) {
-  switch (k) {
-    case cut_kind::cube: return "cube";
-    case cut_kind::sip: return "sip";
-    case cut_kind::bisection: return "bisection";
-  }
-  return "bisection";
-}
+const char* name_of(cut_kind k) { return enum_name(k); }
 
 class bound_finder {
  public:
@@ -150,8 +144,7 @@ class bound_finder {
   /// Keeps the strongest of a kind.
   void keep(const char* kind, double ns, std::string detail) {
     if (ns <= 0) return;
-    const auto known = std::find_if(strongest_.begin(), strongest_.end(),
-                                    [kind](const bound_term& term) { return term.kind == kind; });
+    const auto known = std::ranges::find(strongest_, kind, &bound_term::kind);
     if (known == strongest_.end()) {
       strongest_.push_back({kind, ns, std::move(detail)});
     } else if (ns > known->ns) {
@@ -338,8 +331,7 @@ class bound_finder {
   bound summed_up() {
     bound b;
     b.terms = std::move(strongest_);
-    std::stable_sort(b.terms.begin(), b.terms.end(),
-                     [](const bound_term& x, const bound_term& y) { return x.ns > y.ns; });
+    std::ranges::stable_sort(b.terms, std::ranges::greater{}, &bound_term::ns);
     if (b.terms.empty()) return b;
     b.ns = b.terms.front().ns;
     b.kind = b.terms.front().kind;

@@ -201,7 +201,7 @@ far_pair any_pair(const fabric::topology& t, const config::machine_config& c, co
 
 far_pair farthest_from(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
                        pe_coord rank, bool inbound) {
-  const auto at = std::find(g.members.begin(), g.members.end(), rank) - g.members.begin();
+  const auto at = std::ranges::find(g.members, rank) - g.members.begin();
   const auto index = static_cast<std::size_t>(at);
   if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, index, inbound);
   return pair_of(g, index, least_ways(t, c, g).last(index, inbound), inbound);
@@ -253,7 +253,7 @@ sim_time nearest_idle(const fabric::topology& t, const config::machine_config& c
     for (std::uint32_t i = 0; i < t.sip_links().size(); ++i)
       link_ns = std::min(link_ns, t.sip_link_settings(i).latency_ns);
   }
-  const auto beside = std::adjacent_find(cubes.begin(), cubes.end(), [](const auto& a, const auto& b) {
+  const auto beside = std::ranges::adjacent_find(cubes, [](const auto& a, const auto& b) {
     return a.first.first == b.first.first;  // two cubes of one SIP
   });
   if (is_staged(c) && beside == cubes.end()) return nearest;

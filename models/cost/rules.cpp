@@ -7,6 +7,7 @@
 #include <map>
 
 #include "models/config/text.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -24,12 +25,6 @@ std::string collective_names() {
   std::vector<std::string> names;
   for (const auto c : comm::all_collectives()) names.emplace_back(comm::to_string(c));
   return config::join(names);
-}
-
-std::optional<comm::rank_set> rank_set_named(const std::string& name) {
-  for (const auto s : {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip})
-    if (name == comm::to_string(s)) return s;
-  return std::nullopt;
 }
 
 /// Reads the ends of a range; empty ends are open.
@@ -100,17 +95,17 @@ class tuner_reader {
   bool read_header(const std::string& content) {
     for (const std::string& field : config::split(content, ',')) columns_.push_back(trimmed(field));
     for (const std::string& c : columns_) {
-      if (std::find(possible.begin(), possible.end(), c) == possible.end()) {
+      if (std::ranges::find(possible, c) == possible.end()) {
         wrong("no such column", c, config::join(std::vector<std::string>(possible.begin(), possible.end())));
         return false;
       }
-      if (std::count(columns_.begin(), columns_.end(), c) > 1) {
+      if (std::ranges::count(columns_, c) > 1) {
         wrong("a column is given twice", c, "each column once");
         return false;
       }
     }
     for (const char* c : needed) {
-      if (std::find(columns_.begin(), columns_.end(), c) != columns_.end()) continue;
+      if (std::ranges::find(columns_, c) != columns_.end()) continue;
       wrong("a column is missing", c, "each of collective, min_bytes, max_bytes, algorithm");
       return false;
     }
@@ -139,7 +134,7 @@ class tuner_reader {
                    "two sizes, the second not below the first; an empty one is open");
     }
     if (!row["rank_set"].empty()) {
-      rule.set = rank_set_named(row["rank_set"]);
+      rule.set = enum_named<comm::rank_set>(row["rank_set"]);
       if (!rule.set) return wrong("no such rank set", row["rank_set"], "pe, cube, sip or *");
     }
     if (!row["ranks"].empty()) {
@@ -163,7 +158,7 @@ const algorithm_rule* first_match(const std::vector<algorithm_rule>& rules, cons
     return r.what == q.what && r.from_bytes <= q.bytes && q.bytes <= r.to_bytes &&
            r.set.value_or(q.set) == q.set && r.ranks.value_or(q.ranks) == q.ranks;
   };
-  const auto found = std::find_if(rules.begin(), rules.end(), matches);
+  const auto found = std::ranges::find_if(rules, matches);
   return found == rules.end() ? nullptr : &*found;
 }
 

@@ -6,18 +6,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::events {
 
-const char* to_string(core_state s) {
-  switch (s) {
-    case core_state::idle: return "idle";
-    case core_state::waiting_start: return "waiting_start";
-    case core_state::running: return "running";
-    case core_state::asleep: return "asleep";
-    case core_state::done: return "done";
-  }
-  return "unknown";
-}
+const char* to_string(core_state s) { return enum_name(s); }
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const std::array words{a, b};

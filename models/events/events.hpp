@@ -12,6 +12,7 @@
 
 #include "models/abi/firmware_tasks.hpp"
 #include "models/abi/wire.hpp"
+#include "models/types/enum_name.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
@@ -102,10 +103,7 @@ struct memory_event {
 /// What a core stands still for: a message to arrive, a slot of the peer to become free, a source to be read
 /// by the DMA engine, a copy to end, a completion of the tag-matching unit, an error to be reported.
 enum class wait_cause : std::uint8_t { data, credit, dma, memory, message, error };
-[[nodiscard]] constexpr std::string_view to_string(wait_cause c) {
-  constexpr std::string_view names[]{"data", "credit", "dma", "memory", "message", "error"};
-  return names[static_cast<unsigned>(c)];
-}
+[[nodiscard]] constexpr std::string_view to_string(wait_cause c) { return enum_name(c); }
 /// A core slept, or would have run on but for the interrupt's latency. Published when it runs again.
 struct core_waited {
   sim_time from, to;
@@ -118,10 +116,7 @@ struct core_waited {
 /// What a core did in an interval; time without an event is firmware. A pause is the time between two polls
 /// of a value that another block changes.
 enum class core_work : std::uint8_t { vector, tcm, pause };
-[[nodiscard]] constexpr std::string_view to_string(core_work w) {
-  constexpr std::string_view names[]{"vector", "tcm", "pause"};
-  return names[static_cast<unsigned>(w)];
-}
+[[nodiscard]] constexpr std::string_view to_string(core_work w) { return enum_name(w); }
 struct core_worked {
   sim_time from, to;
   pe_coord pe;

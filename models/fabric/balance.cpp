@@ -44,7 +44,7 @@ void add_changed(std::vector<changed_links<Block>>& all, const Block& usual, con
                  const std::string& name) {
   if (settings == usual) return;
   const auto alike = [&settings](const auto& c) { return c.settings == settings; };
-  const auto at = std::find_if(all.begin(), all.end(), alike);
+  const auto at = std::ranges::find_if(all, alike);
   if (at == all.end()) {
     all.push_back({settings, name});
   } else {

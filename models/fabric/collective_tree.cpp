@@ -7,6 +7,8 @@
 #include <optional>
 #include <tuple>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::fabric {
 namespace {
 
@@ -69,14 +71,13 @@ class tree_maker {
       tree_node& node = node_at(steps[i].place());
       if (i > first) node.parent = steps[i].in;
       const tree_port out = steps[i].out;
-      if (std::find(node.children.begin(), node.children.end(), out) == node.children.end())
-        node.children.push_back(out);
+      if (std::ranges::find(node.children, out) == node.children.end()) node.children.push_back(out);
     }
   }
 
   collective_tree take() {
     for (auto& [at, node] : nodes_) {
-      std::sort(node.children.begin(), node.children.end());
+      std::ranges::sort(node.children);
       tree_.nodes.push_back(std::move(node));
     }
     return std::move(tree_);
@@ -155,14 +156,7 @@ class dependency_finder {
   const topology& t_;
 };
 
-const char* name_of(abi::tree_flow f) {
-  switch (f) {
-    case abi::tree_flow::down: return "down";
-    case abi::tree_flow::up: return "up";
-    case abi::tree_flow::credits: return "credits";
-  }
-  return "unknown";
-}
+const char* name_of(abi::tree_flow f) { return enum_name(f); }
 
 }  // namespace
 
@@ -185,7 +179,7 @@ std::vector<std::string> find_tree_cycle(const topology& t, std::span<const coll
     const auto more = tree_dependencies(t, tree);
     edges.insert(edges.end(), more.begin(), more.end());
   }
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   std::vector<std::string> names;
   for (const std::uint32_t n : find_cycle(edges, t.links().size() * abi::tree_flows)) {

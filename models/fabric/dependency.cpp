@@ -27,9 +27,9 @@ struct crossing {
   entry how{};
   leg at{};
   leg before{};  ///< on the link it came by
-  bool operator==(const crossing&) const = default;
   /// By the members in their order, in one comparison; a leg has six bits at most.
-  bool operator<(const crossing& o) const { return key() < o.key(); }
+  auto operator<=>(const crossing& o) const { return key() <=> o.key(); }
+  bool operator==(const crossing&) const = default;
   [[nodiscard]] std::uint64_t key() const {
     return std::uint64_t{cube} << 48 | std::uint64_t{way_in} << 32 | std::uint64_t{exit} << 16 |
            static_cast<std::uint64_t>(how) << 12 | static_cast<std::uint64_t>(at) << 6 | before;
@@ -66,7 +66,7 @@ class distinct_set {
 
  private:
   void compact() {
-    std::sort(all_.begin(), all_.end());
+    std::ranges::sort(all_);
     all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
   }
   std::vector<T> all_;
@@ -153,7 +153,7 @@ class route_walker {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ports;
     for (std::uint32_t to = 0; to < shape_.sips; ++to)
       if (to != sip) ports.emplace_back(t_.sip_route(sip_id{sip}, sip_id{to}), to);
-    std::sort(ports.begin(), ports.end());
+    std::ranges::sort(ports);
     const auto same_port = [](const auto& a, const auto& b) { return a.first == b.first; };
     ports.erase(std::unique(ports.begin(), ports.end(), same_port), ports.end());
     for (std::uint32_t cube = 0; cube < shape_.cubes_per_sip(); ++cube) {
@@ -347,7 +347,7 @@ std::vector<std::uint32_t> find_cycle(const std::vector<dependency>& edges, std:
       }
       const std::uint32_t to = s.nodes[next[at]++];
       if (states[to] == state::open) {
-        path.erase(path.begin(), std::find(path.begin(), path.end(), to));
+        path.erase(path.begin(), std::ranges::find(path, to));
         return path;
       }
       if (states[to] == state::fresh) path.push_back(to);

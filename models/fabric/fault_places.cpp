@@ -71,8 +71,8 @@ struct places_named {
 places_named places_of(const fault_setting& f, const topology& t) {
   places_named named;
   const std::vector<pe_coord> pes = t.population().pes();
-  named.pe = std::any_of(pes.begin(), pes.end(),
-                         [&](pe_coord pe) { return config::matches(f.where, pe_path(t.shape(), pe)); });
+  named.pe =
+      std::ranges::any_of(pes, [&](pe_coord pe) { return config::matches(f.where, pe_path(t.shape(), pe)); });
   each_side(t, [&](sip_id sip, cube_id cube, side s) {
     if (!names_side(f.where, t, sip, cube, s)) return;
     named.link = true;

@@ -64,7 +64,7 @@ class settling {
     found(instances::die) = match_dies(o);
     found(instances::pe) = count_units(o.match, "pe", shape_.pes_per_cube);
     found(instances::channel) = count_units(o.match, "hbm", static_cast<std::uint32_t>(config_.hbm.ports));
-    if (std::all_of(counts.begin(), counts.end(), [](std::uint32_t n) { return n == 0; }))
+    if (std::ranges::all_of(counts, [](std::uint32_t n) { return n == 0; }))
       problems.push_back(nothing_named(o, number));
     for (problem& p : config::check_override(o, number, counts)) problems.push_back(std::move(p));
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/config/placement.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::fabric {
 namespace {
@@ -73,8 +74,7 @@ std::uint32_t edge_length(const cube_layout& l, side s) {
 std::size_t nearest(const std::vector<std::uint32_t>& positions, std::uint32_t at) {
   const auto distance = [at](std::uint32_t p) { return p > at ? p - at : at - p; };
   const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return distance(a) < distance(b); };
-  return static_cast<std::size_t>(std::min_element(positions.begin(), positions.end(), nearer) -
-                                  positions.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(positions, nearer) - positions.begin());
 }
 
 void add_ports(placed_layout& cube, const config::machine_config& c, side edge) {
@@ -108,16 +108,8 @@ placed_layout bare_cube(const config::machine_config& c) {
 
 }  // namespace
 
-const char* to_string(side s) {
-  static constexpr std::array names{"north", "east", "south", "west"};
-  return names[static_cast<unsigned>(s)];
-}
-
-const char* to_string(terminal_kind k) {
-  static constexpr std::array names{"pe",        "hbm",    "sram",     "control_cpu",
-                                    "ucie_port", "io_cpu", "sip_port", "traffic"};
-  return names[static_cast<unsigned>(k)];
-}
+const char* to_string(side s) { return enum_name(s); }
+const char* to_string(terminal_kind k) { return enum_name(k); }
 
 gateway compass_gateway(const machine_shape& shape, side s) {
   const std::uint32_t w = shape.cube_columns;

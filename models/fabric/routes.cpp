@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where packets go: one decision per cube, one per router.
-#include <fmt/format.h>
 #include <stdexcept>
 
 #include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology_impl.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::fabric {
 namespace {
@@ -101,8 +101,8 @@ abi::node_address topology::far_end(const abi::node_address& exit) const {
   const terminal& t = m.placed(sip_id{exit.sip}, cube_id{exit.cube}).layout.terminals.at(exit.terminal);
   if (t.kind == terminal_kind::sip_port) return m.sip_links[t.index].to;
   if (t.kind != terminal_kind::ucie_port) {
-    throw std::logic_error(fmt::format("terminal {} of {} leads to no other cube", t.name,
-                                       cube_path(m.shape, sip_id{exit.sip}, cube_id{exit.cube})));
+    throw formatted<std::logic_error>("terminal {} of {} leads to no other cube", t.name,
+                                      cube_path(m.shape, sip_id{exit.sip}, cube_id{exit.cube}));
   }
   const cube_id there = *neighbor(cube_id{exit.cube}, t.edge);
   const unsigned back = static_cast<unsigned>(opposite(t.edge));

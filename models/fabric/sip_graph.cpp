@@ -181,7 +181,7 @@ void route_shortest(sip_graph& g, const std::vector<bool>& off) {
     }
     for (std::uint32_t from = 0; from < g.sips; ++from) {
       const auto nearer = [&](std::uint16_t l) { return distance[g.links[l].to] + 1 == distance[from]; };
-      const auto l = std::find_if(leaving[from].begin(), leaving[from].end(), nearer);
+      const auto l = std::ranges::find_if(leaving[from], nearer);
       if (from != to && l != leaving[from].end()) g.next[std::size_t{from} * g.sips + to] = *l;
     }
   }
@@ -261,7 +261,7 @@ void route_sips(sip_graph& g, const config::machine_config& c, const std::vector
                 std::vector<problem>& problems) {
   const std::size_t before = problems.size();
   g.next.assign(std::size_t{g.sips} * g.sips, no_link);
-  const bool whole = std::find(off.begin(), off.end(), true) == off.end();
+  const bool whole = std::ranges::find(off, true) == off.end();
   const auto grid = whole ? grid_of(c) : std::nullopt;
   if (grid) {
     route_grid(g, *grid);

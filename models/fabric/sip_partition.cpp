@@ -30,7 +30,7 @@ sip_partition listed(std::uint32_t sips, const std::string& text, std::uint32_t 
     }
     at = end + 2;  // behind the comma
   }
-  if (std::count(p.process_of.begin(), p.process_of.end(), nobody) > 0)
+  if (std::ranges::count(p.process_of, nobody) > 0)
     throw wrong_partition("leaves out a SIP", text, processes);
   if (p.processes != processes)
     throw wrong_partition(fmt::format("has {} lists for {} processes", p.processes, processes), text,
@@ -119,11 +119,9 @@ std::string sip_partition::text_of(std::uint32_t process) const {
 sip_partition partition_sips(const topology& t, const std::string& text, std::uint32_t processes) {
   const std::uint32_t sips = t.shape().sips;
   if (processes > sips) {
-    throw user_error(problem{"--processes",
-                             fmt::format("the pod has {} SIPs, and each process simulates one at "
-                                         "least",
-                                         sips),
-                             std::to_string(processes), fmt::format("1 to {}", sips)});
+    throw user_error(problem{
+        "--processes", fmt::format("the pod has {} SIPs, and each process simulates one at least", sips),
+        std::to_string(processes), fmt::format("1 to {}", sips)});
   }
   if (processes == 1) return {1, std::vector<std::uint32_t>(sips)};
   if (text != "auto") return listed(sips, text, processes);

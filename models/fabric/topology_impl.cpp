@@ -69,7 +69,7 @@ class router {
     };
     if (const side s = dimension_order(from, to); nearer(s)) return s;
     const auto& order = rule_ == detour_rule::north_first ? north_first : south_first;
-    return *std::find_if(order.begin(), order.end(), nearer);
+    return *std::ranges::find_if(order, nearer);
   }
 
   /// Nearer to the root, or as near and with the lower number.
@@ -87,7 +87,7 @@ class router {
     std::vector<cube_id> order;
     for (std::uint32_t c = 0; c < cubes_; ++c)
       if (level_[c] != far) order.push_back(cube_id{c});
-    std::sort(order.begin(), order.end(), [this](cube_id a, cube_id b) { return up(b, a); });
+    std::ranges::sort(order, [this](cube_id a, cube_id b) { return up(b, a); });
     for (const cube_id from : order) {
       if (from == to) continue;
       const bool has_way_down = down[from.value] != far;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fmt/format.h>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
 
 #include "models/numeric/convert.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::numeric {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::size_t at_a_time = 512;  ///< elements at a time: three arrays st
 
 void check_whole(dtype t, std::size_t bytes) {
   if (bytes % size_of(t) == 0) return;
-  throw std::invalid_argument(
-      fmt::format("{} bytes are not a whole number of {} elements", bytes, to_string(t)));
+  throw formatted<std::invalid_argument>("{} bytes are not a whole number of {} elements", bytes,
+                                         to_string(t));
 }
 
 /// Sum or product of floating-point elements via float. Rounding to float and then to f16 or bf16 is correct
@@ -97,8 +97,8 @@ void integer(reduction op, std::span<std::byte> to, std::span<const std::byte> a
 void apply(reduction op, dtype type, std::span<std::byte> destination, std::span<const std::byte> a,
            std::span<const std::byte> b) {
   if (a.size() != destination.size() || b.size() != destination.size()) {
-    throw std::invalid_argument(fmt::format("operands of {} and {} bytes for a destination of {} bytes",
-                                            a.size(), b.size(), destination.size()));
+    throw formatted<std::invalid_argument>("operands of {} and {} bytes for a destination of {} bytes",
+                                           a.size(), b.size(), destination.size());
   }
   check_whole(type, destination.size());
   if (type == dtype::i32) return integer(op, destination, a, b);
@@ -113,7 +113,7 @@ void apply(reduction op, dtype type, std::span<std::byte> destination, std::span
 
 void divide(dtype type, std::span<std::byte> elements, std::uint32_t divisor) {
   if (divisor == 0 || divisor > max_divisor)
-    throw std::invalid_argument(fmt::format("divisor {}; expected 1 to {}", divisor, max_divisor));
+    throw formatted<std::invalid_argument>("divisor {}; expected 1 to {}", divisor, max_divisor);
   check_whole(type, elements.size());
   // In double, the quotient of an element and a divisor of 24 bits is never so close to a tie that
   // rounding it on to f16, bf16 or i32 goes wrong; f32 divides as float.

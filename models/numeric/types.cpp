@@ -7,20 +7,14 @@
 namespace diecast::numeric {
 
 std::optional<dtype> parse_dtype(std::string_view name) {
-  if (name == "f16" || name == "half") return dtype::f16;
-  if (name == "bf16" || name == "bfloat16") return dtype::bf16;
-  if (name == "f32" || name == "float") return dtype::f32;
-  if (name == "i32" || name == "int32") return dtype::i32;
-  return std::nullopt;
+  if (name == "half") return dtype::f16;
+  if (name == "bfloat16") return dtype::bf16;
+  if (name == "float") return dtype::f32;
+  if (name == "int32") return dtype::i32;
+  return enum_named<dtype>(name);
 }
 
-std::optional<reduction> parse_reduction(std::string_view name) {
-  for (const reduction r :
-       {reduction::sum, reduction::max, reduction::min, reduction::prod, reduction::avg}) {
-    if (name == to_string(r)) return r;
-  }
-  return std::nullopt;
-}
+std::optional<reduction> parse_reduction(std::string_view name) { return enum_named<reduction>(name); }
 
 double unit_roundoff(dtype t) {
   if (t == dtype::i32) return 0.0;

@@ -2,7 +2,6 @@
 #include "models/protocol/data_cache.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 
 #include "models/types/error.hpp"
@@ -44,7 +43,7 @@ void data_cache::read(abi::address at, std::span<std::byte> out) {
 
 void data_cache::write(abi::address at, std::span<const std::byte> in) {
   line& l = present(at).content;
-  std::copy(in.begin(), in.end(), l.bytes.begin() + static_cast<std::ptrdiff_t>(at % cache_line_bytes));
+  std::ranges::copy(in, l.bytes.begin() + static_cast<std::ptrdiff_t>(at % cache_line_bytes));
   l.dirty = true;
 }
 
@@ -82,18 +81,16 @@ void check_global_access(const std::string& who, const char* what, abi::address 
   const auto where = abi::decode(at);
   const bool global = where && (where->kind == abi::region::hbm || where->kind == abi::region::sram);
   if (global && bytes > 0 && within_a_line(at, bytes)) return;
-  throw protocol_error(
-      fmt::format("{}: {} of {} bytes at {}; expected bytes of one {}-byte line of HBM or SRAM", who, what,
-                  bytes, abi::describe(at), cache_line_bytes));
+  throw protocol_error("{}: {} of {} bytes at {}; expected bytes of one {}-byte line of HBM or SRAM", who,
+                       what, bytes, abi::describe(at), cache_line_bytes);
 }
 
 void check_atomic_access(const std::string& who, abi::address at) {
   constexpr std::uint64_t word = sizeof(std::uint64_t);
   check_global_access(who, "atomic add", at, word);
   if (at % word == 0) return;
-  throw protocol_error(
-      fmt::format("{}: atomic add of {} bytes at {}; expected an address that is a multiple of {}", who, word,
-                  abi::describe(at), word));
+  throw protocol_error("{}: atomic add of {} bytes at {}; expected an address that is a multiple of {}", who,
+                       word, abi::describe(at), word);
 }
 
 }  // namespace diecast::protocol

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "models/abi/address.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -69,8 +70,7 @@ std::string of_packet(const fault_record& r) {
     case fault_kind::checksum_mismatch:
       return fmt::format(
           "{} checksum mismatch: {:#x} over the {} bytes at offset {} of {}; the packet carries {:#x}; it "
-          "came "
-          "over {}",
+          "came over {}",
           r.text, r.value, r.bytes, r.offset, message_of(r), r.expected, over);
     case fault_kind::packet_number:
       return fmt::format(
@@ -113,14 +113,7 @@ std::string of_firmware(const fault_record& r) {
 
 }  // namespace
 
-const char* to_string(fault_kind k) {
-  static constexpr std::array names{
-      "other",           "checksum_mismatch",      "packet_number",     "surplus_bytes",
-      "no_open_message", "interleaved_messages",   "unexpected_answer", "token_sequence",
-      "token_rejected",  "credit_rejected",        "unknown_send",      "messages_left",
-      "bad_call",        "tag_list_contradiction", "barrier_left_early"};
-  return names.at(static_cast<std::size_t>(k));
-}
+const char* to_string(fault_kind k) { return enum_name(k); }
 
 std::string marked_sentence(const fault_record& r) {
   switch (r.kind) {
@@ -131,8 +124,7 @@ std::string marked_sentence(const fault_record& r) {
     case fault_kind::interleaved_messages:
       return fmt::format(
           "{}: bytes at offset {} of a message with tag {:#x} while one with tag {:#x} of the same sender is "
-          "half "
-          "received",
+          "half received",
           r.place, r.offset, r.tag, r.expected);
     case fault_kind::unexpected_answer:
       return fmt::format("{}: {} answers read {}, which is not open", r.place, r.text, r.sequence);

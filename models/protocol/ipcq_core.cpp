@@ -22,8 +22,8 @@ register_offset field_of(register_offset reg) { return (reg - abi::ipcq_qp_base)
 
 std::uint64_t within(pe_coord self, register_offset reg, std::uint64_t value, std::uint64_t limit) {
   if (value <= limit) return value;
-  throw std::out_of_range(fmt::format("ipcq of {}: register {:#x} cannot hold {:#x} (expected at most {:#x})",
-                                      owner_name(self), reg, value, limit));
+  throw formatted<std::out_of_range>("ipcq of {}: register {:#x} cannot hold {:#x} (expected at most {:#x})",
+                                     owner_name(self), reg, value, limit);
 }
 
 std::uint32_t word(pe_coord self, register_offset reg, std::uint64_t value) {
@@ -96,11 +96,15 @@ std::string marked_dump(pe_coord self, const std::vector<queue_pair_state>& qps)
 ipcq_core::ipcq_core(pe_coord self, std::uint32_t queue_pairs, std::unique_ptr<match_policy> match)
     : self_(self), qps_(queue_pairs), match_(std::move(match)) {
   if (queue_pairs == 0 || queue_pairs > std::numeric_limits<std::uint16_t>::max()) {
-    throw std::invalid_argument(
-        fmt::format("ipcq of {}: {} queue pairs (expected 1 to 65535)", owner_name(self), queue_pairs));
+    throw formatted<std::invalid_argument>("ipcq of {}: {} queue pairs (expected 1 to 65535)",
+                                           owner_name(self), queue_pairs);
   }
   if (!match_) throw std::invalid_argument("ipcq of " + owner_name(self) + ": no match policy");
 }
+
+ipcq_core::ipcq_core(pe_coord self, const config::ipcq_block& config)
+    : ipcq_core(self, static_cast<std::uint32_t>(config.queue_pairs),
+                config.match == config::match_policy::address ? match_by_address() : match_by_sender()) {}
 
 bool ipcq_core::owns(register_offset reg) { return reg < first_foreign || reg >= abi::ipcq_qp_base; }
 
@@ -108,9 +112,9 @@ bool ipcq_core::owns(register_offset reg) { return reg < first_foreign || reg >=
 const queue_pair_state* ipcq_core::find(register_offset reg, std::uint16_t& qp) const {
   qp = 0;
   if (!owns(reg)) {
-    throw std::logic_error(
-        fmt::format("register {:#x} is not the IPCQ engine's (its own are below {:#x} and from {:#x})", reg,
-                    first_foreign, abi::ipcq_qp_base));
+    throw formatted<std::logic_error>(
+        "register {:#x} is not the IPCQ engine's (its own are below {:#x} and from {:#x})", reg,
+        first_foreign, abi::ipcq_qp_base);
   }
   if (reg < abi::ipcq_qp_base) return nullptr;
   const register_offset index = (reg - abi::ipcq_qp_base) / abi::ipcq_qp_stride;
@@ -119,18 +123,16 @@ const queue_pair_state* ipcq_core::find(register_offset reg, std::uint16_t& qp) 
   return &qps_[index];
 }
 
-void ipcq_core::refuse(engine_error error, std::uint16_t qp) {
+ipcq_core::effects ipcq_core::refuse(engine_error error, std::uint16_t qp) {
   const auto code = static_cast<std::uint32_t>(error);
   last_error_ = abi::status_halves{code, qp}.pack();
   events_.push_back({abi::event_kind::error, false, qp, code});
+  return {};
 }
 
 ipcq_core::effects ipcq_core::write_register(register_offset reg, std::uint64_t value) {
   std::uint16_t qp{};
-  if (find(reg, qp) == nullptr) {
-    refuse(engine_error::bad_register, qp);
-    return {};
-  }
+  if (find(reg, qp) == nullptr) return refuse(engine_error::bad_register, qp);
   const register_offset field = field_of(reg);
   if (field == abi::qp_tx_doorbell) return ring_doorbell(qp, value);
   if (field == abi::qp_my_tail) return release(qp, value);
@@ -145,20 +147,24 @@ ipcq_core::effects ipcq_core::write_register(register_offset reg, std::uint64_t 
   return {};
 }
 
-std::uint64_t ipcq_core::read_register(register_offset reg) {
-  std::uint16_t qp{};
+/// What a register holds; empty where none can be read.
+std::optional<std::uint64_t> ipcq_core::look(register_offset reg, std::uint16_t& qp) const {
   const queue_pair_state* s = find(reg, qp);
   if (reg == abi::ipcq_event) {
-    if (events_.empty()) return abi::ipcq_event_word{}.pack();
-    abi::ipcq_event_word event = events_.front();
-    events_.pop_front();
-    event.more = !events_.empty();
+    abi::ipcq_event_word event = events_.empty() ? abi::ipcq_event_word{} : events_.front();
+    event.more = events_.size() > 1;
     return event.pack();
   }
   if (reg == abi::ipcq_error) return last_error_;
   if (reg == abi::ipcq_queue_pairs) return qps_.size();
-  if (s != nullptr)
-    if (const auto value = get_field(*s, field_of(reg))) return *value;
+  return s == nullptr ? std::nullopt : get_field(*s, field_of(reg));
+}
+
+std::uint64_t ipcq_core::read_register(register_offset reg) {
+  std::uint16_t qp{};
+  const auto value = look(reg, qp);
+  if (reg == abi::ipcq_event && !events_.empty()) events_.pop_front();
+  if (value) return *value;
   refuse(engine_error::bad_register, qp);
   return std::numeric_limits<std::uint64_t>::max();
 }
@@ -166,27 +172,17 @@ std::uint64_t ipcq_core::read_register(register_offset reg) {
 void ipcq_core::debug_write(register_offset reg, std::uint64_t value) {
   std::uint16_t qp{};
   if (find(reg, qp) == nullptr || !settable(field_of(reg))) {
-    throw std::out_of_range(
-        fmt::format("ipcq of {}: no register {:#x} that can be set", owner_name(self_), reg));
+    throw formatted<std::out_of_range>("ipcq of {}: no register {:#x} that can be set", owner_name(self_),
+                                       reg);
   }
   set_field(qp, field_of(reg), value);
 }
 
 std::uint64_t ipcq_core::debug_read(register_offset reg) const {
   std::uint16_t qp{};
-  const queue_pair_state* s = find(reg, qp);
-  if (reg == abi::ipcq_event) {
-    if (events_.empty()) return abi::ipcq_event_word{}.pack();
-    abi::ipcq_event_word event = events_.front();
-    event.more = events_.size() > 1;
-    return event.pack();
-  }
-  if (reg == abi::ipcq_error) return last_error_;
-  if (reg == abi::ipcq_queue_pairs) return qps_.size();
-  if (s != nullptr)
-    if (const auto value = get_field(*s, field_of(reg))) return *value;
-  throw std::out_of_range(
-      fmt::format("ipcq of {}: no register {:#x} that can be read", owner_name(self_), reg));
+  if (const auto value = look(reg, qp)) return *value;
+  throw formatted<std::out_of_range>("ipcq of {}: no register {:#x} that can be read", owner_name(self_),
+                                     reg);
 }
 
 void ipcq_core::set_field(std::uint16_t qp, register_offset field, std::uint64_t value) {
@@ -219,7 +215,7 @@ void ipcq_core::set_field(std::uint16_t qp, register_offset field, std::uint64_t
       s.armed = within(self_, reg, value, all_arms);
       s.source_read_target = s.sends;
       return;
-    default: throw std::logic_error(fmt::format("register {:#x} is not settable", reg));
+    default: throw formatted<std::logic_error>("register {:#x} is not settable", reg);
   }
   match_stale_ = true;
 }
@@ -259,18 +255,9 @@ void ipcq_core::check_arms(std::uint16_t qp) {
 
 ipcq_core::effects ipcq_core::ring_doorbell(std::uint16_t qp, std::uint64_t bytes) {
   queue_pair_state& s = qps_[qp];
-  engine_error error = engine_error::none;
-  if (!s.tx) {
-    error = engine_error::tx_disabled;
-  } else if (bytes > s.slot_bytes) {
-    error = engine_error::oversize;
-  } else if (s.free_slots() == 0) {
-    error = engine_error::ring_full;
-  }
-  if (error != engine_error::none) {
-    refuse(error, qp);
-    return {};
-  }
+  if (!s.tx) return refuse(engine_error::tx_disabled, qp);
+  if (bytes > s.slot_bytes) return refuse(engine_error::oversize, qp);
+  if (s.free_slots() == 0) return refuse(engine_error::ring_full, qp);
   send_request out{
       qp,
       s.tx_source,
@@ -283,17 +270,11 @@ ipcq_core::effects ipcq_core::ring_doorbell(std::uint16_t qp, std::uint64_t byte
 
 ipcq_core::effects ipcq_core::release(std::uint16_t qp, std::uint64_t new_tail) {
   queue_pair_state& s = qps_[qp];
-  if (!s.rx) {
-    refuse(engine_error::rx_disabled, qp);
-    return {};
-  }
+  if (!s.rx) return refuse(engine_error::rx_disabled, qp);
   const bool in_space = new_tail < s.space.modulus();
   const std::uint32_t released =
       in_space ? s.space.distance(s.my_tail, static_cast<std::uint32_t>(new_tail)) : 0;
-  if (released == 0 || released > s.available()) {
-    refuse(engine_error::tail_beyond_head, qp);
-    return {};
-  }
+  if (released == 0 || released > s.available()) return refuse(engine_error::tail_beyond_head, qp);
   s.my_tail = static_cast<std::uint32_t>(new_tail);
   return {std::nullopt, credit_request{qp, s.peer_ipcq, {s.rx_base, s.my_tail, 0, self_, qp}}};
 }
@@ -301,8 +282,8 @@ ipcq_core::effects ipcq_core::release(std::uint16_t qp, std::uint64_t new_tail) 
 void ipcq_core::source_read(std::uint16_t qp) {
   queue_pair_state& s = qps_.at(qp);
   if (s.sources_read == s.sends) {
-    throw std::logic_error(fmt::format("ipcq of {} {}: a source was read that no doorbell rang for",
-                                       owner_name(self_), comm::direction_name(qp)));
+    throw formatted<std::logic_error>("ipcq of {} {}: a source was read that no doorbell rang for",
+                                      owner_name(self_), comm::direction_name(qp));
   }
   ++s.sources_read;
   check_arms(qp);

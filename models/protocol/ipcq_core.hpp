@@ -13,6 +13,7 @@
 #include "models/abi/address.hpp"
 #include "models/abi/registers.hpp"
 #include "models/abi/wire.hpp"
+#include "models/config/machine_config.hpp"
 #include "models/protocol/queue_pair.hpp"
 #include "models/types/archive.hpp"
 #include "models/types/ids.hpp"
@@ -102,6 +103,7 @@ class match_policy : public abstract_interface {
 class ipcq_core {
  public:
   ipcq_core(pe_coord self, std::uint32_t queue_pairs, std::unique_ptr<match_policy> match);
+  ipcq_core(pe_coord self, const config::ipcq_block& config);
 
   /// What a register write sets off. At most one of the two is present.
   struct effects {
@@ -152,7 +154,8 @@ class ipcq_core {
 
  private:
   [[nodiscard]] const queue_pair_state* find(abi::register_offset reg, std::uint16_t& qp) const;
-  void refuse(abi::engine_error error, std::uint16_t qp);
+  [[nodiscard]] std::optional<std::uint64_t> look(abi::register_offset reg, std::uint16_t& qp) const;
+  effects refuse(abi::engine_error error, std::uint16_t qp);
   void arm(std::uint16_t qp, std::uint64_t bits);
   void check_arms(std::uint16_t qp);
   effects ring_doorbell(std::uint16_t qp, std::uint64_t bytes);

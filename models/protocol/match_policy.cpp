@@ -7,6 +7,16 @@
 namespace diecast::protocol {
 namespace {
 
+/// Queue pairs by what is looked for, sorted.
+template <class Key>
+using qp_table = std::vector<std::pair<Key, std::uint16_t>>;
+
+template <class Key>
+std::optional<std::uint16_t> first_of(const qp_table<Key>& t, const Key& key) {
+  const auto at = std::ranges::lower_bound(t, std::pair{key, std::uint16_t{}});
+  return at == t.end() || at->first != key ? std::nullopt : std::optional(at->second);
+}
+
 /// The rule: a token belongs to the ring its slot lies in, a credit to the queue pair that writes
 /// to the ring it names. Two sorted tables, so that 512 queue pairs cost nine comparisons.
 class address_match : public match_policy {
@@ -21,15 +31,12 @@ class address_match : public match_policy {
       if (s.rx && bytes != 0) rings_.push_back({s.rx_base, bytes, qp});
       if (s.tx) targets_.emplace_back(s.peer_rx_base, qp);
     }
-    std::sort(rings_.begin(), rings_.end(), [](const ring& a, const ring& b) {
-      return std::pair{a.base, a.qp} < std::pair{b.base, b.qp};
-    });
-    std::sort(targets_.begin(), targets_.end());
+    std::ranges::sort(rings_, {}, [](const ring& r) { return std::pair{r.base, r.qp}; });
+    std::ranges::sort(targets_);
   }
 
   std::optional<std::uint16_t> token(const abi::ipcq_fields& f) const override {
-    const auto after = std::upper_bound(rings_.begin(), rings_.end(), f.match_address,
-                                        [](abi::address a, const ring& r) { return a < r.base; });
+    const auto after = std::ranges::upper_bound(rings_, f.match_address, {}, &ring::base);
     if (after == rings_.begin()) return std::nullopt;
     const ring& r = *std::prev(after);
     if (f.match_address - r.base >= r.bytes) return std::nullopt;
@@ -37,10 +44,7 @@ class address_match : public match_policy {
   }
 
   std::optional<std::uint16_t> credit(const abi::ipcq_fields& f) const override {
-    const auto at =
-        std::lower_bound(targets_.begin(), targets_.end(), std::pair{f.match_address, std::uint16_t{}});
-    if (at == targets_.end() || at->first != f.match_address) return std::nullopt;
-    return at->second;
+    return first_of(targets_, f.match_address);
   }
 
   bool checks_sequence() const override { return true; }
@@ -52,7 +56,7 @@ class address_match : public match_policy {
     std::uint16_t qp{};
   };
   std::vector<ring> rings_;
-  std::vector<std::pair<abi::address, std::uint16_t>> targets_;
+  qp_table<abi::address> targets_;
 };
 
 /// The defect: matches by sender, and the first direction that leads to the sender wins.
@@ -66,26 +70,20 @@ class sender_match : public match_policy {
       if (qps[i].rx) senders_.emplace_back(qps[i].peer, qp);
       if (qps[i].tx) receivers_.emplace_back(qps[i].peer, qp);
     }
-    std::sort(senders_.begin(), senders_.end());
-    std::sort(receivers_.begin(), receivers_.end());
+    std::ranges::sort(senders_);
+    std::ranges::sort(receivers_);
   }
 
   std::optional<std::uint16_t> token(const abi::ipcq_fields& f) const override {
-    return first(senders_, f.source);
+    return first_of(senders_, f.source);
   }
   std::optional<std::uint16_t> credit(const abi::ipcq_fields& f) const override {
-    return first(receivers_, f.source);
+    return first_of(receivers_, f.source);
   }
   bool checks_sequence() const override { return false; }
 
  private:
-  using table = std::vector<std::pair<pe_coord, std::uint16_t>>;
-  static std::optional<std::uint16_t> first(const table& t, pe_coord peer) {
-    const auto at = std::lower_bound(t.begin(), t.end(), std::pair{peer, std::uint16_t{}});
-    if (at == t.end() || at->first != peer) return std::nullopt;
-    return at->second;
-  }
-  table senders_, receivers_;
+  qp_table<pe_coord> senders_, receivers_;
 };
 
 }  // namespace

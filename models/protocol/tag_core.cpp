@@ -2,7 +2,6 @@
 #include "models/protocol/tag_core.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 
 #include "models/abi/address.hpp"
@@ -16,8 +15,8 @@ namespace {
 constexpr std::uint64_t firmware_read = std::uint64_t{1} << 32;
 
 [[noreturn]] void no_such_register(pe_coord self, abi::register_offset reg) {
-  throw std::out_of_range(
-      fmt::format("tag unit of {}: no register {:#x} in this direction", owner_name(self), reg));
+  throw formatted<std::out_of_range>("tag unit of {}: no register {:#x} in this direction", owner_name(self),
+                                     reg);
 }
 
 tag_message message_of(const abi::tag_fields& f) {
@@ -60,8 +59,8 @@ void tag_core::debug_write(abi::register_offset reg, std::uint64_t value) {
   }
   if (reg != abi::tm_slots) no_such_register(self_, reg);
   if (value < slots_ || value > UINT16_MAX) {
-    throw std::out_of_range(
-        fmt::format("TM_SLOTS: {} slots after {}; expected more, at most {}", value, slots_, UINT16_MAX));
+    throw formatted<std::out_of_range>("TM_SLOTS: {} slots after {}; expected more, at most {}", value,
+                                       slots_, UINT16_MAX);
   }
   unit_.add_slots(static_cast<std::uint32_t>(value - slots_));
   slots_ = value;
@@ -108,8 +107,7 @@ std::uint64_t tag_core::read_register(abi::register_offset reg) {
 tag_command tag_core::command_of(std::uint64_t word) const {
   const auto w = abi::tm_command_word::unpack(word);
   if (w.kind < abi::tm_command_kind::append || w.kind > abi::tm_command_kind::nop) {
-    throw std::out_of_range(
-        fmt::format("TM_COMMAND: kind {}; expected 1 to 3", static_cast<unsigned>(w.kind)));
+    throw formatted<std::out_of_range>("TM_COMMAND: kind {}; expected 1 to 3", static_cast<unsigned>(w.kind));
   }
   return {static_cast<tag_command::kind>(static_cast<unsigned>(w.kind) - 1),
           w.seen,
@@ -122,7 +120,7 @@ tag_command tag_core::command_of(std::uint64_t word) const {
 tag_effects tag_core::send(std::uint64_t word) const {
   const auto w = abi::tm_send_word::unpack(word);
   if (w.op > static_cast<std::uint8_t>(abi::tag_message_op::fin))
-    throw std::out_of_range(fmt::format("TM_SEND: op {}; expected 0 to 3", w.op));
+    throw formatted<std::out_of_range>("TM_SEND: op {}; expected 0 to 3", w.op);
   tag_effects effects;
   effects.send =
       tag_send_request{send_to_,
@@ -133,7 +131,7 @@ tag_effects tag_core::send(std::uint64_t word) const {
 }
 
 tag_effects tag_core::release(std::uint64_t slot) {
-  if (slot >= slots_) throw std::out_of_range(fmt::format("TM_RELEASE: slot {} of {}", slot, slots_));
+  if (slot >= slots_) throw formatted<std::out_of_range>("TM_RELEASE: slot {} of {}", slot, slots_);
   unit_.release(static_cast<std::uint16_t>(slot));
   tag_effects effects;
   effects.send = answer(slot_owner_[slot], abi::tag_message_op::credit);
@@ -190,7 +188,7 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
   try {
     v = unit_.arrive(message_of(message), whole);
   } catch (const std::overflow_error& e) {
-    throw protocol_error(fmt::format("{}: {}", owner_name(self_), e.what()));
+    throw protocol_error("{}: {}", owner_name(self_), e.what());
   }
   placement p;
   p.ticket = v.ticket;
@@ -202,8 +200,8 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
     p.credit = answer(message, abi::tag_message_op::credit);
   } else {
     if (message.payload_bytes > slot_bytes_) {
-      throw protocol_error(fmt::format("{}: unexpected message of {} bytes; expected at most a slot of {}",
-                                       owner_name(self_), message.payload_bytes, slot_bytes_));
+      throw protocol_error("{}: unexpected message of {} bytes; expected at most a slot of {}",
+                           owner_name(self_), message.payload_bytes, slot_bytes_);
     }
     p.to = ring_base_ + v.slot * slot_bytes_;
     p.room = slot_bytes_;
@@ -214,9 +212,8 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
 }
 
 tag_effects tag_core::payload_written(std::uint32_t ticket) {
-  const auto at = std::find_if(incoming_.begin(), incoming_.end(),
-                               [ticket](const incoming& i) { return i.ticket == ticket; });
-  if (at == incoming_.end()) throw std::logic_error(fmt::format("tag unit: no message {}", ticket));
+  const auto at = std::ranges::find(incoming_, ticket, &incoming::ticket);
+  if (at == incoming_.end()) throw formatted<std::logic_error>("tag unit: no message {}", ticket);
   const abi::tag_fields& m = at->message;
   const std::uint64_t wanted = std::min(m.length, at->room);
   if (at->matched && m.op == abi::tag_message_op::rndv && wanted > m.payload_bytes) {
@@ -245,9 +242,8 @@ tag_effects tag_core::read_done(std::uint64_t token) {
     done_.push_back(word);
     return {};
   }
-  const auto at = std::find_if(incoming_.begin(), incoming_.end(),
-                               [token](const incoming& i) { return i.ticket == token; });
-  if (at == incoming_.end()) throw std::logic_error(fmt::format("tag unit: no message {}", token));
+  const auto at = std::ranges::find(incoming_, token, &incoming::ticket);
+  if (at == incoming_.end()) throw formatted<std::logic_error>("tag unit: no message {}", token);
   const incoming done = *at;
   incoming_.erase(at);
   return landed(done);

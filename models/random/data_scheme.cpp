@@ -45,15 +45,11 @@ class extreme_scheme final : public test_data::scheme {
   /// `exponent`: the exponent bits; all of them set would be infinity or NaN.
   template <class Bits>
   void fill_finite(std::uint32_t rank, Bits exponent, std::span<std::byte> out) const {
-    const stream source = rank_stream(rank);
     const auto top = static_cast<Bits>(exponent & ~(exponent >> 1));
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<Bits, data_block> draws;
-      fill_draws<Bits>(source, first, std::span{draws}.first(n));
-      for (std::size_t i = 0; i < n; ++i) {
-        if ((draws[i] & exponent) == exponent) draws[i] = static_cast<Bits>(draws[i] & ~top);
-      }
-      std::memcpy(elements_of(out, request().type, first, n).data(), draws.data(), n * sizeof(Bits));
+    for_draws<Bits>(rank_stream(rank), request().count, [&](std::uint64_t first, std::span<Bits> draws) {
+      for (Bits& draw : draws)
+        if ((draw & exponent) == exponent) draw = static_cast<Bits>(draw & ~top);
+      write(out, first, draws);
     });
   }
 };
@@ -65,12 +61,9 @@ class integer_scheme final : public test_data::scheme {
       : scheme(request), cap_(static_cast<std::int32_t>(INT32_MAX / request.ranks)) {}
 
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
-    const stream source = rank_stream(rank);
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint32_t, data_block> draws;
-      fill_draws<std::uint32_t>(source, first, std::span{draws}.first(n));
-      for (std::size_t i = 0; i < n; ++i) draws[i] = value(draws[i]);
-      std::memcpy(elements_of(out, request().type, first, n).data(), draws.data(), n * sizeof draws[0]);
+    for_words(rank, [&](std::uint64_t first, std::span<std::uint32_t> draws) {
+      for (std::uint32_t& draw : draws) draw = value(draw);
+      write(out, first, draws);
     });
   }
 
@@ -78,11 +71,8 @@ class integer_scheme final : public test_data::scheme {
     const bool product = request().op == numeric::reduction::prod;
     std::vector<std::uint64_t> totals(request().count, product ? 1 : 0);
     for (std::uint32_t rank = 0; rank < request().ranks; ++rank) {
-      const stream source = rank_stream(rank);
-      for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-        std::array<std::uint32_t, data_block> draws;
-        fill_draws<std::uint32_t>(source, first, std::span{draws}.first(n));
-        for (std::size_t i = 0; i < n; ++i) {
+      for_words(rank, [&](std::uint64_t first, std::span<const std::uint32_t> draws) {
+        for (std::size_t i = 0; i < draws.size(); ++i) {
           const auto v = static_cast<std::uint64_t>(static_cast<std::int32_t>(value(draws[i])));
           std::uint64_t& total = totals[first + i];
           total = product ? total * v : total + v;  // modulo 2^64, and so modulo 2^32
@@ -102,6 +92,10 @@ class integer_scheme final : public test_data::scheme {
   }
 
  private:
+  template <class Use>
+  void for_words(std::uint32_t rank, Use use) const {
+    for_draws<std::uint32_t>(rank_stream(rank), request().count, use);
+  }
   [[nodiscard]] std::uint32_t value(std::uint32_t draw) const {
     if (average()) return static_cast<std::uint32_t>(signed_mantissa(draw, cap_));
     // Odd factors: even ones would soon make every product 0.
@@ -131,24 +125,19 @@ class product_scheme final : public test_data::scheme {
         budget_(request.type == numeric::dtype::f16 ? 14 : 126),
         cap_(std::max(1u, budget_ / request.ranks)),
         offsets_(request.count) {
-    const stream source = element_stream();
-    for_blocks(request.count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint32_t, data_block> draws;
-      fill_draws<std::uint32_t>(source, first, std::span{draws}.first(n));
-      for (std::size_t i = 0; i < n; ++i) {
-        offsets_[first + i] = static_cast<std::uint32_t>(std::uint64_t{draws[i]} * request.ranks >> 32);
-      }
-    });
+    for_draws<std::uint32_t>(
+        element_stream(), request.count, [&](std::uint64_t first, std::span<const std::uint32_t> draws) {
+          for (std::size_t i = 0; i < draws.size(); ++i)
+            offsets_[first + i] = static_cast<std::uint32_t>(std::uint64_t{draws[i]} * request.ranks >> 32);
+        });
   }
 
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
     for_factors(rank, [&](std::uint64_t first, std::span<const factor> factors) {
       std::array<float, data_block> values;
-      for (std::size_t i = 0; i < factors.size(); ++i) {
+      for (std::size_t i = 0; i < factors.size(); ++i)
         values[i] = std::ldexp(factors[i].negative ? -1.0f : 1.0f, factors[i].exponent);
-      }
-      numeric::narrow(request().type, std::span<const float>{values}.first(factors.size()),
-                      elements_of(out, request().type, first, factors.size()));
+      narrow(out, first, std::span{values}.first(factors.size()));
     });
   }
 
@@ -182,19 +171,17 @@ class product_scheme final : public test_data::scheme {
   /// At most `budget_` ranks have an exponent other than 0 at an element; an offset per element selects them.
   template <class Use>
   void for_factors(std::uint32_t rank, Use use) const {
-    const stream source = rank_stream(rank);
     const std::uint32_t choices = 2 * cap_ + 1;
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint16_t, data_block> draws;
+    const auto block = [&](std::uint64_t first, std::span<const std::uint16_t> draws) {
       std::array<factor, data_block> factors;
-      fill_draws<std::uint16_t>(source, first, std::span{draws}.first(n));
-      for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t i = 0; i < draws.size(); ++i) {
         const bool takes_part = (offsets_[first + i] + rank) % request().ranks < budget_;
         const int exponent = static_cast<int>((draws[i] >> 1) * choices >> 15) - static_cast<int>(cap_);
         factors[i] = {(draws[i] & 1) != 0, takes_part ? exponent : 0};
       }
-      use(first, std::span<const factor>{factors}.first(n));
-    });
+      use(first, std::span<const factor>{factors}.first(draws.size()));
+    };
+    for_draws<std::uint16_t>(rank_stream(rank), request().count, block);
   }
 
   std::uint32_t budget_;  ///< sum over the ranks of |exponent|
@@ -231,11 +218,9 @@ class sum_scheme final : public test_data::scheme {
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
     for_mantissas(rank, [&](std::uint64_t first, std::span<const std::int32_t> mantissas) {
       std::array<float, data_block> values;
-      for (std::size_t i = 0; i < mantissas.size(); ++i) {
+      for (std::size_t i = 0; i < mantissas.size(); ++i)
         values[i] = static_cast<float>(mantissas[i]) * scales_[first + i];
-      }
-      numeric::narrow(request().type, std::span<const float>{values}.first(mantissas.size()),
-                      elements_of(out, request().type, first, mantissas.size()));
+      narrow(out, first, std::span{values}.first(mantissas.size()));
     });
   }
 
@@ -279,15 +264,13 @@ class sum_scheme final : public test_data::scheme {
   void draw_scales(int max_exponent) {
     scales_.resize(request().count);
     const auto span = static_cast<std::uint32_t>(max_exponent - precision_.min_exponent + 1);
-    const stream source = element_stream();
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<std::uint16_t, data_block> draws;
-      fill_draws<std::uint16_t>(source, first, std::span{draws}.first(n));
-      for (std::size_t i = 0; i < n; ++i) {
+    const auto block = [&](std::uint64_t first, std::span<const std::uint16_t> draws) {
+      for (std::size_t i = 0; i < draws.size(); ++i) {
         const int step = static_cast<int>(draws[i] * span >> 16);
         scales_[first + i] = std::ldexp(1.0f, precision_.min_exponent + step);
       }
-    });
+    };
+    for_draws<std::uint16_t>(element_stream(), request().count, block);
   }
 
   template <class Use>
@@ -301,14 +284,12 @@ class sum_scheme final : public test_data::scheme {
 
   template <class Draw, class Use>
   void draw_mantissas(std::uint32_t rank, Use use) const {
-    const stream source = rank_stream(rank);
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<Draw, data_block> draws;
+    const auto block = [&](std::uint64_t first, std::span<const Draw> draws) {
       std::array<std::int32_t, data_block> mantissas;
-      fill_draws<Draw>(source, first, std::span{draws}.first(n));
-      for (std::size_t i = 0; i < n; ++i) mantissas[i] = signed_mantissa(draws[i], cap_);
-      use(first, std::span<const std::int32_t>{mantissas}.first(n));
-    });
+      for (std::size_t i = 0; i < draws.size(); ++i) mantissas[i] = signed_mantissa(draws[i], cap_);
+      use(first, std::span<const std::int32_t>{mantissas}.first(draws.size()));
+    };
+    for_draws<Draw>(rank_stream(rank), request().count, block);
   }
 
   /// Per element, the sum over the ranks of `term(mantissa)`.

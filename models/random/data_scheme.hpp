@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "models/numeric/convert.hpp"
 #include "models/numeric/types.hpp"
 #include "models/random/stream.hpp"
 #include "models/random/test_data.hpp"
@@ -31,7 +32,7 @@ class test_data::scheme : immovable {
 
   virtual void fill(std::uint32_t rank, std::span<std::byte> out) const = 0;
   virtual void expected(std::span<std::byte> out) const = 0;
-  virtual void error_bounds(std::span<double> out) const { std::fill(out.begin(), out.end(), 0.0); }
+  virtual void error_bounds(std::span<double> out) const { std::ranges::fill(out, 0.0); }
   [[nodiscard]] virtual bool exact() const { return true; }
   [[nodiscard]] virtual std::string why() const = 0;
 
@@ -42,6 +43,22 @@ class test_data::scheme : immovable {
   [[nodiscard]] stream rank_stream(std::uint32_t rank) const;
   [[nodiscard]] stream element_stream() const { return {request_.seed, "", "test data: element"}; }
   [[nodiscard]] bool average() const { return request_.op == numeric::reduction::avg; }
+  [[nodiscard]] std::span<std::byte> elements_of(std::span<std::byte> out, std::uint64_t first,
+                                                 std::size_t n) const {
+    const std::size_t element = numeric::size_of(request_.type);
+    return out.subspan(first * element, n * element);
+  }
+  /// Puts elements, or what is rounded to elements, at place `first`.
+  template <class Bits>
+  void write(std::span<std::byte> out, std::uint64_t first, std::span<Bits> elements) const {
+    std::memcpy(elements_of(out, first, elements.size()).data(), elements.data(), elements.size_bytes());
+  }
+  void narrow(std::span<std::byte> out, std::uint64_t first, std::span<const float> values) const {
+    numeric::narrow(request_.type, values, elements_of(out, first, values.size()));
+  }
+  /// Fills `out` with value(e) of every element e.
+  template <class Value>
+  void fill_with(std::span<std::byte> out, Value value) const;
 
  private:
   data_request request_;
@@ -49,18 +66,6 @@ class test_data::scheme : immovable {
 
 /// Elements worked on at a time.
 inline constexpr std::size_t data_block = 1024;
-
-/// Uniform draws, cut from 64-bit words: draw i of the stream, for i in [first, first + n). A block
-/// starts at a multiple of data_block.
-template <class Draw>
-void fill_draws(const stream& source, std::uint64_t first, std::span<Draw> draws) {
-  constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Draw);
-  std::array<std::uint64_t, data_block / per_word> words;
-  const std::size_t n = (draws.size() + per_word - 1) / per_word;
-  source.fill(first / per_word, std::span{words}.first(n));
-  static_assert(std::endian::native == std::endian::little, "the first draw is in the lowest bits of a word");
-  std::memcpy(draws.data(), words.data(), draws.size_bytes());
-}
 
 /// An integer of [-cap, cap] without 0 from a uniform draw. No wider than it must be: loops of it become
 /// vectors. Precondition for draws of 16 bits: cap < 2^15.
@@ -80,9 +85,27 @@ void for_blocks(std::uint64_t count, Work work) {
     work(first, static_cast<std::size_t>(std::min<std::uint64_t>(data_block, count - first)));
 }
 
-[[nodiscard]] inline std::span<std::byte> elements_of(std::span<std::byte> bytes, numeric::dtype type,
-                                                      std::uint64_t first, std::size_t n) {
-  return bytes.subspan(first * numeric::size_of(type), n * numeric::size_of(type));
+/// Calls `use(first, draws)` for the blocks of `count` uniform draws, cut from 64-bit words.
+template <class Draw, class Use>
+void for_draws(const stream& source, std::uint64_t count, Use use) {
+  constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Draw);
+  static_assert(std::endian::native == std::endian::little, "the first draw is in the lowest bits of a word");
+  for_blocks(count, [&](std::uint64_t first, std::size_t n) {
+    std::array<std::uint64_t, data_block / per_word> words;
+    std::array<Draw, data_block> draws;
+    source.fill(first / per_word, std::span{words}.first((n + per_word - 1) / per_word));
+    std::memcpy(draws.data(), words.data(), n * sizeof(Draw));
+    use(first, std::span{draws}.first(n));
+  });
+}
+
+template <class Value>
+void test_data::scheme::fill_with(std::span<std::byte> out, Value value) const {
+  for_blocks(request_.count, [&](std::uint64_t first, std::size_t n) {
+    std::array<double, data_block> values;
+    for (std::size_t i = 0; i < n; ++i) values[i] = value(first + i);
+    numeric::from_double(request_.type, std::span{values}.first(n), elements_of(out, first, n));
+  });
 }
 
 /// sum / ranks, to nearest, ties to even.

@@ -49,14 +49,14 @@ class one_hot_scheme final : public test_data::scheme {
   using scheme::scheme;
 
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
-    write(out, [&](std::uint64_t e) {
+    fill_with(out, [&](std::uint64_t e) {
       return e % request().ranks == rank ? one_hot_value(request().type, request().ranks, rank)
                                          : identity(request().type, request().op);
     });
   }
 
   void expected(std::span<std::byte> out) const override {
-    write(out, [&](std::uint64_t e) {
+    fill_with(out, [&](std::uint64_t e) {
       const auto rank = static_cast<std::uint32_t>(e % request().ranks);
       const double v = one_hot_value(request().type, request().ranks, rank);
       return average() ? rounded_average(request().type, v, request().ranks) : v;
@@ -64,17 +64,6 @@ class one_hot_scheme final : public test_data::scheme {
   }
 
   [[nodiscard]] std::string why() const override { return "one contributor per element"; }
-
- private:
-  template <class Value>
-  void write(std::span<std::byte> out, Value value) const {
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<double, data_block> values;
-      for (std::size_t i = 0; i < n; ++i) values[i] = value(first + i);
-      numeric::from_double(request().type, std::span<const double>{values}.first(n),
-                           elements_of(out, request().type, first, n));
-    });
-  }
 };
 
 class rank_plus_one_scheme final : public test_data::scheme {
@@ -96,9 +85,12 @@ class rank_plus_one_scheme final : public test_data::scheme {
     }
   }
 
-  void fill(std::uint32_t rank, std::span<std::byte> out) const override { write(out, rank + 1.0); }
+  void fill(std::uint32_t rank, std::span<std::byte> out) const override {
+    fill_with(out, [rank](std::uint64_t) { return rank + 1.0; });
+  }
   void expected(std::span<std::byte> out) const override {
-    write(out, average() ? rounded_average(request().type, result_, request().ranks) : result_);
+    const double value = average() ? rounded_average(request().type, result_, request().ranks) : result_;
+    fill_with(out, [value](std::uint64_t) { return value; });
   }
 
   void error_bounds(std::span<double> out) const override {
@@ -109,7 +101,7 @@ class rank_plus_one_scheme final : public test_data::scheme {
     const summation order = request().op == reduction::prod ? summation::sequential : request().order;
     const double bound = numeric::sum_error_bound(request().type, order, request().ranks, result_) +
                          2 * numeric::unit_roundoff(request().type) * result_;
-    std::fill(out.begin(), out.end(), average() ? bound / request().ranks : bound);
+    std::ranges::fill(out, average() ? bound / request().ranks : bound);
   }
 
   [[nodiscard]] bool exact() const override { return exact_; }
@@ -119,15 +111,6 @@ class rank_plus_one_scheme final : public test_data::scheme {
   }
 
  private:
-  void write(std::span<std::byte> out, double value) const {
-    for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
-      std::array<double, data_block> values;
-      values.fill(value);
-      numeric::from_double(request().type, std::span<const double>{values}.first(n),
-                           elements_of(out, request().type, first, n));
-    });
-  }
-
   /// The reduction of the contributions as the type holds them (bf16 rounds 257 to 256).
   void reduce() {
     std::array<std::byte, sizeof(float)> bytes{};

@@ -2,7 +2,6 @@
 #include "models/random/stream.hpp"
 
 #include <Random123/philox.h>
-#include <algorithm>
 #include <stdexcept>
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -6,6 +6,7 @@
 
 #include "models/numeric/elementwise.hpp"
 #include "models/random/data_scheme.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::random {
 namespace {
@@ -40,14 +41,7 @@ void check_count(const data_request& request, std::uint64_t elements) {
 
 }  // namespace
 
-const char* to_string(data_pattern p) {
-  switch (p) {
-    case data_pattern::random: return "random";
-    case data_pattern::one_hot: return "one_hot";
-    case data_pattern::rank_plus_one: return "rank_plus_one";
-  }
-  return "unknown";
-}
+const char* to_string(data_pattern p) { return enum_name(p); }
 
 stream test_data::scheme::rank_stream(std::uint32_t rank) const {
   return {request_.seed, fmt::format("rank{}", rank), "test data: contribution"};

@@ -109,7 +109,7 @@ class event_queue {
       std::pop_heap(heap_.begin(), heap_.end(), behind{});
       present_.push_back(heap_.back());
     }
-    std::sort(present_.begin(), present_.end(), before{});
+    std::ranges::sort(present_, before{});
   }
 
   std::vector<timed_event> present_;  ///< in order; those before first_ are taken

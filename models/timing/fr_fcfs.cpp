@@ -135,23 +135,22 @@ void dram_scheduler::unlink(std::uint32_t pc, std::uint32_t bank, index n) {
   (d.next == none ? q.tail : nodes_[d.next].previous) = d.previous;
   if (d.previous == none) q.passed = 0;
   if (q.hit == n) {  // hits are kept oldest first: the next is behind
-    const std::uint32_t row = state_.open_row(pc, bank);
-    index h = d.next;
-    while (h != none && nodes_[h].at.row != row) h = nodes_[h].next;
-    q.hit = h;
+    q.hit = first_hit(d.next, state_.open_row(pc, bank));
   }
   --size_[kind];
+}
+
+/// The first request from `n` on for an open row.
+dram_scheduler::index dram_scheduler::first_hit(index n, std::uint32_t row) const {
+  while (n != none && nodes_[n].at.row != row) n = nodes_[n].next;
+  return n;
 }
 
 void dram_scheduler::find_hits(std::uint32_t pc, std::uint32_t bank) {
   const std::uint32_t row = state_.open_row(pc, bank);
   for (unsigned kind = 0; kind < 2; ++kind) {
     bank_queue& q = pcs_[pc].banks[bank].queue[kind];
-    q.hit = none;
-    if (row != dram_state::no_row) {
-      q.hit = q.head;
-      while (q.hit != none && nodes_[q.hit].at.row != row) q.hit = nodes_[q.hit].next;
-    }
+    q.hit = row == dram_state::no_row ? none : first_hit(q.head, row);
     update_masks(pc, bank, kind);
   }
 }
@@ -230,49 +229,34 @@ void dram_scheduler::set_age_limit() {
   }
 }
 
-void dram_scheduler::scan_active(dram_tick t, choice& c) const {
+/// Of the banks that `mask_of` names, the requests that `request_of` names and that a column command may
+/// serve. `all`: whatever their age.
+template <class Mask, class Request>
+void dram_scheduler::scan_columns(dram_tick t, choice& c, bool all, Mask mask_of, Request request_of) const {
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {
-    if (pcs_[pc].active == 0) continue;
+    const std::uint64_t mask = mask_of(pcs_[pc]);
+    if (mask == 0) continue;
     const auto& channel = state_.channel(pc);
     if (channel.column > t) {
       c.next = std::min(c.next, channel.column);
       continue;
     }
-    for_each_bank(pcs_[pc].active, [&](std::uint32_t b) {
-      const node& n = nodes_[pcs_[pc].banks[b].active];
+    for_each_bank(mask, [&](std::uint32_t b) {
+      const node& n = nodes_[request_of(pcs_[pc].banks[b])];
       const dram_tick at = dram_state::earliest_column(channel, b, n.write);
       if (at > t) {
         c.next = std::min(c.next, at);
-      } else {
+      } else if (all || may_serve(n.age)) {
         c.take(n.age, pc, b, false);
       }
     });
   }
 }
 
-void dram_scheduler::scan_hits(dram_tick t, choice& c) const {
-  for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {
-    if (pcs_[pc].hit[mode_] == 0) continue;
-    const auto& channel = state_.channel(pc);
-    if (channel.column > t) {
-      c.next = std::min(c.next, channel.column);
-      continue;
-    }
-    for_each_bank(pcs_[pc].hit[mode_], [&](std::uint32_t b) {
-      const dram_tick at = dram_state::earliest_column(channel, b, mode_ == 1);
-      if (at > t) {
-        c.next = std::min(c.next, at);
-        return;
-      }
-      const std::uint64_t age = nodes_[pcs_[pc].banks[b].queue[mode_].hit].age;
-      if (may_serve(age)) c.take(age, pc, b, false);
-    });
-  }
-}
-
 void dram_scheduler::column_slot(dram_tick t, std::vector<served_burst>& served) {
   choice c;
-  scan_active(t, c);
+  scan_columns(
+      t, c, true, [](const pc_slot& p) { return p.active; }, [](const bank_slot& b) { return b.active; });
   if (c.found()) {
     c.more = true;  // the hits were not examined
     serve_column(c, pcs_[c.pc].banks[c.bank].active, t, served);
@@ -280,7 +264,9 @@ void dram_scheduler::column_slot(dram_tick t, std::vector<served_burst>& served)
   }
   if (refreshes_.empty()) {
     set_age_limit();
-    scan_hits(t, c);
+    scan_columns(
+        t, c, false, [this](const pc_slot& p) { return p.hit[mode_]; },
+        [this](const bank_slot& b) { return b.queue[mode_].hit; });
     if (c.found()) {
       serve_column(c, pcs_[c.pc].banks[c.bank].queue[mode_].hit, t, served);
       return;
@@ -319,11 +305,9 @@ void dram_scheduler::serve_column(const choice& c, index n, dram_tick t, std::ve
   ++(d.write ? counters_.writes : counters_.reads);
   counters_.misses += d.missed ? 1 : 0;
   served.push_back({d.tag, d.write ? t : t + p_.read_end});
-  if (observer_ != nullptr) {
-    const dram_command plain = d.write ? dram_command::write : dram_command::read;
-    const dram_command closing = d.write ? dram_command::write_precharge : dram_command::read_precharge;
-    report(close ? closing : plain, c.pc, c.bank, d.at.row, d.at.column, t);
-  }
+  const dram_command plain = d.write ? dram_command::write : dram_command::read;
+  const dram_command closing = d.write ? dram_command::write_precharge : dram_command::read_precharge;
+  report(close ? closing : plain, c.pc, c.bank, d.at.row, d.at.column, t);
   next_column_ = t + p_.clock;
   if (refreshes_.empty() && p_.scheduler == config::hbm_scheduler::fr_fcfs) {
     wake_row(c.pc, c.bank, t);
@@ -344,12 +328,8 @@ void dram_scheduler::wake_row(std::uint32_t pc, std::uint32_t bank, dram_tick fr
 void dram_scheduler::scan_rows(dram_tick t, choice& c) const {
   const bool rising = p_.rising(t);
   const auto consider = [&](std::uint32_t pc, std::uint32_t b, dram_tick at, bool precharge, bool may) {
-    if (at > t) {
-      c.next = std::min(c.next, at);
-      return;
-    }
-    if (!may) {
-      c.next = std::min(c.next, t + 1);
+    if (at > t || !may) {
+      c.next = std::min(c.next, std::max(at, t + 1));
       return;
     }
     const std::uint64_t age = nodes_[pcs_[pc].banks[b].queue[mode_].head].age;

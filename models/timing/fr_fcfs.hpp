@@ -168,6 +168,7 @@ class dram_scheduler {
   void append(std::uint32_t pc, std::uint32_t bank, index n);
   void unlink(std::uint32_t pc, std::uint32_t bank, index n);
   void update_masks(std::uint32_t pc, std::uint32_t bank, unsigned kind);
+  [[nodiscard]] index first_hit(index n, std::uint32_t row) const;
   void find_hits(std::uint32_t pc, std::uint32_t bank);
   [[nodiscard]] index allocate();
 
@@ -178,8 +179,8 @@ class dram_scheduler {
   void column_slot(dram_tick t, std::vector<served_burst>& served);
   void row_slot(dram_tick t);
   void refresh_slot(dram_tick t);
-  void scan_active(dram_tick t, choice& c) const;
-  void scan_hits(dram_tick t, choice& c) const;
+  template <class Mask, class Request>
+  void scan_columns(dram_tick t, choice& c, bool all, Mask mask_of, Request request_of) const;
   void scan_rows(dram_tick t, choice& c) const;
   [[nodiscard]] bool may_serve(std::uint64_t age) const { return age <= age_limit_; }
   void serve_column(const choice& c, index n, dram_tick t, std::vector<served_burst>& served);

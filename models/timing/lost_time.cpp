@@ -56,7 +56,7 @@ void lost_time::activate(const dram_state& s, std::uint32_t pc, std::uint32_t ba
     conflict = k.act == b.refreshed ? b.ready : k.act;
     if (closed_row != dram_state::no_row) conflict = k.opened + p_.act_to_act;
     b.until[elsewhere] = visible;
-    const dram_tick ready = *std::max_element(b.until.begin(), b.until.end());
+    const dram_tick ready = *std::ranges::max_element(b.until);
     if (t > ready + 2 * p_.clock) b.until[index(lost_cause::row_bus)] = t;
   }
   c.activates[c.activate_count++ % c.activates.size()] = t;

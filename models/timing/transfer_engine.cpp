@@ -222,7 +222,7 @@ void transfer_engine::share(server& s, double now) {
   queues_.clear();
   totals_.clear();
   for (entry& e : s.entries) {
-    const auto found = std::find(queues_.begin(), queues_.end(), e.queue);
+    const auto found = std::ranges::find(queues_, e.queue);
     e.place = static_cast<std::size_t>(found - queues_.begin());
     if (found == queues_.end()) queues_.push_back(e.queue), totals_.push_back(0);
     totals_[e.place] += e.rest;

@@ -17,7 +17,6 @@
 // Events: one per die that a transfer enters, one per link between dies, one at its end.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>

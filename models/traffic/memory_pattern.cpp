@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::traffic {
 namespace {
 
@@ -22,17 +24,7 @@ std::uint64_t scaled(std::uint64_t bits, std::uint64_t n) {
 
 }  // namespace
 
-const char* to_string(memory_pattern p) {
-  switch (p) {
-    case memory_pattern::seq: return "seq";
-    case memory_pattern::rand: return "rand";
-    case memory_pattern::bank_conflict: return "bank_conflict";
-    case memory_pattern::same_bank_hit: return "same_bank_hit";
-    case memory_pattern::page_stride: return "page_stride";
-    case memory_pattern::stride: return "stride";
-  }
-  return "?";
-}
+const char* to_string(memory_pattern p) { return enum_name(p); }
 
 const char* description(memory_pattern p) {
   switch (p) {

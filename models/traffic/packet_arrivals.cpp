@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::traffic {
 namespace {
 
@@ -35,17 +37,7 @@ void check(node_pattern pattern, node_grid grid, const hotspot& hot) {
 
 }  // namespace
 
-const char* to_string(node_pattern p) {
-  switch (p) {
-    case node_pattern::uniform: return "uniform";
-    case node_pattern::transpose: return "transpose";
-    case node_pattern::neighbor: return "neighbor";
-    case node_pattern::hotspot: return "hotspot";
-    case node_pattern::bit_complement: return "bit_complement";
-    case node_pattern::tornado: return "tornado";
-  }
-  return "?";
-}
+const char* to_string(node_pattern p) { return enum_name(p); }
 
 const char* description(node_pattern p) {
   switch (p) {

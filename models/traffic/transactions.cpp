@@ -4,20 +4,12 @@
 #include <fmt/format.h>
 
 #include "models/config/text.hpp"
+#include "models/types/enum_name.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::traffic {
 
-const char* to_string(transaction_op op) {
-  switch (op) {
-    case transaction_op::read: return "read";
-    case transaction_op::write: return "write";
-    case transaction_op::posted_write: return "posted_write";
-    case transaction_op::atomic: return "atomic";
-    case transaction_op::barrier: return "barrier";
-  }
-  return "?";
-}
+const char* to_string(transaction_op op) { return enum_name(op); }
 
 std::vector<std::uint32_t> controllers_of(const config::noc_block& noc) {
   std::vector<std::uint32_t> of_node(noc.columns * noc.rows, no_controller);

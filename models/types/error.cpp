@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/types/error.hpp"
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast {
 namespace {
 
@@ -27,14 +29,7 @@ std::string shortened(const std::string& value) {
 
 }  // namespace
 
-const char* to_string(problem_kind k) {
-  switch (k) {
-    case problem_kind::wrong_install: return "wrong_install";
-    case problem_kind::barriers_only: return "barriers_only";
-    case problem_kind::other: break;
-  }
-  return "other";
-}
+const char* to_string(problem_kind k) { return enum_name(k); }
 
 std::string to_string(const problem& p) {
   std::string text = p.where.empty() ? p.what : shortened(p.where) + ": " + p.what;

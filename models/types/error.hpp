@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,6 +30,16 @@ struct problem {
   std::vector<std::string> pes{};  ///< wrong_install: concerned, one as often as it is named
 };
 
+/// An exception whose text is one string, or a format and its arguments.
+template <class Error>
+class formatted : public Error {
+ public:
+  using Error::Error;
+  template <class First, class... Rest>
+  explicit formatted(fmt::format_string<First, Rest...> text, First&& first, Rest&&... rest)
+      : Error(fmt::format(text, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
+};
+
 /// Problems that are collected of one input: an endless one makes no endless message.
 inline constexpr std::size_t most_problems = 1000;
 
@@ -48,9 +59,9 @@ class user_error : public std::runtime_error {
 
 /// The simulated machine broke one of its own rules (unmatched address, sequence error, ...).
 /// Exit code 4.
-class protocol_error : public std::runtime_error {
+class protocol_error : public formatted<std::runtime_error> {
  public:
-  using std::runtime_error::runtime_error;
+  using formatted::formatted;
 };
 
 /// An output file could not be opened or written. Exit code 5.

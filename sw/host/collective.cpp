@@ -177,7 +177,7 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
   std::vector<problem> problems;
   std::optional<shortage> lack;
   const auto& sets = kernel.rank_sets;
-  if (std::find(sets.begin(), sets.end(), launch.members.set) == sets.end()) {
+  if (std::ranges::find(sets, launch.members.set) == sets.end()) {
     problems.push_back({"ranks", fmt::format("{} does not run on this rank set", kernel.name),
                         comm::to_string(launch.members.set), names_of(sets)});
   }
@@ -312,7 +312,7 @@ namespace {
 
 /// Where the monitor of a PE leads an entry.
 std::uint64_t patched_target(const config::machine_config& c, pe_coord pe, abi::entry_point e) {
-  const auto fault = std::find_if(c.faults.begin(), c.faults.end(), [&](const config::fault_setting& f) {
+  const auto fault = std::ranges::find_if(c.faults, [&](const config::fault_setting& f) {
     return f.kind == config::fault_kind::dispatch_corruption &&
            config::matches(f.where, pe_path(c.shape(), pe));
   });

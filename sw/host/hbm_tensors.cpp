@@ -335,9 +335,9 @@ std::optional<shortage> check_hbm_tensors(const kernel_entry& kernel, const argu
   }
   problems.push_back(
       {"ccl.tensor_chunk_bytes",
-       fmt::format("not one chunk of the tensors of {} fits the TCM of a PE below its receive rings "
-                   "(pe.tcm_kib)",
-                   kernel.name),
+       fmt::format(
+           "not one chunk of the tensors of {} fits the TCM of a PE below its receive rings (pe.tcm_kib)",
+           kernel.name),
        fmt::format("{} bytes with {} elements of {} at a time", l.end,
                    cut(kernel, launch, l.piece).elements(0), numeric::to_string(launch.type)),
        fmt::format("chunks, scratch and plan within {} bytes", room_below_rings(launch))});

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "models/random/stream.hpp"
+#include "models/types/enum_name.hpp"
 
 namespace diecast::sw {
 
@@ -86,14 +87,7 @@ class adversarial final : public scheduler {
 
 }  // namespace
 
-const char* to_string(schedule s) {
-  switch (s) {
-    case schedule::round_robin: return "round_robin";
-    case schedule::random: return "random";
-    case schedule::adversarial: return "adversarial";
-  }
-  return "unknown";
-}
+const char* to_string(schedule s) { return enum_name(s); }
 
 std::unique_ptr<scheduler> make_scheduler(schedule order, std::uint64_t seed, std::uint32_t pes) {
   switch (order) {
@@ -127,21 +121,14 @@ void agenda::revive(std::uint32_t pe) {
 
 void agenda::add_effects(std::uint32_t pe, const protocol::ipcq_core::effects& effects) {
   if (effects.send) {
-    flow& f = flow_of(pe, effects.send->qp);
-    f.unread.push_back(*effects.send);
-    if (f.unread.size() == 1) add(kind::read_source, pe, effects.send->qp);
+    post(flow_of(pe, effects.send->qp).unread, *effects.send, kind::read_source, pe, effects.send->qp);
   }
   if (effects.credit) {
-    flow& f = flow_of(pe, effects.credit->qp);
-    f.credits.push_back(*effects.credit);
-    if (f.credits.size() == 1) add(kind::credit, pe, effects.credit->qp);
+    post(flow_of(pe, effects.credit->qp).credits, *effects.credit, kind::credit, pe, effects.credit->qp);
   }
 }
 
-void agenda::add_copy(std::uint32_t pe, const copy_job& job) {
-  copies_[pe].push_back(job);
-  if (copies_[pe].size() == 1) add(kind::dma, pe, 0);
-}
+void agenda::add_copy(std::uint32_t pe, const copy_job& job) { post(copies_[pe], job, kind::dma, pe, 0); }
 
 candidate agenda::take(std::size_t index) {
   const candidate taken = candidates_.at(index);
@@ -178,8 +165,7 @@ void agenda::read_source(const candidate& step) {
   if (is_for_tree(m.request.mailbox)) {
     pass_on(tree_.value().take(m.request, std::move(m.bytes)));
   } else {
-    f.in_flight.push_back(std::move(m));
-    if (f.in_flight.size() == 1) add(kind::write_data, step.pe, step.qp);
+    post(f.in_flight, std::move(m), kind::write_data, step.pe, step.qp);
   }
   if (!flow_of(step.pe, step.qp).unread.empty()) add(kind::read_source, step.pe, step.qp);
 }
@@ -191,11 +177,9 @@ void agenda::pass_on(const std::vector<tree_work::onward>& messages) {
     const std::uint32_t from_tree = first_tree_flow + static_cast<std::uint32_t>(m.flow);
     flow& f = flow_of(to, from_tree);
     if (m.is_credit) {
-      f.credits.push_back(m.credit);
-      if (f.credits.size() == 1) add(kind::credit, to, from_tree);
+      post(f.credits, m.credit, kind::credit, to, from_tree);
     } else {
-      f.in_flight.push_back({m.message, m.bytes});
-      if (f.in_flight.size() == 1) add(kind::write_data, to, from_tree);
+      post(f.in_flight, {m.message, m.bytes}, kind::write_data, to, from_tree);
     }
   }
 }
@@ -210,20 +194,15 @@ void agenda::write_data(const candidate& step) {
 }
 
 std::uint32_t agenda::deliver_token(const candidate& step) {
-  flow& f = flow_of(step.pe, step.qp);
-  const protocol::send_request request = f.in_flight.front().request;
-  f.in_flight.pop_front();
-  if (!f.in_flight.empty()) add(kind::write_data, step.pe, step.qp);
+  auto& in_flight = flow_of(step.pe, step.qp).in_flight;
+  const protocol::send_request request = take_first(in_flight, step, kind::write_data).request;
   const std::uint32_t receiver = pe_behind(targets_.shape, request.mailbox);
   targets_.engine(receiver).token_arrived(request.fields);
   return receiver;
 }
 
 std::uint32_t agenda::deliver_credit(const candidate& step) {
-  flow& f = flow_of(step.pe, step.qp);
-  const protocol::credit_request request = f.credits.front();
-  f.credits.pop_front();
-  if (!f.credits.empty()) add(kind::credit, step.pe, step.qp);
+  const protocol::credit_request request = take_first(flow_of(step.pe, step.qp).credits, step, kind::credit);
   if (is_for_tree(request.mailbox)) {
     pass_on(tree_.value().take(request));
     return step.pe;
@@ -234,10 +213,7 @@ std::uint32_t agenda::deliver_credit(const candidate& step) {
 }
 
 void agenda::copy(const candidate& step) {
-  std::deque<copy_job>& jobs = copies_[step.pe];
-  const copy_job job = jobs.front();
-  jobs.pop_front();
-  if (!jobs.empty()) add(kind::dma, step.pe, 0);
+  const copy_job job = take_first(copies_[step.pe], step, kind::dma);
   std::vector<std::byte> bytes(job.bytes);
   targets_.memory.read(job.source, bytes);
   targets_.memory.write(job.destination, bytes);

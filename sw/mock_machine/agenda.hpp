@@ -103,6 +103,19 @@ class agenda {
   };
 
   void add(candidate::kind what, std::uint32_t pe, std::uint32_t qp, bool polling = false);
+  /// The first of a queue is a candidate; the next one becomes one when it is taken.
+  template <class Item>
+  void post(std::deque<Item>& queue, Item item, candidate::kind what, std::uint32_t pe, std::uint32_t qp) {
+    queue.push_back(std::move(item));
+    if (queue.size() == 1) add(what, pe, qp);
+  }
+  template <class Item>
+  [[nodiscard]] Item take_first(std::deque<Item>& queue, const candidate& step, candidate::kind what) {
+    Item first = std::move(queue.front());
+    queue.pop_front();
+    if (!queue.empty()) add(what, step.pe, step.qp);
+    return first;
+  }
   flow& flow_of(std::uint32_t pe, std::uint32_t qp) { return flows_[{pe, qp}]; }
   void read_source(const candidate& step);
   void pass_on(const std::vector<tree_work::onward>& messages);

@@ -2,12 +2,9 @@
 #include "sw/mock_machine/memory_map.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 #include <vector>
 
-#include "models/numeric/convert.hpp"
-#include "models/numeric/elementwise.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::sw {
@@ -67,9 +64,9 @@ abi::location memory_map::check(abi::address at, std::size_t bytes) const {
   const bool exists = where && where->sip.value < shape_.sips && where->cube.value < shape_.cubes_per_sip();
   const std::uint64_t limit = exists ? capacity(*where) : 0;
   if (bytes > limit || (limit > 0 && where->offset > limit - bytes)) {
-    throw std::out_of_range(
-        fmt::format("mock machine: access of {} bytes at {}; the memory there has {} bytes", bytes,
-                    abi::describe(at), limit));
+    throw formatted<std::out_of_range>(
+        "mock machine: access of {} bytes at {}; the memory there has {} bytes", bytes, abi::describe(at),
+        limit);
   }
   return *where;
 }
@@ -94,27 +91,13 @@ std::uint32_t pe_behind(const machine_shape& shape, abi::address mailbox) {
     const pe_coord pe{where->sip, where->cube, pe_id{where->unit}};
     if (shape.contains(pe)) return shape.pe_index(pe);
   }
-  throw protocol_error(fmt::format("mock machine: {} is no mailbox of this machine", abi::describe(mailbox)));
+  throw protocol_error("mock machine: {} is no mailbox of this machine", abi::describe(mailbox));
 }
 
 void evaluate(memory_map& memory, const abi::vector_command& c, const tcm_place& place) {
-  const std::uint64_t bytes = c.count * numeric::size_of(c.type);
-  const auto read = [&](std::uint64_t offset, numeric::dtype type) {
-    std::vector<std::byte> stored(c.count * numeric::size_of(type));
-    memory.read(place(offset, stored.size()), stored);
-    if (type == c.type) return stored;
-    std::vector<std::byte> converted(bytes);
-    numeric::convert(type, stored, c.type, converted);
-    return converted;
-  };
-  std::vector<std::byte> result = read(c.a, c.type_of_a());
-  if (c.op == abi::vector_op::divide_by) {
-    numeric::divide(c.type, result, c.scalar);
-  } else if (c.two_operands()) {
-    const std::vector<std::byte> b = read(c.b, c.type_of_b());
-    numeric::apply(abi::reduction_of(c.op), c.type, result, result, b);
-  }
-  memory.write(place(c.destination, bytes), result);
+  const std::vector<std::byte> result = abi::result_of(
+      c, [&](std::uint64_t at, std::span<std::byte> out) { memory.read(place(at, out.size()), out); });
+  memory.write(place(c.destination, result.size()), result);
 }
 
 }  // namespace diecast::sw

@@ -2,7 +2,6 @@
 #include "sw/mock_machine/message_work.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
@@ -18,42 +17,26 @@ void message_work::add(kind what, std::uint32_t pe, std::uint32_t other) {
 }
 
 void message_work::add_effects(std::uint32_t pe, const protocol::tag_effects& effects) {
-  if (effects.command) {
-    commands_[pe].push_back(*effects.command);
-    if (commands_[pe].size() == 1) add(kind::command, pe);
-  }
+  if (effects.command) put(commands_[pe], *effects.command, kind::command, pe);
   if (effects.send) {
     if (abi::carries_no_bytes(effects.send->fields.op)) {
       post(pe, pe_behind(targets_.shape, effects.send->to), {effects.send->fields, {}});
     } else {
-      sends_[pe].push_back(*effects.send);
-      if (sends_[pe].size() == 1) add(kind::source, pe);
+      put(sends_[pe], *effects.send, kind::source, pe);
     }
   }
-  if (effects.read) {
-    reads_[pe].push_back(*effects.read);
-    if (reads_[pe].size() == 1) add(kind::read, pe);
-  }
+  if (effects.read) put(reads_[pe], *effects.read, kind::read, pe);
 }
 
 void message_work::post(std::uint32_t from, std::uint32_t to, message m) {
-  auto& flow = flows_[{from, to}];
-  flow.push_back(std::move(m));
-  if (flow.size() == 1) add(kind::deliver, from, to);
+  put(flows_[{from, to}], std::move(m), kind::deliver, from, to);
 }
 
 std::uint32_t message_work::perform(std::uint32_t name) {
   const step s = steps_.at(name);
   steps_.erase(name);
   switch (s.what) {
-    case kind::command: {
-      auto& queue = commands_[s.pe];
-      const protocol::tag_command command = queue.front();
-      queue.pop_front();
-      if (!queue.empty()) add(kind::command, s.pe);
-      targets_.unit(s.pe).execute(command);
-      return s.pe;
-    }
+    case kind::command: targets_.unit(s.pe).execute(take(commands_[s.pe], kind::command, s.pe)); return s.pe;
     case kind::source: send_source(s.pe); return s.pe;
     case kind::deliver: deliver(s.pe, s.other); return s.other;
     case kind::land: land(s.pe); return s.pe;
@@ -63,10 +46,7 @@ std::uint32_t message_work::perform(std::uint32_t name) {
 }
 
 void message_work::send_source(std::uint32_t pe) {
-  auto& queue = sends_[pe];
-  const protocol::tag_send_request request = queue.front();
-  queue.pop_front();
-  if (!queue.empty()) add(kind::source, pe);
+  const protocol::tag_send_request request = take(sends_[pe], kind::source, pe);
   message m{request.fields, std::vector<std::byte>(request.fields.payload_bytes)};
   targets_.memory.read(request.source, m.bytes);
   targets_.unit(pe).source_read(request.fields.id);
@@ -74,16 +54,12 @@ void message_work::send_source(std::uint32_t pe) {
 }
 
 void message_work::deliver(std::uint32_t from, std::uint32_t to) {
-  auto& flow = flows_[{from, to}];
-  message m = std::move(flow.front());
-  flow.pop_front();
-  if (!flow.empty()) add(kind::deliver, from, to);
+  message m = take(flows_[{from, to}], kind::deliver, from, to);
   protocol::tag_core& unit = targets_.unit(to);
   if (abi::carries_no_bytes(m.fields.op)) return unit.complete(m.fields);
   const auto placed = unit.arrive(m.fields);
   m.bytes.resize(std::min<std::uint64_t>(m.bytes.size(), placed.room));
-  landings_[to].push_back({placed.to, std::move(m.bytes), placed.ticket});
-  if (landings_[to].size() == 1) add(kind::land, to);
+  put(landings_[to], {placed.to, std::move(m.bytes), placed.ticket}, kind::land, to);
   if (placed.credit) add_effects(to, {placed.credit, {}, {}});
 }
 
@@ -98,10 +74,7 @@ void message_work::land(std::uint32_t pe) {
 }
 
 void message_work::read(std::uint32_t pe) {
-  auto& queue = reads_[pe];
-  const protocol::tag_read_request request = queue.front();
-  queue.pop_front();
-  if (!queue.empty()) add(kind::read, pe);
+  const protocol::tag_read_request request = take(reads_[pe], kind::read, pe);
   std::vector<std::byte> bytes(request.bytes);
   targets_.memory.read(request.from, bytes);
   targets_.memory.write(request.to, bytes);
@@ -126,10 +99,9 @@ tree_work::tree_work(const comm::tree_install& tree) : tree_(tree), space_(tree.
 }
 
 tree_work::member& tree_work::member_of(pe_coord pe) {
-  const auto at =
-      std::find_if(members_.begin(), members_.end(), [&](const member& m) { return m.who.pe == pe; });
+  const auto at = std::ranges::find_if(members_, [&](const member& m) { return m.who.pe == pe; });
   if (at != members_.end()) return *at;
-  throw protocol_error(fmt::format("tree: {} is no member", owner_name(pe)));
+  throw protocol_error("tree: {} is no member", owner_name(pe));
 }
 
 std::vector<tree_work::onward> tree_work::take(const protocol::send_request& message,
@@ -153,7 +125,7 @@ std::vector<tree_work::onward> tree_work::take(const protocol::send_request& mes
 
 std::optional<tree_work::onward> tree_work::sum() {
   const auto missing = [](const member& m) { return m.who.contributes && m.waiting.empty(); };
-  if (std::any_of(members_.begin(), members_.end(), missing)) return std::nullopt;
+  if (std::ranges::any_of(members_, missing)) return std::nullopt;
   std::optional<onward> sum;
   comm::tree_sum total(tree_.arithmetic);
   for (member& m : members_) {
@@ -166,9 +138,9 @@ std::optional<tree_work::onward> tree_work::sum() {
       continue;
     }
     if (c.message.fields.sequence != sum->message.fields.sequence || c.bytes.size() != sum->bytes.size()) {
-      throw protocol_error(fmt::format("tree: {} contributes {} bytes as message {}; expected {} as {}",
-                                       owner_name(m.who.pe), c.bytes.size(), c.message.fields.sequence,
-                                       sum->bytes.size(), sum->message.fields.sequence));
+      throw protocol_error("tree: {} contributes {} bytes as message {}; expected {} as {}",
+                           owner_name(m.who.pe), c.bytes.size(), c.message.fields.sequence, sum->bytes.size(),
+                           sum->message.fields.sequence);
     }
     total.add(c.bytes);
   }

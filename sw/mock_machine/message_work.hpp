@@ -51,6 +51,19 @@ class message_work {
   };
 
   void add(kind what, std::uint32_t pe, std::uint32_t other = 0);
+  /// The first of a queue is a step; the next one becomes one when it is taken.
+  template <class Item>
+  void put(std::deque<Item>& queue, Item item, kind what, std::uint32_t pe, std::uint32_t other = 0) {
+    queue.push_back(std::move(item));
+    if (queue.size() == 1) add(what, pe, other);
+  }
+  template <class Item>
+  [[nodiscard]] Item take(std::deque<Item>& queue, kind what, std::uint32_t pe, std::uint32_t other = 0) {
+    Item first = std::move(queue.front());
+    queue.pop_front();
+    if (!queue.empty()) add(what, pe, other);
+    return first;
+  }
   void post(std::uint32_t from, std::uint32_t to, message m);
   void send_source(std::uint32_t pe);
   void deliver(std::uint32_t from, std::uint32_t to);

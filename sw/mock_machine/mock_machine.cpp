@@ -46,15 +46,6 @@ struct mock_machine::impl {
   bool dead{};  ///< deadlocked, or firmware or an engine threw
 };
 
-namespace {
-
-std::unique_ptr<protocol::match_policy> match_of(const config::machine_config& c) {
-  return c.ipcq.match == config::match_policy::address ? protocol::match_by_address()
-                                                       : protocol::match_by_sender();
-}
-
-}  // namespace
-
 class mock_machine::impl::host_of_sip final : public abi::host_hal {
  public:
   host_of_sip(sip_id self, impl& machine) : self_(self), machine_(machine) {}
@@ -70,7 +61,7 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     }
     std::uint64_t value{};
     check_register_access(to, bytes.size());
-    std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span{&value, 1}).begin());
     const auto reg = static_cast<abi::register_offset>(where.offset);
     pe_at(where).debug_write(reg, value);
   }
@@ -157,7 +148,7 @@ mock_machine::impl::impl(const config::machine_config& c, const comm::install_pl
                          lines};
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
-    protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
+    protocol::ipcq_core core{pe, c.ipcq};
     protocol::tag_core tag_unit{pe, static_cast<std::uint32_t>(c.tag_match.entries), c.noc.max_packet_bytes,
                                 options.rule};
     pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), std::move(tag_unit), board));
@@ -182,7 +173,7 @@ void mock_machine::impl::start(pe_coord pe, std::function<void(abi::hal&)> firmw
 }
 
 bool mock_machine::impl::stuck() const {
-  return std::all_of(work.candidates().begin(), work.candidates().end(), [this](const candidate& c) {
+  return std::ranges::all_of(work.candidates(), [this](const candidate& c) {
     if (c.what != kind::run || !c.polling) return false;
     const mock_pe& pe = *pes[c.pe];
     return pe.watched() ? pe.polled_unchanged() : !pe.poll_holds();
@@ -206,8 +197,8 @@ mock_outcome mock_machine::impl::proceed() {
     if (pe.status() == mock_pe::state::ready)
       work.add_run(next.pe, pe.polling() && !pe.core().event_pending());
   }
-  const bool finished = std::all_of(pes.begin(), pes.end(),
-                                    [](const auto& pe) { return pe->status() == mock_pe::state::idle; });
+  const bool finished =
+      std::ranges::all_of(pes, [](const auto& pe) { return pe->status() == mock_pe::state::idle; });
   dead = !finished;
   return {finished, finished ? std::string{} : describe_stop(steps), steps};
 }

@@ -2,7 +2,6 @@
 #include "sw/mock_machine/mock_pe.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
@@ -61,7 +60,7 @@ auto mock_pe::trapped(Access access) const {
   try {
     return access();
   } catch (const std::logic_error& e) {
-    throw protocol_error(fmt::format("mock machine: {}: {}", owner_name(self_), e.what()));
+    throw protocol_error("mock machine: {}: {}", owner_name(self_), e.what());
   }
 }
 
@@ -132,14 +131,13 @@ void mock_pe::copy_done() {
 }
 
 void mock_pe::no_such_register(abi::register_offset reg) const {
-  throw protocol_error(
-      fmt::format("mock machine: {} has no register {:#x} in this direction", owner_name(self_), reg));
+  throw protocol_error("mock machine: {} has no register {:#x} in this direction", owner_name(self_), reg);
 }
 
 abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   if (bytes > board_.tcm_bytes || offset > board_.tcm_bytes - bytes) {
-    throw protocol_error(fmt::format("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}",
-                                     owner_name(self_), bytes, offset, board_.tcm_bytes));
+    throw protocol_error("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}", owner_name(self_),
+                         bytes, offset, board_.tcm_bytes);
   }
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }

@@ -36,10 +36,7 @@ class heats {
         left_(most_events(pes)),
         more_(events_for(least_sent(candidates), pes)),
         half_(left_ / 2) {
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const algorithm_candidate& a, const algorithm_candidate& b) {
-                       return a.bound.in_row < b.bound.in_row;
-                     });
+    std::ranges::stable_sort(candidates, {}, [](const algorithm_candidate& c) { return c.bound.in_row; });
     for (algorithm_candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}});
   }
 
@@ -52,8 +49,7 @@ class heats {
       half_ = left_ / 2;
     }
     if (left_ == 0) take_by_progress();
-    std::stable_sort(found_.sorted.begin(), found_.sorted.end(),
-                     [](const auto& a, const auto& b) { return a.ns < b.ns; });
+    std::ranges::stable_sort(found_.sorted, {}, &choice::timed::ns);
     return std::move(found_);
   }
 
@@ -61,7 +57,7 @@ class heats {
   /// Something better than bounds.
   [[nodiscard]] bool known() const {
     return !found_.sorted.empty() ||
-           std::any_of(open_.begin(), open_.end(), [](const runner& r) { return end_of(r).has_value(); });
+           std::ranges::any_of(open_, [](const runner& r) { return end_of(r).has_value(); });
   }
   /// Effort beyond most_events(): the more a job sends, the longer is its simulation.
   [[nodiscard]] static std::uint64_t events_for(double bytes, std::uint64_t pes) {

@@ -2,7 +2,6 @@
 #include "sw/mock_machine/timed_machine.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
@@ -69,9 +68,8 @@ void timed_machine::launch(const abi::pe_launch& l) {
 /// Starts the kernel of a launch block that has arrived at its PE; the PE reports its end to the IO CPU.
 void timed_machine::arrive(const abi::pe_launch& l) {
   if (l.block.target_start < now())
-    throw protocol_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",
-                                     pe_path(shape_, l.pe), l.block.launch_id, now().ns(),
-                                     l.block.target_start.ns()));
+    throw protocol_error("{}: launch {} arrived at {} ns, after its common start at {} ns",
+                         pe_path(shape_, l.pe), l.block.launch_id, now().ns(), l.block.target_start.ns());
   const auto reported = [this, l] { hosts_.at(l.pe.sip.value)->completed(l.block.launch_id); };
   const auto ended = [this, l, reported] {
     dma_.post({topology_.locate(comm::launch_mailbox(l.pe)), comm::io_cpu_node(topology_, l.pe.sip), 0,
@@ -170,7 +168,7 @@ std::span<std::byte> timed_host::dispatch_table_at(abi::address at, std::size_t 
 
 void timed_host::debug_write(abi::address to, std::span<const std::byte> bytes) {
   if (const auto table = dispatch_table_at(to, bytes.size()); !table.empty()) {
-    std::copy(bytes.begin(), bytes.end(), table.begin());
+    std::ranges::copy(bytes, table.begin());
     return;
   }
   const auto where = abi::decode(to);
@@ -183,7 +181,7 @@ void timed_host::debug_write(abi::address to, std::span<const std::byte> bytes) 
 
 void timed_host::debug_read(abi::address from, std::span<std::byte> bytes) {
   if (const auto table = dispatch_table_at(from, bytes.size()); !table.empty()) {
-    std::copy(table.begin(), table.end(), bytes.begin());
+    std::ranges::copy(table, bytes.begin());
     return;
   }
   const auto where = abi::decode(from);

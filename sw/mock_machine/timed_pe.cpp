@@ -2,7 +2,6 @@
 #include "sw/mock_machine/timed_pe.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 #include "models/config/overrides.hpp"
@@ -16,17 +15,6 @@ namespace {
 /// Operands follow each other through the vector unit in blocks of this many bytes, as in hw/pe.
 constexpr std::uint64_t vector_block = 1024;
 constexpr std::uint64_t request_cycles = 1;  ///< a request goes from one block of a PE to the next
-
-std::unique_ptr<protocol::match_policy> policy_of(const config::machine_config& c) {
-  return c.ipcq.match == config::match_policy::address ? protocol::match_by_address()
-                                                       : protocol::match_by_sender();
-}
-
-/// Registers that have no effect before a doorbell: their time may be charged later.
-bool is_staging_register(abi::register_offset reg) {
-  if (reg == abi::dma_source || reg == abi::dma_destination) return true;
-  return reg >= abi::ipcq_qp_base && (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride == abi::qp_tx_source;
-}
 
 }  // namespace
 
@@ -42,7 +30,7 @@ timed_pe::timed_pe(pe_coord self, std::uint32_t index, const setup& s)
       data_(s.data),
       clock_(clock_domain::from_ghz(s.config.noc.clock_ghz)),
       phase_{clock_.period.fs / 2},
-      core_(self, static_cast<std::uint32_t>(s.config.ipcq.queue_pairs), policy_of(s.config)),
+      core_(self, s.config.ipcq),
       fingerprint_(pe_path(s.config.shape(), self) + ".ipcq") {}
 
 void timed_pe::launch(sim_time start, std::function<void(abi::hal&)> firmware, std::function<void()> ended) {
@@ -101,7 +89,7 @@ std::uint64_t timed_pe::read_register(abi::register_offset reg) {
 
 void timed_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_ += block_.register_cycles;
-  if (!is_staging_register(reg)) wait_owed();
+  if (!abi::is_staging(reg)) wait_owed();
   tasks_.wrote(reg, value);
   if (protocol::ipcq_core::owns(reg)) {
     const auto effects = core_.write_register(reg, value);
@@ -151,8 +139,8 @@ void timed_pe::look_for_events() {
 abi::address timed_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   const std::uint64_t size = config_.pe.tcm_kib * 1024;
   if (bytes > size || offset > size - bytes) {
-    throw protocol_error(fmt::format("{}: {} bytes at offset {:#x} of a TCM of {}",
-                                     pe_path(config_.shape(), self_), bytes, offset, size));
+    throw protocol_error("{}: {} bytes at offset {:#x} of a TCM of {}", pe_path(config_.shape(), self_),
+                         bytes, offset, size);
   }
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }

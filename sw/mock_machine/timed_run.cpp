@@ -57,8 +57,7 @@ timed_outcome timed_run::go(const timed_limits& limits) {
   timed_machine& machine = state_->machine;
   timed_outcome o;
   for (; machine.next() < limits.until && o.events < limits.events; ++o.events) machine.step();
-  o.finished =
-      std::all_of(machine.pes().begin(), machine.pes().end(), [](const auto& pe) { return pe->idle(); });
+  o.finished = std::ranges::all_of(machine.pes(), [](const auto& pe) { return pe->idle(); });
   o.limited = !o.finished && machine.next() != sim_time::never();
   if (!o.finished)
     o.why_not = o.limited

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <span>
 
 #include "sw/runtime/firmware_trap.hpp"
@@ -65,8 +64,8 @@ core_group::core_group(abi::hal& hal, signal_port& signals, std::vector<sync_pee
     : hal_(hal), signals_(signals), cores_(std::move(cores)), me_(me), counter_offset_(counter_offset) {
   constexpr std::uint64_t most = std::uint64_t{1} << comm::core_barrier_rounds;
   if (cores_.empty() || me_ >= cores_.size() || cores_.size() > most) {
-    throw firmware_trap(hal.self(), fmt::format("core {} of a rank of {} cores (expected 1 to {} cores)", me_,
-                                                cores_.size(), most));
+    throw firmware_trap(hal.self(), "core {} of a rank of {} cores (expected 1 to {} cores)", me_,
+                        cores_.size(), most);
   }
   if (size() == 1) return;
   std::uint64_t word = 0;
@@ -193,10 +192,9 @@ abi::address rank_barriers::flag(const team& t, std::uint32_t rank, std::uint32_
     const bool counter = index % lines == comm::team_lines;
     throw firmware_trap(
         hal_.self(),
-        fmt::format("flag line {} of rank {} in team slot {}: it {} of team slot {} (expected a line "
-                    "below {})",
-                    index, rank, t.slot, counter ? "is the counter" : "lies in the array",
-                    t.slot + index / lines, comm::team_lines));
+        "flag line {} of rank {} in team slot {}: it {} of team slot {} (expected a line below {})", index,
+        rank, t.slot, counter ? "is the counter" : "lies in the array", t.slot + index / lines,
+        comm::team_lines);
   }
   const std::uint64_t stride =
       options_.errata.has(erratum::packed_flags) ? sizeof(std::uint64_t) : comm::sync_line_bytes;
@@ -253,9 +251,8 @@ void rank_barriers::dissemination(const team& t, std::uint32_t count) {
 void rank_barriers::group_dissemination(const team& t, std::uint32_t count) {
   const std::uint32_t k = options_.radix;
   if (k < 2 && !comes_to(erratum::unchecked_radix, firmware_count::unchecked_radices)) {
-    throw firmware_trap(hal_.self(), fmt::format("group_dissemination with radix {}: its rounds would never "
-                                                 "end (expected 2 or more)",
-                                                 k));
+    throw firmware_trap(
+        hal_.self(), "group_dissemination with radix {}: its rounds would never end (expected 2 or more)", k);
   }
   std::uint32_t round = 0;
   for (std::uint64_t shift = 1; shift < t.size(); shift *= k, ++round) {
@@ -294,10 +291,9 @@ std::uint32_t rank_barriers::free_slot(const team& parent) {
   }
   for (std::uint32_t slot = 0; slot < comm::max_teams; ++slot)
     if ((used[slot / 64] >> slot % 64 & 1) == 0) return slot;
-  throw firmware_trap(hal_.self(),
-                      fmt::format("no team slot is free at all {} ranks of the parent team (expected fewer "
-                                  "than {} teams)",
-                                  parent.size(), comm::max_teams));
+  throw firmware_trap(
+      hal_.self(), "no team slot is free at all {} ranks of the parent team (expected fewer than {} teams)",
+      parent.size(), comm::max_teams);
 }
 
 void rank_barriers::mark_slot(abi::address home, std::uint32_t slot, bool used) {
@@ -318,14 +314,15 @@ void rank_barriers::check_ranks(const team& parent, const std::vector<std::uint3
   std::vector<bool> seen(parent.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] >= parent.size()) {
-      throw firmware_trap(
-          hal_.self(), fmt::format("member {} of a new team is rank {} of its parent (expected less than {})",
-                                   i, ranks[i], parent.size()));
+      throw firmware_trap(hal_.self(),
+                          "member {} of a new team is rank {} of its parent (expected less than {})", i,
+                          ranks[i], parent.size());
     }
     if (seen[ranks[i]]) {
-      throw firmware_trap(hal_.self(), fmt::format("member {} of a new team is rank {} of its parent, as one "
-                                                   "before it is (expected every rank once)",
-                                                   i, ranks[i]));
+      throw firmware_trap(
+          hal_.self(),
+          "member {} of a new team is rank {} of its parent, as one before it is (expected every rank once)",
+          i, ranks[i]);
     }
     seen[ranks[i]] = true;
   }
@@ -344,7 +341,7 @@ team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>&
   }
   last_.erase(t.slot);
   members_.erase(t.slot);
-  const bool member = std::find(ranks.begin(), ranks.end(), parent.me) != ranks.end();
+  const bool member = std::ranges::find(ranks, parent.me) != ranks.end();
   if (!member) t.members.clear();
   if (member && cores_.me() == 0) {
     mark_slot(t.members[t.me].home, t.slot, true);

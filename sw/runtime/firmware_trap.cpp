@@ -59,10 +59,9 @@ std::uint32_t buffer_check::value() const {
 
 firmware_trap end_to_end_mismatch(pe_coord pe, std::uint32_t found, std::uint32_t expected,
                                   std::uint64_t bytes, const std::string& message) {
-  return {pe,
-          fmt::format("end-to-end checksum mismatch: crc32c {:#x} over the {} bytes of a {} where they were "
-                      "to be received; {:#x} over those that were to be sent",
-                      found, bytes, message, expected)};
+  return {pe, fmt::format("end-to-end checksum mismatch: crc32c {:#x} over the {} bytes of a {} where they "
+                          "were to be received; {:#x} over those that were to be sent",
+                          found, bytes, message, expected)};
 }
 
 }  // namespace diecast::sw

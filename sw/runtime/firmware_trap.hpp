@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fmt/core.h>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -24,6 +26,9 @@ class firmware_trap : public fault_error {
   /// A rule of the runtime was broken; `text` says which, with the value and what was expected, and has marks
   /// of queue pairs (models/protocol/fault_record.hpp) in place of their names.
   firmware_trap(pe_coord pe, std::string_view text);
+  template <class First, class... Rest>
+  firmware_trap(pe_coord pe, fmt::format_string<First, Rest...> text, First&& first, Rest&&... rest)
+      : firmware_trap(pe, fmt::format(text, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
   /// A fault with a kind of its own; its place is `pe`.
   firmware_trap(pe_coord pe, fault_record r);
 

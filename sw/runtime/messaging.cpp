@@ -15,17 +15,17 @@ std::uint64_t tag_of(const communicator& c, std::uint32_t source, std::uint64_t 
 }
 
 std::uint32_t rank_in(const communicator& c, pe_coord pe) {
-  const auto at = std::find(c.members.begin(), c.members.end(), pe);
+  const auto at = std::ranges::find(c.members, pe);
   if (at == c.members.end()) {
-    throw firmware_trap(pe, fmt::format("is no member of communicator {}", c.id));
+    throw firmware_trap(pe, "is no member of communicator {}", c.id);
   }
   return static_cast<std::uint32_t>(at - c.members.begin());
 }
 
 void check_rank(pe_coord self, const communicator& c, std::uint32_t rank) {
   if (rank < c.members.size()) return;
-  throw firmware_trap(
-      self, fmt::format("rank {} of communicator {}; expected less than {}", rank, c.id, c.members.size()));
+  throw firmware_trap(self, "rank {} of communicator {}; expected less than {}", rank, c.id,
+                      c.members.size());
 }
 
 protocol::offload_policy policy_of(const config::tag_match_block& b, std::uint64_t entries) {
@@ -72,8 +72,7 @@ std::uint32_t messaging::add(operation o) {
 messaging::operation& messaging::find(message_request r) {
   const auto at = operations_.find(r.id);
   if (at == operations_.end()) {
-    throw firmware_trap(runtime_.hal().self(),
-                        fmt::format("request {} is not open: it has been waited for before", r.id));
+    throw firmware_trap(runtime_.hal().self(), "request {} is not open: it has been waited for before", r.id);
   }
   return at->second;
 }
@@ -113,7 +112,7 @@ protocol::tag_pattern messaging::pattern(const communicator& c, std::uint32_t fr
   (void)rank_in(c, self);
   if (from != any_source) check_rank(self, c, from);
   if (tag != any_tag && tag > tag_bits) {
-    throw firmware_trap(self, fmt::format("tag {}; expected at most {}", tag, tag_bits));
+    throw firmware_trap(self, "tag {}; expected at most {}", tag, tag_bits);
   }
   protocol::tag_pattern p;
   p.tag = tag_of(c, from == any_source ? 0 : from, tag == any_tag ? 0 : tag);
@@ -163,10 +162,10 @@ message_status messaging::conclude(message_request r, on_truncation how) {
   compare_check(o);
   operations_.erase(r.id);
   if (status.truncated && how == on_truncation::trap) {
-    throw firmware_trap(runtime_.hal().self(),
-                        fmt::format("{}: message of {} bytes from rank {}, tag {}; expected at most {}, the "
-                                    "receive's buffer",
-                                    name, status.bytes, status.source, status.tag, room));
+    throw firmware_trap(
+        runtime_.hal().self(),
+        "{}: message of {} bytes from rank {}, tag {}; expected at most {}, the receive's buffer", name,
+        status.bytes, status.source, status.tag, room);
   }
   return status;
 }
@@ -186,7 +185,7 @@ void messaging::wait_all(std::span<const message_request> requests) {
 std::size_t messaging::wait_any(std::span<const message_request> requests) {
   runtime_.charge_call();
   const auto first_done = [this, requests] {
-    return std::find_if(requests.begin(), requests.end(), [this](message_request r) { return find(r).done; });
+    return std::ranges::find_if(requests, [this](message_request r) { return find(r).done; });
   };
   const auto all = [&] {
     std::vector<abi::operation_note> notes;
@@ -209,8 +208,7 @@ std::optional<message_status> messaging::test(message_request r, on_truncation h
 void messaging::cancel(message_request r) {
   runtime_.charge_call();
   if (find(r).what != kind::receive) {
-    throw firmware_trap(runtime_.hal().self(),
-                        fmt::format("cancel of a {}; expected a receive", find(r).name));
+    throw firmware_trap(runtime_.hal().self(), "cancel of a {}; expected a receive", find(r).name);
   }
   if (find(r).done) return;
   const auto d = shadow_.cancel(r.id);
@@ -278,7 +276,7 @@ matched_message messaging::mprobe(const communicator& c, std::uint32_t from, std
 message_request messaging::imrecv(const matched_message& m, const message_buffer& to) {
   runtime_.charge_call();
   if (!messages_.contains(m.id)) {
-    throw firmware_trap(runtime_.hal().self(), fmt::format("imrecv of message {} a second time", m.id));
+    throw firmware_trap(runtime_.hal().self(), "imrecv of message {} a second time", m.id);
   }
   operation o;
   o.what = kind::receive;
@@ -296,14 +294,13 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
 void messaging::finish() {
   for (const auto& [id, o] : operations_) {
     throw firmware_trap(runtime_.hal().self(),
-                        fmt::format("the program ends with {} open requests, the first a {}; expected a wait "
-                                    "for each",
-                                    operations_.size(), o.name));
+                        "the program ends with {} open requests, the first a {}; expected a wait for each",
+                        operations_.size(), o.name);
   }
   const auto all_home = [this] {
-    return shadow_.indexes_used() == 0 &&
-           std::all_of(credits_.begin(), credits_.end(),
-                       [this](const auto& c) { return c.second == installed_.peer_credits; });
+    return shadow_.indexes_used() == 0 && std::ranges::all_of(credits_, [this](const auto& c) {
+             return c.second == installed_.peer_credits;
+           });
   };
   block_until(
       "end of messaging", [&] { return !messages_.empty() || all_home(); },

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between messaging and the tag-matching unit: completions, commands, sends as credits allow.
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 
 #include "sw/runtime/firmware_trap.hpp"
@@ -117,9 +116,8 @@ void messaging::on_arrival(const abi::tm_arrival_word& word) {
       return on_decision(d);
     }
     default:
-      throw firmware_trap(
-          runtime_.hal().self(),
-          fmt::format("TM_ARRIVAL holds kind {}, op {}; expected a tagged message", word.kind, word.op));
+      throw firmware_trap(runtime_.hal().self(), "TM_ARRIVAL holds kind {}, op {}; expected a tagged message",
+                          word.kind, word.op);
   }
 }
 
@@ -166,9 +164,9 @@ bool messaging::stage(operation& o, bool request) {
   const std::uint64_t bytes = request ? descriptor_bytes : o.buffer.bytes;
   if (tcm_heap::rounded(bytes) > heap_.bytes()) {
     throw firmware_trap(runtime_.hal().self(),
-                        fmt::format("{}, {} bytes: sending it takes {} bytes of the heap, which has {}; "
-                                    "expected a larger tag_match.heap_kib",
-                                    o.name, o.buffer.bytes, tcm_heap::rounded(bytes), heap_.bytes()));
+                        "{}, {} bytes: sending it takes {} bytes of the heap, which has {}; expected a "
+                        "larger tag_match.heap_kib",
+                        o.name, o.buffer.bytes, tcm_heap::rounded(bytes), heap_.bytes());
   }
   o.staging = heap_.take(bytes);
   if (!o.staging) return false;

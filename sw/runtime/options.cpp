@@ -49,9 +49,8 @@ std::uint64_t staging_bytes(const config::machine_config& c) {
 }
 
 std::uint64_t page_bytes(const config::machine_config& c) {
-  const bool defective = std::any_of(c.faults.begin(), c.faults.end(), [](const config::fault_setting& f) {
-    return f.kind == config::fault_kind::sendrecv_alias;
-  });
+  const bool defective = std::ranges::any_of(
+      c.faults, [](const config::fault_setting& f) { return f.kind == config::fault_kind::sendrecv_alias; });
   const bool pages = defective || c.comm.staging == config::sendrecv_buffers::pages;
   return pages ? 2 * abi::aligned(c.ipcq.slot_bytes) : 0;
 }

@@ -4,7 +4,6 @@
 #include "sw/runtime/pe_context.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "models/types/immovable.hpp"
 #include "sw/runtime/firmware_trap.hpp"
@@ -15,10 +14,8 @@ namespace diecast::sw {
 comm::direction pe_context::impl::queue_pair(comm::direction dir) const {
   if (map.empty()) return dir;
   if (dir < map.size() && map[dir] != comm::no_direction) return map[dir];
-  throw firmware_trap(hal.self(),
-                      fmt::format("the kernel uses direction {}, in which its pattern has no edge "
-                                  "here",
-                                  comm::direction_name(dir)));
+  throw firmware_trap(hal.self(), "the kernel uses direction {}, in which its pattern has no edge here",
+                      comm::direction_name(dir));
 }
 
 pe_context::pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options)
@@ -69,17 +66,16 @@ void pe_context::check_ended() const {
   for (const auto& [dir, receives] : impl_->posted) {
     const std::size_t open = receives.open.size() + receives.done.size();
     if (open == 0) continue;
-    throw firmware_trap(impl_->hal.self(),
-                        fmt::format("the kernel ends with {} recv_async of queue pair {} open; expected a "
-                                    "wait() for each",
-                                    open, comm::queue_pair_mark(impl_->hal.self(), impl_->queue_pair(dir))));
-  }
-  if (impl_->open_left_copies > 0) {
     throw firmware_trap(
         impl_->hal.self(),
-        fmt::format("the kernel ends with {} left_copies open, whose slots may not be copied yet "
-                    "or keep their credits; expected a finish() for each",
-                    impl_->open_left_copies));
+        "the kernel ends with {} recv_async of queue pair {} open; expected a wait() for each", open,
+        comm::queue_pair_mark(impl_->hal.self(), impl_->queue_pair(dir)));
+  }
+  if (impl_->open_left_copies > 0) {
+    throw firmware_trap(impl_->hal.self(),
+                        "the kernel ends with {} left_copies open, whose slots may not be copied yet or keep "
+                        "their credits; expected a finish() for each",
+                        impl_->open_left_copies);
   }
 }
 
@@ -113,10 +109,10 @@ std::uint32_t in_turn(bool& taken, Work&& work) {
 void pe_context::impl::check_not_promised(comm::direction dir) const {
   const auto at = posted.find(dir);
   if (at != posted.end() && !at->second.open.empty()) {
-    throw firmware_trap(
-        hal.self(), fmt::format("receive on queue pair {} while {} of its recv_async wait for the same "
-                                "messages; expected wait() for each of them first",
-                                comm::queue_pair_mark(hal.self(), queue_pair(dir)), at->second.open.size()));
+    throw firmware_trap(hal.self(),
+                        "receive on queue pair {} while {} of its recv_async wait for the same messages; "
+                        "expected wait() for each of them first",
+                        comm::queue_pair_mark(hal.self(), queue_pair(dir)), at->second.open.size());
   }
 }
 
@@ -141,9 +137,8 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   while (!p.done.contains(t.sequence)) {
     const auto next = static_cast<std::uint32_t>(p.asked - p.open.size());
     if (t.sequence < next || p.open.empty()) {
-      throw firmware_trap(hal.self(),
-                          fmt::format("wait for receive {} of queue pair {} a second time", t.sequence,
-                                      comm::queue_pair_mark(hal.self(), queue_pair(t.dir))));
+      throw firmware_trap(hal.self(), "wait for receive {} of queue pair {} a second time", t.sequence,
+                          comm::queue_pair_mark(hal.self(), queue_pair(t.dir)));
     }
     if (p.receiving) {
       tasks.block([&p] { return !p.receiving; });
@@ -211,7 +206,7 @@ comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
   if (dirs.empty()) throw firmware_trap(impl_->hal.self(), "recv_any of no direction would wait forever");
   impl_->charge();
   std::vector<comm::direction> sorted = dirs;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   std::vector<queue_state*> queues;
   for (const auto d : sorted) {
     queues.push_back(&impl_->receiver(d));
@@ -219,7 +214,7 @@ comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
   }
   for (queue_state* const q : queues) impl_->driver.arm(*q, abi::arm_receive);
   const auto first_known = [&queues] {
-    return std::find_if(queues.begin(), queues.end(), [](const queue_state* q) { return q->available > 0; });
+    return std::ranges::find_if(queues, [](const queue_state* q) { return q->available > 0; });
   };
   impl_->tasks.block([&] { return first_known() != queues.end(); });
   const comm::direction found = sorted[static_cast<std::size_t>(first_known() - queues.begin())];

@@ -15,9 +15,9 @@ slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const 
   const std::uint64_t payload = q.slot_bytes / numeric::size_of(wire()) * element();
   if (payload == 0 || bytes % element() != 0) {
     throw firmware_trap(
-        hal.self(), fmt::format("{} bytes over queue pair {} with slots of {} bytes; expected a "
-                                "multiple of the {}-byte element",
-                                bytes, comm::queue_pair_mark(hal.self(), q.dir), q.slot_bytes, element()));
+        hal.self(),
+        "{} bytes over queue pair {} with slots of {} bytes; expected a multiple of the {}-byte element",
+        bytes, comm::queue_pair_mark(hal.self(), q.dir), q.slot_bytes, element());
   }
   return {bytes, payload};
 }
@@ -102,9 +102,8 @@ void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t 
 
 void pe_context::impl::check_length(const queue_state& q, std::uint32_t bytes) {
   if (!q.oldest_known || q.oldest_bytes == on_wire(bytes)) return;
-  throw firmware_trap(
-      hal.self(), fmt::format("message of {} bytes on queue pair {}; the kernel expected {}", q.oldest_bytes,
-                              comm::queue_pair_mark(hal.self(), q.dir), on_wire(bytes)));
+  throw firmware_trap(hal.self(), "message of {} bytes on queue pair {}; the kernel expected {}",
+                      q.oldest_bytes, comm::queue_pair_mark(hal.self(), q.dir), on_wire(bytes));
 }
 
 void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes,
@@ -162,10 +161,10 @@ void pe_context::impl::fetch(abi::address slot, std::uint64_t destination, std::
 void pe_context::impl::in_staging(const queue_state& q, std::uint32_t message_bytes,
                                   const std::function<void(std::uint64_t)>& use) {
   if (args.scratch_bytes < q.slot_bytes) {
-    throw firmware_trap(hal.self(),
-                        fmt::format("scratch of {} bytes cannot stage a slot of {} bytes of queue "
-                                    "pair {}, whose ring is outside TCM",
-                                    args.scratch_bytes, q.slot_bytes, comm::direction_name(q.dir)));
+    throw firmware_trap(
+        hal.self(),
+        "scratch of {} bytes cannot stage a slot of {} bytes of queue pair {}, whose ring is outside TCM",
+        args.scratch_bytes, q.slot_bytes, comm::direction_name(q.dir));
   }
   while (staging_busy) tasks.block([this] { return !staging_busy; });
   staging_busy = true;

@@ -18,8 +18,7 @@ void pe_context::pipeline::pass(const stage& s) {
 bool pe_context::impl::may_hold(const pe_context::pipeline& l) {
   if (!l.overlaps || l.recv.size() != 1 || wire() != args.type || options.end_to_end) return false;
   const auto copies = [](const stage& s) { return s.how == arrival::copy && s.after.stage < 0; };
-  return std::all_of(l.received.begin(), l.received.end(), copies) &&
-         is_local(driver.rx(queue_pair(l.recv[0])).rx_base);
+  return std::ranges::all_of(l.received, copies) && is_local(driver.rx(queue_pair(l.recv[0])).rx_base);
 }
 
 std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queue_state& q,
@@ -59,8 +58,8 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<pipeline>& p
     stream_pipeline& to = running.emplace_back();
     to.own = static_cast<std::int32_t>(running.size() - 1);
     // A queue pair over which nothing goes is not touched.
-    const bool sends = !std::all_of(l.sent.begin(), l.sent.end(), is_empty);
-    const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
+    const bool sends = !std::ranges::all_of(l.sent, is_empty);
+    const bool receives = !std::ranges::all_of(l.received, is_empty);
     for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
       queue_state& q = driver.tx(queue_pair(l.send[i]));
       to.outs.push_back({&q, send_cursor(l.sent, cut(q, 0).payload)});
@@ -75,10 +74,9 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<pipeline>& p
   }
   // Slots outside TCM pass through the scratch, which the next kernel has, too.
   const auto comes_to_tcm = [&](const stream_pipeline& l) {
-    return std::all_of(l.ins.begin(), l.ins.end(),
-                       [&](const stream_in& e) { return is_local(e.queue->rx_base); });
+    return std::ranges::all_of(l.ins, [&](const stream_in& e) { return is_local(e.queue->rx_base); });
   };
-  const bool leaves = is_last && tail != nullptr && std::all_of(running.begin(), running.end(), comes_to_tcm);
+  const bool leaves = is_last && tail != nullptr && std::ranges::all_of(running, comes_to_tcm);
   if (leaves) begin_tail(running);
   run_pipelines({driver, tasks,
                  [this](queue_state& q, const send_cursor& at) { put_exchanged(q, at.at(), at.piece()); },

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/runtime/queue_driver.hpp"
 
-#include <fmt/format.h>
-
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {
@@ -35,9 +33,10 @@ queue_state& queue_driver::queue(comm::direction dir) {
   q.dir = dir;
   q.control = read(q, abi::qp_control);
   if (q.control == 0) {
-    throw firmware_trap(hal_.self(), fmt::format("queue pair {} is not installed; the kernel's pattern "
-                                                 "must have an edge in this direction",
-                                                 comm::queue_pair_mark(hal_.self(), dir)));
+    throw firmware_trap(
+        hal_.self(),
+        "queue pair {} is not installed; the kernel's pattern must have an edge in this direction",
+        comm::queue_pair_mark(hal_.self(), dir));
   }
   q.n_slots = static_cast<std::uint32_t>(read(q, abi::qp_n_slots));
   q.slot_bytes = static_cast<std::uint32_t>(read(q, abi::qp_slot_bytes));
@@ -83,21 +82,21 @@ void queue_driver::forget_sources(queue_state& q) {
   while (!q.sources.empty() && q.source_was_read(q.sources.front().sequence)) q.sources.pop_front();
 }
 
-bool queue_driver::has_space(queue_state& q) {
-  if (q.free > 0) return true;
+bool queue_driver::has(queue_state& q, const awaited_count& what) {
+  if (q.*what.count > 0) return true;
   // While a request is armed its event brings the number; the status register would say no more.
-  if ((q.armed & abi::arm_send_space) != 0) {
+  if ((q.armed & what.arm) != 0) {
     drain();
   } else {
-    refresh_tx(q);
+    (this->*what.refresh)(q);
   }
-  return q.free > 0;
+  return q.*what.count > 0;
 }
 
-void queue_driver::wait_space(queue_state& q) {
-  while (!has_space(q)) {
-    arm(q, abi::arm_send_space);
-    tasks_.block([&q] { return q.free > 0; });
+void queue_driver::wait(queue_state& q, const awaited_count& what) {
+  while (!has(q, what)) {
+    arm(q, what.arm);
+    tasks_.block([&q, &what] { return q.*what.count > 0; });
   }
 }
 
@@ -147,23 +146,6 @@ void queue_driver::refresh_rx(queue_state& q) {
   q.available = status.low;
   q.oldest_bytes = status.high;
   q.oldest_known = q.available > 0;
-}
-
-bool queue_driver::has_message(queue_state& q) {
-  if (q.available > 0) return true;
-  if ((q.armed & abi::arm_receive) != 0) {
-    drain();
-  } else {
-    refresh_rx(q);
-  }
-  return q.available > 0;
-}
-
-void queue_driver::wait_message(queue_state& q) {
-  while (!has_message(q)) {
-    arm(q, abi::arm_receive);
-    tasks_.block([&q] { return q.available > 0; });
-  }
 }
 
 std::uint32_t queue_driver::message_bytes(queue_state& q) {
@@ -246,8 +228,8 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
       q.armed &= ~abi::arm_source_read;
       break;
     default:
-      throw firmware_trap(hal_.self(), fmt::format("IPCQ_EVENT holds unknown kind {}; expected 0 to 6",
-                                                   static_cast<unsigned>(event.kind)));
+      throw firmware_trap(hal_.self(), "IPCQ_EVENT holds unknown kind {}; expected 0 to 6",
+                          static_cast<unsigned>(event.kind));
   }
 }
 

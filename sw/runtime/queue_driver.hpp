@@ -66,8 +66,8 @@ class queue_driver {
   queue_state& rx(comm::direction dir);
 
   // --- transmit ---
-  [[nodiscard]] bool has_space(queue_state& q);
-  void wait_space(queue_state& q);
+  [[nodiscard]] bool has_space(queue_state& q) { return has(q, space); }
+  void wait_space(queue_state& q) { wait(q, space); }
   /// Precondition: a free slot. Returns the number of the send, for wait_source.
   /// `check` travels with the message, unless it is 0.
   std::uint32_t ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes,
@@ -79,8 +79,8 @@ class queue_driver {
   void wait_sources_in(std::uint64_t offset, std::uint64_t bytes);
 
   // --- receive ---
-  [[nodiscard]] bool has_message(queue_state& q);
-  void wait_message(queue_state& q);
+  [[nodiscard]] bool has_message(queue_state& q) { return has(q, message); }
+  void wait_message(queue_state& q) { wait(q, message); }
   /// Reads how many messages are here. Precondition: no request for the event of one.
   void look_for_messages(queue_state& q) { refresh_rx(q); }
   /// Bytes of the oldest message. Precondition: has_message.
@@ -129,6 +129,17 @@ class queue_driver {
   void refresh_rx(queue_state& q);
   void forget_sources(queue_state& q);
   void dispatch(const abi::ipcq_event_word& event);
+  /// A count of a queue pair that grows: free slots, messages.
+  struct awaited_count {
+    std::uint32_t queue_state::*count;
+    std::uint64_t arm;
+    void (queue_driver::*refresh)(queue_state&);
+  };
+  static constexpr awaited_count space{&queue_state::free, abi::arm_send_space, &queue_driver::refresh_tx};
+  static constexpr awaited_count message{&queue_state::available, abi::arm_receive,
+                                         &queue_driver::refresh_rx};
+  [[nodiscard]] bool has(queue_state& q, const awaited_count& what);
+  void wait(queue_state& q, const awaited_count& what);
   std::uint64_t read(const queue_state& q, abi::register_offset field);
   void write(const queue_state& q, abi::register_offset field, std::uint64_t value);
 

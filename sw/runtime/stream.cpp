@@ -40,8 +40,8 @@ void held_slots::copy(abi::address from, abi::address to, std::uint64_t bytes) {
 }
 
 const held_slots::passed_on* held_slots::unread(const slot& s) {
-  const auto at = std::find_if(s.sends.begin(), s.sends.end(),
-                               [](const passed_on& p) { return !p.queue->source_was_read(p.sequence); });
+  const auto at =
+      std::ranges::find_if(s.sends, [](const passed_on& p) { return !p.queue->source_was_read(p.sequence); });
   return at == s.sends.end() ? nullptr : &*at;
 }
 
@@ -84,7 +84,7 @@ void held_slots::ask() {
 bool held_slots::stirred() const {
   const auto job = next_copy();
   if (job && (driver_.has_copied(*job) || !driver_.awaits_copy())) return true;
-  return std::any_of(lines_.begin(), lines_.end(), [](const auto& entry) {
+  return std::ranges::any_of(lines_, [](const auto& entry) {
     const line& l = entry.second;
     if (l.copied == 0) return false;
     const passed_on* const p = unread(l.slots.front());
@@ -104,17 +104,16 @@ void held_slots::finish() {
 
 bool stream_pipeline::more() const {
   const auto open = [](const auto& e) { return e.at.more(); };
-  if (std::any_of(outs.begin(), outs.end(), open)) return true;
-  return begun ? begun->next.more() : std::any_of(ins.begin(), ins.end(), open);
+  if (std::ranges::any_of(outs, open)) return true;
+  return begun ? begun->next.more() : std::ranges::any_of(ins, open);
 }
 
 bool stream_pipeline::has_arrived(std::size_t stage, std::uint64_t end) const {
-  return std::all_of(ins.begin(), ins.end(),
-                     [&](const stream_in& in) { return in.at.has_passed(stage, end); });
+  return std::ranges::all_of(ins, [&](const stream_in& in) { return in.at.has_passed(stage, end); });
 }
 
 bool stream_pipeline::has_received(std::uint64_t bytes) const {
-  return std::all_of(ins.begin(), ins.end(), [&](const stream_in& in) { return in.at.passed() >= bytes; });
+  return std::ranges::all_of(ins, [&](const stream_in& in) { return in.at.passed() >= bytes; });
 }
 
 bool stream_pipeline::may_take(std::size_t index) const {
@@ -148,8 +147,7 @@ class pipeline_runner {
       : c_(c), pipelines_(pipelines) {}
 
   void run() {
-    while (std::any_of(pipelines_.begin(), pipelines_.end(),
-                       [](const stream_pipeline& l) { return l.more(); })) {
+    while (std::ranges::any_of(pipelines_, [](const stream_pipeline& l) { return l.more(); })) {
       const std::uint64_t seen = departures();
       bool moved = return_due();
       for (stream_pipeline& pipeline : pipelines_) moved |= turn(pipeline);
@@ -192,8 +190,7 @@ class pipeline_runner {
   [[nodiscard]] bool may_send(const stream_pipeline& pipeline, const stream_out& out) const {
     if (!out.at.more() || !is_own(out, side::send)) return false;
     const pe_context::outgoing& range = out.at.range();
-    return is_due(out.at) &&
-           std::all_of(range.after.begin(), range.after.end(), [&](const pe_context::awaited& a) {
+    return is_due(out.at) && std::ranges::all_of(range.after, [&](const pe_context::awaited& a) {
              return has_come(pipeline, a, out.at.piece_end());
            });
   }
@@ -219,8 +216,7 @@ class pipeline_runner {
 
   /// The range was received first, and its slots were charged then.
   [[nodiscard]] static bool is_passed_on(const pe_context::outgoing& o) {
-    return std::any_of(o.after.begin(), o.after.end(),
-                       [](const pe_context::awaited& a) { return a.stage >= 0; });
+    return std::ranges::any_of(o.after, [](const pe_context::awaited& a) { return a.stage >= 0; });
   }
 
   void mark_up_to(std::size_t stage) {
@@ -338,15 +334,14 @@ class pipeline_runner {
     const auto space = [&](const stream_out& out) {
       return may_send(pipeline, out) && (out.queue->free > 0) == has;
     };
-    if (std::any_of(pipeline.outs.begin(), pipeline.outs.end(), space)) return true;
+    if (std::ranges::any_of(pipeline.outs, space)) return true;
     if (pipeline.begun) return may_hold(pipeline) && has_another(*pipeline.ins.front().queue) == has;
     for (std::size_t i = 0; i < pipeline.ins.size(); ++i)
       if (may_take(pipeline, i) && (pipeline.ins[i].queue->available > 0) == has) return true;
     return false;
   }
   [[nodiscard]] bool any_wants(bool has) const {
-    return std::any_of(pipelines_.begin(), pipelines_.end(),
-                       [&](const stream_pipeline& l) { return wants(l, has); });
+    return std::ranges::any_of(pipelines_, [&](const stream_pipeline& l) { return wants(l, has); });
   }
 
   const stream_context& c_;

@@ -66,13 +66,13 @@ void task_scheduler::yield_looking() {
 }
 
 bool task_scheduler::others_can_run() const {
-  return std::any_of(tasks_.begin(), tasks_.end(), [this](const auto& t) {
+  return std::ranges::any_of(tasks_, [this](const auto& t) {
     return t.get() != current_ && !t->done && !t->looking && (t->ready == nullptr || (*t->ready)());
   });
 }
 
 bool task_scheduler::others_await_time() const {
-  return std::any_of(tasks_.begin(), tasks_.end(), [this](const auto& t) {
+  return std::ranges::any_of(tasks_, [this](const auto& t) {
     return t.get() != current_ && !t->done && t->alarm != sim_time::never();
   });
 }
@@ -106,9 +106,8 @@ void task_scheduler::run_nested(const std::vector<std::function<void()>>& bodies
   std::vector<const task*> own;
   own.reserve(bodies.size());
   for (const auto& body : bodies) own.push_back(&launch(body));
-  block([&own] { return std::all_of(own.begin(), own.end(), [](const task* t) { return t->done; }); });
-  std::erase_if(tasks_,
-                [&own](const auto& t) { return std::find(own.begin(), own.end(), t.get()) != own.end(); });
+  block([&own] { return std::ranges::all_of(own, [](const task* t) { return t->done; }); });
+  std::erase_if(tasks_, [&own](const auto& t) { return std::ranges::find(own, t.get()) != own.end(); });
 }
 
 /// A task's own tasks refer to its stack: they go first.
@@ -118,12 +117,11 @@ void task_scheduler::clear() {
 }
 
 bool task_scheduler::all_done() const {
-  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& t) { return t->done; });
+  return std::ranges::all_of(tasks_, [](const auto& t) { return t->done; });
 }
 
 task_scheduler::task* task_scheduler::next_ready() const {
-  const auto at =
-      std::find_if(tasks_.begin(), tasks_.end(), [this](const auto& t) { return t.get() == current_; });
+  const auto at = std::ranges::find_if(tasks_, [this](const auto& t) { return t.get() == current_; });
   const auto from = static_cast<std::size_t>(at - tasks_.begin());
   for (std::size_t step = 1; step <= tasks_.size(); ++step) {
     task& t = *tasks_[(from + step) % tasks_.size()];

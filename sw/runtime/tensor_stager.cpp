@@ -9,8 +9,7 @@ namespace {
 
 void sort_by_port(std::vector<staged_copy>& copies, std::uint64_t first, std::uint64_t ports) {
   const auto turn = [&](const staged_copy& c) { return (c.port + ports - first) % ports; };
-  std::stable_sort(copies.begin(), copies.end(),
-                   [&](const staged_copy& a, const staged_copy& b) { return turn(a) < turn(b); });
+  std::ranges::stable_sort(copies, {}, turn);
 }
 
 }  // namespace
@@ -22,22 +21,6 @@ void keep_ports_apart(std::vector<staged_copy>& out, std::vector<staged_copy>& i
 }
 
 namespace {
-
-/// Calls use(hbm, tcm, bytes) for every copy that the pieces of a tensor take: no longer than a stripe, or
-/// than the plan's longest. `origin`: elements of the vector before the tensor.
-template <class Use>
-void for_copies(const std::vector<comm::staged_piece>& pieces, const chunk_plan& plan, std::uint64_t element,
-                abi::address tensor, std::uint64_t origin, abi::address buffer, const Use& use) {
-  const comm::hbm_tensor stripes{tensor, plan.ports, plan.stripe_bytes};
-  for (const comm::staged_piece& p : pieces) {
-    const abi::address begin = buffer + p.in_chunk * element;
-    stripes.for_stripes((p.in_tensor - origin) * element, p.count * element,
-                        [&](abi::address hbm, std::uint64_t done, std::uint64_t bytes) {
-                          for (std::uint64_t at = 0; at < bytes; at += plan.copy_bytes)
-                            use(hbm + at, begin + done + at, std::min(plan.copy_bytes, bytes - at));
-                        });
-  }
-}
 
 constexpr std::size_t copies_in_a_row = 4;  ///< started before other tasks have their turn
 
@@ -96,26 +79,36 @@ void tensor_stager::finish() {
   stores_.clear();
 }
 
-tensor_stager::copies tensor_stager::copies_in(std::uint64_t chunk) const {
+/// Every copy that the pieces of a tensor take: no longer than a stripe, or than the plan's longest.
+/// `origin`: elements of the vector before the tensor; `buffer`: the chunk's place for it.
+tensor_stager::copies tensor_stager::copies_of(const std::vector<comm::staged_piece>& pieces, bool out,
+                                               abi::address tensor, std::uint64_t origin,
+                                               std::uint64_t buffer) const {
+  const comm::hbm_tensor stripes{tensor, plan_.ports, plan_.stripe_bytes};
+  const std::uint64_t element = numeric::size_of(launch_.type);
   copies all;
-  for_copies(cut_.input(chunk, launch_.rank, static_cast<comm::block_set>(plan_.read)), plan_,
-             numeric::size_of(launch_.type), launch_.input, plan_.input_origin,
-             runtime_.options().tcm_base + buffer_of(chunk),
-             [&](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
-               all.push_back({hbm, tcm, bytes, port_of(launch_.input, hbm)});
-             });
+  for (const comm::staged_piece& p : pieces) {
+    const abi::address begin = runtime_.options().tcm_base + buffer + p.in_chunk * element;
+    const auto copy_stripe = [&](abi::address hbm, std::uint64_t done, std::uint64_t bytes) {
+      for (std::uint64_t at = 0; at < bytes; at += plan_.copy_bytes) {
+        const abi::address there = hbm + at, here = begin + done + at;
+        all.push_back({out ? here : there, out ? there : here, std::min(plan_.copy_bytes, bytes - at),
+                       port_of(tensor, there)});
+      }
+    };
+    stripes.for_stripes((p.in_tensor - origin) * element, p.count * element, copy_stripe);
+  }
   return all;
 }
 
+tensor_stager::copies tensor_stager::copies_in(std::uint64_t chunk) const {
+  return copies_of(cut_.input(chunk, launch_.rank, static_cast<comm::block_set>(plan_.read)), false,
+                   launch_.input, plan_.input_origin, buffer_of(chunk));
+}
+
 tensor_stager::copies tensor_stager::copies_out(std::uint64_t chunk) const {
-  copies all;
-  for_copies(cut_.output(chunk, launch_.rank, static_cast<comm::block_set>(plan_.written)), plan_,
-             numeric::size_of(launch_.type), launch_.output, plan_.output_origin,
-             runtime_.options().tcm_base + buffer_of(chunk) + plan_.chunk_output,
-             [&](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
-               all.push_back({tcm, hbm, bytes, port_of(launch_.output, hbm)});
-             });
-  return all;
+  return copies_of(cut_.output(chunk, launch_.rank, static_cast<comm::block_set>(plan_.written)), true,
+                   launch_.output, plan_.output_origin, buffer_of(chunk) + plan_.chunk_output);
 }
 
 /// What was in it before may still be on its way to HBM, or have to be read for messages.

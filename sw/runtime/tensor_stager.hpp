@@ -89,6 +89,8 @@ class tensor_stager {
   [[nodiscard]] std::uint64_t buffer_of(std::uint64_t chunk) const {
     return plan_.buffer + chunk % plan_.buffers * plan_.buffer_bytes;
   }
+  [[nodiscard]] copies copies_of(const std::vector<comm::staged_piece>& pieces, bool out, abi::address tensor,
+                                 std::uint64_t origin, std::uint64_t buffer) const;
   [[nodiscard]] copies copies_in(std::uint64_t chunk) const;
   [[nodiscard]] copies copies_out(std::uint64_t chunk) const;
   void free_buffer(std::uint64_t chunk);

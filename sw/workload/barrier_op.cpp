@@ -295,7 +295,7 @@ void barrier_run::set_up(abi::host_hal& host) const {
 }
 
 std::uint32_t barrier_run::index_of(pe_coord pe) const {
-  const auto at = std::find(members_.members.begin(), members_.members.end(), pe);
+  const auto at = std::ranges::find(members_.members, pe);
   return static_cast<std::uint32_t>(at - members_.members.begin());
 }
 
@@ -347,11 +347,10 @@ std::vector<comm::op_field> fields() {
                            {"pe", "cube", "sip"}, std::string("pe")),
           comm::number_field("times", op_field_type::count, "number of barriers, one after the other", 1e9, 1,
                              std::uint64_t{1}),
-          comm::number_field(
-              "team", op_field_type::counts,
-              "ranks of the group that form a team for this op; firmware finds a slot for it and frees it "
-              "afterwards, with all ranks of the group",
-              comm::max_ranks - 1),
+          comm::number_field("team", op_field_type::counts,
+                             "ranks of the group that form a team for this op; firmware finds a slot for it "
+                             "and frees it afterwards, with all ranks of the group",
+                             comm::max_ranks - 1),
           {.name = "quiet",
            .type = op_field_type::flag,
            .description = "writes through the caches before the barrier are in memory when a member leaves",

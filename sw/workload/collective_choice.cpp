@@ -22,7 +22,7 @@ namespace {
 constexpr const char* automatic = "auto";
 
 bool runs_on(const kernel_entry& k, comm::rank_set set) {
-  return std::find(k.rank_sets.begin(), k.rank_sets.end(), set) != k.rank_sets.end();
+  return std::ranges::find(k.rank_sets, set) != k.rank_sets.end();
 }
 
 /// The collective's kernel of that name; null when there is none.
@@ -57,8 +57,7 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
 using directions_of = std::map<pe_coord, std::set<comm::direction>>;
 
 bool all_within(const directions_of& in_use, std::uint64_t queue_pairs) {
-  return std::all_of(in_use.begin(), in_use.end(),
-                     [&](const auto& pe) { return pe.second.size() <= queue_pairs; });
+  return std::ranges::all_of(in_use, [&](const auto& pe) { return pe.second.size() <= queue_pairs; });
 }
 
 /// No PE has more directions in use than queue pairs: a workload gives each the next free one, whatever its

@@ -40,8 +40,8 @@ void workload_log::ended(const pe_step& step, std::uint64_t iteration, sim_time 
 void workload_log::add(const workload_log& other) {
   fingerprint_.add_sum(other.fingerprint_.sum());
   for (const auto& [name, count] : other.message_totals_) {
-    const auto known = std::find_if(message_totals_.begin(), message_totals_.end(),
-                                    [&n = name](const auto& t) { return t.first == n; });
+    const auto known =
+        std::ranges::find_if(message_totals_, [&n = name](const auto& t) { return t.first == n; });
     if (known == message_totals_.end()) {
       message_totals_.emplace_back(name, count);
     } else {

@@ -9,7 +9,7 @@
 namespace diecast::sw {
 
 bool message_op::concerns(const message_op* op) const {
-  return op == this || std::find(named_.begin(), named_.end(), op) != named_.end();
+  return op == this || std::ranges::find(named_, op) != named_.end();
 }
 
 void message_op::link(const op_neighbors& all, std::vector<problem>& problems) {
@@ -191,7 +191,7 @@ bool message_op::check_receives(const std::string& rank, const traffic& t, std::
 
 bool message_op::runs_on(pe_coord pe) const {
   const auto& members = members_.members;
-  const auto at = std::find(members.begin(), members.end(), pe);
+  const auto at = std::ranges::find(members, pe);
   return at != members.end() && takes_part(static_cast<std::uint32_t>(at - members.begin()));
 }
 
@@ -213,7 +213,7 @@ void message_op::check_completed(const op_neighbors& all, std::vector<problem>& 
     for (std::uint32_t rank = 0; rank < op->members_.members.size(); ++rank) {
       const pe_coord pe = op->members_.members[rank];
       if (!op->takes_part(rank)) continue;
-      if (std::any_of(by.begin(), by.end(), [pe](const message_op* c) { return c->runs_on(pe); })) continue;
+      if (std::ranges::any_of(by, [pe](const message_op* c) { return c->runs_on(pe); })) continue;
       problems.push_back({op->where_, fmt::format("is never waited for by rank {}", rank), ops[i].op->id,
                           "a later wait or waitall"});
       break;
@@ -227,7 +227,7 @@ const message_op* message_op::contested(const message_op& a, const message_op& b
     return a.takes_part(rank) && b.runs_on(a.members_.members[rank]);
   };
   for (const message_op* const of : a.named_) {
-    if (std::find(b.named_.begin(), b.named_.end(), of) == b.named_.end()) continue;
+    if (std::ranges::find(b.named_, of) == b.named_.end()) continue;
     for (std::uint32_t rank = 0; rank < a.members_.members.size(); ++rank)
       if (meet(rank)) return of;
   }

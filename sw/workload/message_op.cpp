@@ -121,7 +121,7 @@ std::uint32_t message_op::source_of(std::uint32_t rank) const {
 }
 
 bool message_op::takes_part(std::uint32_t rank) const {
-  return only_.empty() || std::find(only_.begin(), only_.end(), rank) != only_.end();
+  return only_.empty() || std::ranges::find(only_, rank) != only_.end();
 }
 
 std::uint64_t message_op::tcm_bytes() const {

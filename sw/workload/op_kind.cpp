@@ -12,7 +12,7 @@ op_table builtin_ops(const kernel_table& kernels) {
   for (op_kind& k : message_ops()) ops.push_back(std::move(k));
   for (const kernel_entry& k : kernels) {
     const auto same = [&k](const op_kind& known) { return known.schema.name == k.collective; };
-    if (std::none_of(ops.begin(), ops.end(), same)) ops.push_back(collective_op(k.collective));
+    if (std::ranges::none_of(ops, same)) ops.push_back(collective_op(k.collective));
   }
   return ops;
 }

@@ -96,8 +96,8 @@ void workload_program::builder::plan_ops() {
   const auto& resolved = into_.resolved_;
   for (std::uint32_t i = 0; i < resolved.ops.size(); ++i) {
     const comm::resolved_op& r = resolved.ops[i];
-    const auto kind = std::find_if(tables_.ops.begin(), tables_.ops.end(),
-                                   [&r](const op_kind& k) { return k.schema.name == r.op->kind; });
+    const auto kind =
+        std::ranges::find_if(tables_.ops, [&r](const op_kind& k) { return k.schema.name == r.op->kind; });
     if (kind == tables_.ops.end()) throw std::logic_error("no kind of op " + r.op->kind);
     into_.ops_.push_back(nullptr);
     try {
@@ -194,7 +194,7 @@ void workload_program::builder::place_memory() {
   hbm_end_ = hbm.end;
   signal_bytes_ = into_.uses_signals() ? comm::sync_port_bytes(config_) : 0;
   const auto& ops = into_.ops_;
-  if (std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op->uses_messages(); })) {
+  if (std::ranges::any_of(ops, [](const auto& op) { return op->uses_messages(); })) {
     messages_ = comm::plan_messages(config_, into_.resolved_.participants, tcm.end);
     tcm_end_ += aligned(messages_->bytes());
   }
@@ -208,10 +208,10 @@ void workload_program::builder::place_memory() {
   }
   if (tcm.end > room) {
     const comm::chain& s = into_.resolved_.chains[tcm.highest];
-    problems_.push_back({into_.resolved_.streams[s.stream].stream->where,
-                         "the tensors of the ops that may run at one time do not fit the TCM of a PE "
-                         "(pe.tcm_kib)",
-                         fmt::format("{} bytes", tcm.end), fmt::format("at most {} bytes", room)});
+    problems_.push_back(
+        {into_.resolved_.streams[s.stream].stream->where,
+         "the tensors of the ops that may run at one time do not fit the TCM of a PE (pe.tcm_kib)",
+         fmt::format("{} bytes", tcm.end), fmt::format("at most {} bytes", room)});
   }
   check_hbm(hbm.end);
   stop_if_broken();
@@ -299,7 +299,7 @@ pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_pro
   pe_step step;
   step.op = op;
   const auto& members = r.members.members;
-  const auto at = std::find(members.begin(), members.end(), pe);
+  const auto at = std::ranges::find(members, pe);
   const auto rank = static_cast<std::uint32_t>(at - members.begin());
   if (at == members.end() || !into_.ops_[op]->takes_part(rank)) return step;
   step.rank = rank;
@@ -308,7 +308,7 @@ pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_pro
   const auto& maps = patterns_[*pattern_of_[op]].queue_pairs;
   const auto map = maps.find(pe);
   if (map == maps.end()) return step;
-  const auto same = std::find(program.directions.begin(), program.directions.end(), map->second);
+  const auto same = std::ranges::find(program.directions, map->second);
   step.directions = static_cast<std::uint32_t>(same - program.directions.begin());
   if (same == program.directions.end()) program.directions.push_back(map->second);
   return step;

@@ -53,7 +53,7 @@ class pe_run {
     const auto& resolved = workload_.workload();
     if (ended_in_stream_[stream] < iteration * resolved.streams[stream].ops.size()) return false;
     const auto& after = resolved.ops[op].after;
-    return std::all_of(after.begin(), after.end(), [&](std::uint32_t a) {
+    return std::ranges::all_of(after, [&](std::uint32_t a) {
       return ended_[a] > iteration || (only_ && resolved.ops[a].stream != *only_);
     });
   }
@@ -97,7 +97,7 @@ std::string workload_program::direction_name(pe_coord pe, comm::direction queue_
 }
 
 bool workload_program::uses_signals() const {
-  return std::any_of(ops_.begin(), ops_.end(), [](const auto& op) { return op->uses_signals(); });
+  return std::ranges::any_of(ops_, [](const auto& op) { return op->uses_signals(); });
 }
 
 void workload_program::set_up(abi::host_hal& host) const {

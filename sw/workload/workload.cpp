@@ -208,8 +208,7 @@ void resolver::order() {
     moved = false;
     for (std::uint32_t i = 0; i < result_.ops.size(); ++i) {
       const auto& after = result_.ops[i].after;
-      if (placed[i] || !std::all_of(after.begin(), after.end(), [&](std::uint32_t a) { return placed[a]; }))
-        continue;
+      if (placed[i] || !std::ranges::all_of(after, [&](std::uint32_t a) { return placed[a]; })) continue;
       placed[i] = moved = true;
       order_.push_back(i);
     }
@@ -219,18 +218,16 @@ void resolver::order() {
 
 /// Every op that could not be placed waits for another such one: following them runs into a cycle.
 void resolver::report_cycle(const std::vector<bool>& placed) {
-  const auto first =
-      static_cast<std::uint32_t>(std::find(placed.begin(), placed.end(), false) - placed.begin());
+  const auto first = static_cast<std::uint32_t>(std::ranges::find(placed, false) - placed.begin());
   std::vector<std::uint32_t> trail{first};
   for (;;) {
     const auto& after = result_.ops[trail.back()].after;
-    const std::uint32_t next =
-        *std::find_if(after.begin(), after.end(), [&](std::uint32_t a) { return !placed[a]; });
-    const bool seen = std::find(trail.begin(), trail.end(), next) != trail.end();
+    const std::uint32_t next = *std::ranges::find_if(after, [&](std::uint32_t a) { return !placed[a]; });
+    const bool seen = std::ranges::find(trail, next) != trail.end();
     trail.push_back(next);
     if (!seen) continue;
     std::string text;
-    for (auto at = std::find(trail.begin(), trail.end(), next); at != trail.end(); ++at)
+    for (auto at = std::ranges::find(trail, next); at != trail.end(); ++at)
       text += (text.empty() ? "" : " after ") + result_.ops[*at].op->id;
     return report(result_.ops[next].op->where, "ops wait for each other", text, "an order without a cycle");
   }
@@ -250,7 +247,7 @@ void resolver::make_chains() {
     resolved_op& r = result_.ops[i];
     resolved_stream& stream = result_.streams[r.stream];
     const auto joins = [&](std::uint32_t s) { return ancestors[i][result_.chains[s].ops.back()]; };
-    const auto found = std::find_if(stream.chains.begin(), stream.chains.end(), joins);
+    const auto found = std::ranges::find_if(stream.chains, joins);
     if (found != stream.chains.end()) {
       r.chain = *found;
     } else {

@@ -128,7 +128,7 @@ std::vector<std::uint64_t> packed_image(const std::vector<std::uint32_t>& number
 
 void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uint32_t>& ring,
                  std::uint32_t own) {
-  const auto first = std::find(ring.begin(), ring.end(), own);
+  const auto first = std::ranges::find(ring, own);
   numbers.insert(numbers.end(), first, ring.end());
   numbers.insert(numbers.end(), ring.begin(), first);
 }

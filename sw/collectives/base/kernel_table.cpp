@@ -24,9 +24,8 @@ kernel_table builtin_kernels() {
     const kernel_table more = family();
     all.insert(all.end(), more.begin(), more.end());
   }
-  std::stable_sort(all.begin(), all.end(), [](const kernel_entry& a, const kernel_entry& b) {
-    return comm::collective_named(a.collective) < comm::collective_named(b.collective);
-  });
+  std::ranges::stable_sort(all, {},
+                           [](const kernel_entry& k) { return comm::collective_named(k.collective); });
   return all;
 }
 

@@ -23,7 +23,7 @@ member_levels::member_levels(const machine_shape& shape, const group& members) {
     const pe_coord& m = members.members[rank];
     return std::tuple{m.sip, on_ring[m.cube.value], m.pe};
   };
-  std::sort(ranks.begin(), ranks.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  std::ranges::sort(ranks, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
 
   places.resize(ranks.size());
   for (const std::uint32_t rank : ranks) {
@@ -74,13 +74,13 @@ std::vector<std::uint32_t> distinct(const std::vector<point>& points, std::uint3
   std::vector<std::uint32_t> values;
   values.reserve(points.size());
   for (const point& p : points) values.push_back(p.*coordinate);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
 
 std::uint32_t index_of(const std::vector<std::uint32_t>& sorted, std::uint32_t value) {
-  return static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
+  return static_cast<std::uint32_t>(std::ranges::lower_bound(sorted, value) - sorted.begin());
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ rank_grid::rank_grid(const pattern_context& c) {
     position_.push_back(index_of(ys, points[rank].y) * columns_ + index_of(xs, points[rank].x));
     rank_[position_.back()] = rank;
   }
-  if (std::find(rank_.begin(), rank_.end(), nobody) != rank_.end()) {
+  if (std::ranges::find(rank_, nobody) != rank_.end()) {
     const bool whole = config::population(c.config).whole();
     throw user_error({"ranks", "the members do not fill a rectangle of cubes and PEs",
                       fmt::format("{} members in {} columns and {} rows{}", points.size(), columns_, rows_,
@@ -122,7 +122,7 @@ std::uint32_t equal_runs(const std::vector<pe_coord>& m, const Key& key) {
     std::size_t end = at;
     while (end < m.size() && key(m[end]) == key(m[at])) ++end;
     if (length == 0) length = end - at;
-    if (end - at != length || std::find(seen.begin(), seen.end(), key(m[at])) != seen.end()) return 0;
+    if (end - at != length || std::ranges::find(seen, key(m[at])) != seen.end()) return 0;
     seen.push_back(key(m[at]));
     at = end;
   }
@@ -185,21 +185,8 @@ direction box_ahead(const member_box& box, std::uint32_t dimension, std::uint32_
   return static_cast<direction>(first + distance - 1);
 }
 
-std::vector<edge> box_lines(const pattern_context& c) {
-  const member_box box = member_box_of(c.shape, c.members);
-  if (box.partners() > c.config.ipcq.queue_pairs) {
-    const bool one_line = box.size[member_box::pes] == box.ranks();
-    throw user_error(
-        {"ipcq.queue_pairs",
-         fmt::format("too few for an exchange along lines of {} SIPs, {} rows, {} columns and {} ranks{}",
-                     box.size[member_box::sips], box.size[member_box::rows], box.size[member_box::columns],
-                     box.size[member_box::pes],
-                     one_line ? " (all are one line where SIPs have different numbers of them)" : ""),
-         std::to_string(c.config.ipcq.queue_pairs),
-         fmt::format("at least {}, one for every other rank of the lines, or another algorithm",
-                     box.partners())});
-  }
-  const std::vector<pe_coord>& m = c.members.members;
+std::vector<edge> line_edges(const group& g, const member_box& box) {
+  const std::vector<pe_coord>& m = g.members;
   std::vector<edge> edges;
   for (std::uint32_t r = 0; r < m.size(); ++r) {
     for (std::uint32_t d = 0; d < member_box::dimensions; ++d) {
@@ -214,6 +201,23 @@ std::vector<edge> box_lines(const pattern_context& c) {
   return edges;
 }
 
+std::vector<edge> box_lines(const pattern_context& c) {
+  const member_box box = member_box_of(c.shape, c.members);
+  if (box.partners() > c.config.ipcq.queue_pairs) {
+    const bool one_line = box.size[member_box::pes] == box.ranks();
+    throw user_error(
+        {"ipcq.queue_pairs",
+         fmt::format("too few for an exchange along lines of {} SIPs, {} rows, {} columns and {} ranks{}",
+                     box.size[member_box::sips], box.size[member_box::rows], box.size[member_box::columns],
+                     box.size[member_box::pes],
+                     one_line ? " (all are one line where SIPs have different numbers of them)" : ""),
+         std::to_string(c.config.ipcq.queue_pairs),
+         fmt::format("at least {}, one for every other rank of the lines, or another algorithm",
+                     box.partners())});
+  }
+  return line_edges(c.members, box);
+}
+
 sip_rows sip_rows_of(const group& g) {
   const auto n = static_cast<std::uint32_t>(g.members.size());
   if (n == 0) return {0, 1};
@@ -225,7 +229,7 @@ sip_rows sip_rows_of(const group& g) {
     const sip_id sip = g.members[first].sip;
     const auto begin = g.members.begin() + first;
     const bool whole = std::all_of(begin, begin + columns, [sip](const pe_coord& m) { return m.sip == sip; });
-    if (!whole || std::find(seen.begin(), seen.end(), sip) != seen.end()) return {1, n};
+    if (!whole || std::ranges::find(seen, sip) != seen.end()) return {1, n};
     seen.push_back(sip);
   }
   return {n / columns, columns};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
+#include "sw/collectives/base/member_levels.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -36,14 +37,7 @@ std::vector<edge> circulant(const pattern_context& c) { return circulant_edges(c
 std::vector<edge> circulant_unidir(const pattern_context& c) { return circulant_edges(c, false); }
 
 std::vector<edge> pairwise(const pattern_context& c) {
-  const auto& m = c.members.members;
-  const auto n = static_cast<std::uint32_t>(m.size());
-  std::vector<edge> edges;
-  for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t d = 1; d < n; ++d)
-      edges.push_back({m[r], ahead(d), m[(r + d) % n], true, ahead(n - d)});
-  }
-  return edges;
+  return line_edges(c.members, {{1, 1, 1, group_size(c)}});
 }
 
 std::vector<edge> shift(const pattern_context& c) {
@@ -87,8 +81,8 @@ void add_line(std::vector<edge>& edges, const std::vector<pe_coord>& stops, dire
   const std::size_t n = stops.size();
   if (n < 2) return;
   for (std::size_t i = 0; i < n; ++i) {
-    if (closed || i + 1 < n) edges.push_back({stops[i], forth, stops[(i + 1) % n]});
-    if (closed || i > 0) edges.push_back({stops[i], back, stops[(i + n - 1) % n]});
+    if (closed || i + 1 < n) edges.push_back({stops[i], forth, stops[(i + 1) % n], true, back});
+    if (closed || i > 0) edges.push_back({stops[i], back, stops[(i + n - 1) % n], true, forth});
   }
 }
 

@@ -105,8 +105,8 @@ class line_exchange {
   void choose_dimensions() {
     for (std::uint32_t d = 0; d < member_box::dimensions; ++d)
       if (box_.size[d] > 1) dimensions_.push_back(d);
-    const auto row = std::find(dimensions_.begin(), dimensions_.end(), member_box::rows);
-    const auto column = std::find(dimensions_.begin(), dimensions_.end(), member_box::columns);
+    const auto row = std::ranges::find(dimensions_, member_box::rows);
+    const auto column = std::ranges::find(dimensions_, member_box::columns);
     if (row == dimensions_.end() || column == dimensions_.end()) return;
     const std::uint64_t run = box_.size[member_box::pes] * stride_;
     const std::uint64_t slot = pe_.message_elements(comm::box_ahead(box_, *row, 1)) * element_;
@@ -120,14 +120,7 @@ class line_exchange {
     std::uint32_t dimension{}, with{};
   };
   [[nodiscard]] coordinates block_of(const slice& s, std::uint32_t index) const {
-    coordinates x{};
-    for (std::uint32_t d = member_box::dimensions; d-- > 0;) {
-      if (d == s.dimension) continue;
-      x[d] = index % box_.size[d];
-      index /= box_.size[d];
-    }
-    x[s.dimension] = s.with;
-    return x;
+    return block_order{box_, s.dimension}.at(s.with * blocks_in_slice(s.dimension) + index);
   }
   [[nodiscard]] std::uint32_t blocks_in_slice(std::uint32_t dimension) const {
     return box_.ranks() / box_.size[dimension];
@@ -255,7 +248,7 @@ std::uint64_t scratch(const argument_context& c) {
   // Chunks of tensors in HBM are of several sizes.
   const bool is_even = c.count % n == 0 && c.config.ccl.tensors == config::tensor_kind::tcm;
   const member_box box = comm::member_box_of(c.shape, c.members);
-  const auto stages = std::count_if(box.size.begin(), box.size.end(), [](std::uint32_t s) { return s > 1; });
+  const auto stages = std::ranges::count_if(box.size, [](std::uint32_t s) { return s > 1; });
   if (is_even) return stages > 1 ? array : 0;
   return stages > 1 ? 2 * array : stages > 0 ? array : 0;
 }

@@ -75,33 +75,32 @@ void run_one_shot(pe_context& pe) {
       {[&] { pe.send_all(towards_all(pe), own, vector.bytes); }, [&] { sum_in_order(pe, whole(pe), own); }});
 }
 
-/// Sends every other rank its part of the contribution at `own`, a message of each in turn.
-void scatter(pe_context& pe, std::uint64_t own) {
+/// Calls use(direction, piece) for a message of every other rank's part in turn: with one rank's part whole
+/// the others, who go by turns, would stop.
+template <class Use>
+void for_messages(pe_context& pe, const Use& use) {
   const std::uint32_t n = pe.args().ranks;
-  const std::uint64_t element = numeric::size_of(pe.args().type);
   const std::uint64_t step = slot_elements(pe);
   for (std::uint64_t done = 0; done < (whole(pe).count + n - 1) / n; done += step) {
     for (const std::uint32_t r : others(pe)) {
       const elements theirs = part(whole(pe), r, n);
-      if (done >= theirs.count) continue;
-      const std::uint64_t bytes = std::min(step, theirs.count - done) * element;
-      pe.send_all(towards(pe, r), own + (theirs.begin + done) * element, bytes);
+      if (done < theirs.count)
+        use(towards(pe, r), elements{theirs.begin + done, std::min(step, theirs.count - done)});
     }
   }
 }
 
-/// Receives every other rank's part of the result, a message of each in turn: taking one rank's part whole
-/// would stop the others, who send to all in turn.
+/// Sends every other rank its part of the contribution at `own`.
+void scatter(pe_context& pe, std::uint64_t own) {
+  const std::uint64_t element = numeric::size_of(pe.args().type);
+  for_messages(pe, [&](comm::direction to, const elements& e) {
+    pe.send_all(to, own + e.begin * element, e.count * element);
+  });
+}
+
+/// Receives every other rank's part of the result.
 void gather(pe_context& pe) {
-  const std::uint32_t n = pe.args().ranks;
-  const std::uint64_t step = slot_elements(pe);
-  for (std::uint64_t done = 0; done < (whole(pe).count + n - 1) / n; done += step) {
-    for (const std::uint32_t r : others(pe)) {
-      const elements theirs = part(whole(pe), r, n);
-      if (done >= theirs.count) continue;
-      receive_all(pe, towards(pe, r), {theirs.begin + done, std::min(step, theirs.count - done)});
-    }
-  }
+  for_messages(pe, [&pe](comm::direction from, const elements& e) { receive_all(pe, from, e); });
 }
 
 void run_two_shot(pe_context& pe) {
@@ -137,24 +136,23 @@ kernel_table direct_kernels() {
 }
 
 pattern_table exchange_patterns() {
-  return {
-      {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", comm::all_to_all,
-       comm::numbered_names("plus", 1, 512), true},
-      {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
-       comm::circulant, comm::circulant_names(), true},
-      {"circulant_unidir", "rank r with ranks r + 1, r + 2, r + 4, ..., one way: send up, receive down",
-       comm::circulant_unidir, comm::circulant_names(), true},
-      {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", comm::pairwise,
-       comm::numbered_names("peer+", 1, 511), true},
-      {"box_lines",
-       "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs (peer+1, "
-       "...)",
-       comm::box_lines, comm::numbered_names("plus", 1, 512), true},
-      {"neighbors", "every rank with those one link away, both ways (neighbor0, neighbor1, ...)",
-       comm::neighbor_edges, comm::numbered_names("neighbor", 0, 16), true},
-      {"shift", "every rank to the next (send next, receive last)", comm::shift, {"next", "last"}, true},
-      {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", comm::star,
-       comm::star_names(), true}};
+  return {{"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)",
+           comm::all_to_all, comm::numbered_names("plus", 1, 512), true},
+          {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
+           comm::circulant, comm::circulant_names(), true},
+          {"circulant_unidir", "rank r with ranks r + 1, r + 2, r + 4, ..., one way: send up, receive down",
+           comm::circulant_unidir, comm::circulant_names(), true},
+          {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", comm::pairwise,
+           comm::numbered_names("peer+", 1, 511), true},
+          {"box_lines",
+           "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs "
+           "(peer+1, ...)",
+           comm::box_lines, comm::numbered_names("plus", 1, 512), true},
+          {"neighbors", "every rank with those one link away, both ways (neighbor0, neighbor1, ...)",
+           comm::neighbor_edges, comm::numbered_names("neighbor", 0, 16), true},
+          {"shift", "every rank to the next (send next, receive last)", comm::shift, {"next", "last"}, true},
+          {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", comm::star,
+           comm::star_names(), true}};
 }
 
 }  // namespace diecast::sw

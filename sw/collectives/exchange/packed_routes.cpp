@@ -125,7 +125,7 @@ class path_search {
         break;
       }
     }
-    std::reverse(path.begin(), path.end());
+    std::ranges::reverse(path);
     return path;
   }
 
@@ -349,7 +349,7 @@ route_set search(const neighbor_graph& g, const pattern_context& c, collective w
     case collective::scatter: return routes_from(g, root_of(c));
     case collective::all_gather:
     case collective::reduce_scatter: return trees_to_all(g, {1, 2, 4});
-    default: throw std::logic_error(fmt::format("packed routes: not for {}", to_string(what)));
+    default: throw formatted<std::logic_error>("packed routes: not for {}", to_string(what));
   }
 }
 
@@ -368,9 +368,7 @@ packed_routes::packed_routes(const pattern_context& c, collective what, cut bloc
   if (what == collective::gather || what == collective::reduce_scatter) turn_round(moves);
   // Every piece waits only for some that stand before it in this order, whatever the pipelines: no cycle of
   // waits.
-  std::sort(moves.begin(), moves.end(), [](const move& a, const move& b) {
-    return std::tie(a.start, a.link) < std::tie(b.start, b.link);
-  });
+  std::ranges::sort(moves, {}, [](const move& m) { return std::tuple{m.start, m.link}; });
 
   pipelines_.resize(g.ranks());
   for (std::uint32_t r = 0; r < g.ranks(); ++r) pipelines_[r].resize(g.leaving(r).size());

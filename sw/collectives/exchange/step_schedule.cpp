@@ -117,9 +117,8 @@ class flows {
   /// Some link has a flow in every one of these.
   [[nodiscard]] static bool share_a_link(const std::vector<flows>& each) {
     const auto& first = each.front().behind_;
-    return std::any_of(first.begin(), first.end(), [&each](const auto& used) {
-      return std::all_of(each.begin(), each.end(),
-                         [&used](const flows& f) { return f.behind_.contains(used.first); });
+    return std::ranges::any_of(first, [&each](const auto& used) {
+      return std::ranges::all_of(each, [&used](const flows& f) { return f.behind_.contains(used.first); });
     });
   }
 
@@ -199,7 +198,7 @@ class shortest_chain {
       most_ = std::max(most_, cost[before * n_ + last]);
       order_.push_back(last = before);
     }
-    std::reverse(order_.begin(), order_.end());
+    std::ranges::reverse(order_);
   }
 
   std::uint32_t n_;
@@ -232,7 +231,7 @@ grid_steps::grid_steps(const rank_grid& g)
 grid_steps::sequence grid_steps::search() const {
   std::vector<flows> each;
   for (const step& s : steps_) each.emplace_back(along_x_[s[0]], along_y_[s[1]]);
-  if (std::any_of(each.begin(), each.end(), [](const flows& f) { return f.meet(); })) return {};
+  if (std::ranges::any_of(each, [](const flows& f) { return f.meet(); })) return {};
   const shortest_chain chain(each);
   return {chain.order(), flows::share_a_link(each), chain.most()};
 }
@@ -255,7 +254,7 @@ void grid_steps::order() {
 
 std::vector<step_partners> grid_steps::of(std::uint32_t rank) const {
   const auto sender_to = [](const std::vector<std::uint32_t>& targets, std::uint32_t place) {
-    return static_cast<std::uint32_t>(std::find(targets.begin(), targets.end(), place) - targets.begin());
+    return static_cast<std::uint32_t>(std::ranges::find(targets, place) - targets.begin());
   };
   const std::uint32_t x = grid_.x(rank), y = grid_.y(rank);
   std::vector<step_partners> partners;

@@ -118,22 +118,20 @@ std::vector<edge> intercube(const pattern_context& c) {
 namespace diecast::sw {
 
 pattern_table level_patterns() {
-  return {
-      {"intercube",
-       "the first PE of each cube: rows and the root's column of each SIP, and the roots between SIPs",
-       comm::intercube},
-      {"two_level_rings",
-       "a ring over the members of each SIP (E, W), and over the SIPs for every position within one "
-       "(global_E, global_W)",
-       comm::two_level_rings},
-      {"two_level_direct",
-       "every rank with all ranks of its SIP, and with those at its position in the "
-       "other SIPs",
-       comm::two_level_direct, comm::numbered_names("partner", 0, 512), true},
-      {"three_level_rings",
-       "for every position rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube and "
-       "over one PE of every pair; pairs",
-       comm::three_level_rings, comm::three_level_names(), true}};
+  return {{"intercube",
+           "the first PE of each cube: rows and the root's column of each SIP, and the roots between SIPs",
+           comm::intercube},
+          {"two_level_rings",
+           "a ring over the members of each SIP (E, W), and over the SIPs for every position within one "
+           "(global_E, global_W)",
+           comm::two_level_rings},
+          {"two_level_direct",
+           "every rank with all ranks of its SIP, and with those at its position in the other SIPs",
+           comm::two_level_direct, comm::numbered_names("partner", 0, 512), true},
+          {"three_level_rings",
+           "for every position rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube "
+           "and over one PE of every pair; pairs",
+           comm::three_level_rings, comm::three_level_names(), true}};
 }
 
 namespace intercube_kernel {
@@ -267,7 +265,7 @@ void run_pipelined(pe_context& pe) {
 std::vector<sip_id> sips_of(const comm::group& g) {
   std::vector<sip_id> sips;
   for (const pe_coord& m : g.members) sips.push_back(m.sip);
-  std::sort(sips.begin(), sips.end());
+  std::ranges::sort(sips);
   sips.erase(std::unique(sips.begin(), sips.end()), sips.end());
   return sips;
 }
@@ -277,8 +275,7 @@ parameters parameters_of(const argument_context& c, std::uint32_t rank) {
   const cube_id root = comm::root_cube(c.shape, c.config.ccl.root);
   const std::vector<sip_id> sips = sips_of(c.members);
   const auto n = static_cast<std::uint32_t>(sips.size());
-  const auto at =
-      static_cast<std::uint32_t>(std::lower_bound(sips.begin(), sips.end(), self.sip) - sips.begin());
+  const auto at = static_cast<std::uint32_t>(std::ranges::lower_bound(sips, self.sip) - sips.begin());
   const config::inter_sip between = c.config.ccl.between_sips;
   const std::uint32_t width = between == config::inter_sip::ring_1d ? n : comm::sip_grid_of(c.config).columns;
   return {.x = c.shape.cube_x(self.cube),

@@ -8,19 +8,9 @@
 
 #include "models/fabric/placement.hpp"
 #include "sw/collectives/base/member_levels.hpp"
+#include "sw/collectives/base/peer_patterns.hpp"
 
 namespace diecast::comm {
-namespace {
-
-void add_ring(std::vector<edge>& edges, const std::vector<pe_coord>& stops, direction forth, direction back) {
-  const std::size_t n = stops.size();
-  for (std::size_t i = 0; n > 1 && i < n; ++i) {
-    edges.push_back({stops[i], forth, stops[(i + 1) % n], true, back});
-    edges.push_back({stops[i], back, stops[(i + n - 1) % n], true, forth});
-  }
-}
-
-}  // namespace
 
 std::uint32_t cycle_position(std::uint32_t x, std::uint32_t y, std::uint32_t columns, std::uint32_t rows) {
   if (columns % 2 == 0 && rows > 1) {
@@ -40,7 +30,7 @@ std::vector<std::uint32_t> row_ring(const pattern_context& c, const sip_rows& g,
   };
   std::vector<std::uint32_t> ring(g.columns);
   std::iota(ring.begin(), ring.end(), 0u);
-  std::sort(ring.begin(), ring.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  std::ranges::sort(ring, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   return ring;
 }
 
@@ -51,34 +41,20 @@ std::vector<edge> two_level_rings(const pattern_context& c) {
     std::vector<pe_coord> stops;
     for (const std::uint32_t column : row_ring(c, g, row))
       stops.push_back(c.members.members[g.rank_at(row, column)]);
-    add_ring(edges, stops, east, west);
+    add_line(edges, stops, east, west, true);
   }
   for (std::uint32_t column = 0; column < g.columns; ++column) {
     std::vector<pe_coord> stops;
     for (std::uint32_t row = 0; row < g.rows; ++row)
       stops.push_back(c.members.members[g.rank_at(row, column)]);
-    add_ring(edges, stops, global_east, global_west);
+    add_line(edges, stops, global_east, global_west, true);
   }
   return edges;
 }
 
 std::vector<edge> two_level_direct(const pattern_context& c) {
   const sip_rows g = sip_rows_of(c.members);
-  const auto& m = c.members.members;
-  std::vector<edge> edges;
-  for (std::uint32_t rank = 0; rank < m.size(); ++rank) {
-    const std::uint32_t row = g.row_of(rank);
-    const std::uint32_t column = g.column_of(rank);
-    for (std::uint32_t d = 1; d < g.rows; ++d) {
-      edges.push_back({m[rank], column_ahead(d), m[g.rank_at((row + d) % g.rows, column)], true,
-                       column_ahead(g.rows - d)});
-    }
-    for (std::uint32_t d = 1; d < g.columns; ++d) {
-      edges.push_back({m[rank], row_ahead(g, d), m[g.rank_at(row, (column + d) % g.columns)], true,
-                       row_ahead(g, g.columns - d)});
-    }
-  }
-  return edges;
+  return line_edges(c.members, {{g.rows, 1, 1, g.columns}});
 }
 
 namespace {
@@ -212,7 +188,7 @@ rank_order by_rows(const ring_task& task) {
     const std::uint32_t x = task.routers[pe] % task.columns, y = task.routers[pe] / task.columns;
     return std::tuple{y, y % 2 == 0 ? x : task.columns - x, pe};
   };
-  std::sort(ring.begin(), ring.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  std::ranges::sort(ring, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   return ring;
 }
 
@@ -265,7 +241,7 @@ bool are_cubes(const group& g, std::uint32_t pes) {
 }
 
 void add_ring(std::vector<edge>& edges, const ring_directions& ring, const std::vector<pe_coord>& members) {
-  if (members.size() != 2) return add_ring(edges, members, ring[0], ring[1]);
+  if (members.size() != 2) return add_line(edges, members, ring[0], ring[1], true);
   edges.push_back({members[0], ring[0], members[1], true, ring[0]});
   edges.push_back({members[1], ring[0], members[0], true, ring[0]});
 }
@@ -344,7 +320,7 @@ level_rings::level_rings(const pattern_context& c) : grid_(level_grid_of(c.membe
 }
 
 const std::vector<std::uint32_t>& level_rings::half_with(std::uint32_t pe) const {
-  const bool in_first = std::find(halves_[0].begin(), halves_[0].end(), pe) != halves_[0].end();
+  const bool in_first = std::ranges::find(halves_[0], pe) != halves_[0].end();
   return halves_[in_first ? 0 : 1];
 }
 

@@ -19,8 +19,8 @@ void level_schedule::put(std::vector<pe_context::pipeline>& pipelines, pe_contex
   const auto by_time = [](const hop& a, const hop& b) {
     return std::tuple{a.due, a.pipeline, a.first} < std::tuple{b.due, b.pipeline, b.first};
   };
-  std::sort(received_.begin(), received_.end(), by_time);
-  std::sort(sent_.begin(), sent_.end(), by_time);
+  std::ranges::sort(received_, by_time);
+  std::ranges::sort(sent_, by_time);
   for (const hop& h : received_) add_stage(pipelines[h.pipeline], h, how);
   for (const hop& h : sent_) {
     pe_context::outgoing& out = pipelines[h.pipeline].sent.emplace_back();
@@ -30,7 +30,7 @@ void level_schedule::put(std::vector<pe_context::pipeline>& pipelines, pe_contex
     const std::vector<pe_context::awaited> after = what_completes(h);
     if (after.size() > out.after.size())
       throw std::logic_error("a block group is completed by too many pipelines");
-    std::copy(after.begin(), after.end(), out.after.begin());
+    std::ranges::copy(after, out.after.begin());
   }
 }
 
@@ -59,9 +59,7 @@ std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) co
     // A part of what the stage brings; or the stage is a part of the range, which waits for all of it.
     const bool whole = a.range.at <= range.at && range.at + range.bytes <= a.range.at + a.range.bytes;
     waits.at = whole ? range.at - a.range.at : a.range.bytes + 1;
-    const auto same = std::find_if(after.begin(), after.end(), [&](const pe_context::awaited& o) {
-      return o.pipeline == waits.pipeline;
-    });
+    const auto same = std::ranges::find(after, waits.pipeline, &pe_context::awaited::pipeline);
     if (same == after.end()) {
       after.push_back(waits);
     } else if (same->stage < waits.stage) {

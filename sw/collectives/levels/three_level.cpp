@@ -87,7 +87,7 @@ class level_blocks {
   }
   void add_pipelines(own_ring& r) {
     // Counted from the member of the lowest number.
-    const auto lowest = std::min_element(r.members.begin(), r.members.end()) - r.members.begin();
+    const auto lowest = std::ranges::min_element(r.members) - r.members.begin();
     r.position = around(0, -lowest, r.size());
     r.first_pipeline = pipelines_.size();
     for (std::size_t w = 0; w < r.pipelines(); ++w) {
@@ -132,7 +132,7 @@ class level_blocks {
   }
   /// When a place sends to the other SIPs: they share the links, and take turns.
   [[nodiscard]] std::int64_t turn_of(std::uint32_t cube, std::uint32_t pe) const {
-    const auto at = std::find(cubes_.members.begin(), cubes_.members.end(), cube) - cubes_.members.begin();
+    const auto at = std::ranges::find(cubes_.members, cube) - cubes_.members.begin();
     const std::uint32_t position = around(cubes_.position, at, grid_.cubes);
     return turn_ * (std::int64_t{splits() ? pe / 2 : pe} * grid_.cubes + position);
   }
@@ -269,7 +269,7 @@ class level_blocks {
   void plan_own_pairs() {
     const std::uint32_t n = pes_.size();
     const auto hops_from = [&](std::uint32_t pe) {
-      const auto at = std::find(pes_.members.begin(), pes_.members.end(), pe) - pes_.members.begin();
+      const auto at = std::ranges::find(pes_.members, pe) - pes_.members.begin();
       return around(0, -sign_ * at, n);
     };
     const std::uint32_t next = pes_.member(sign_);

@@ -115,7 +115,7 @@ class ring_blocks {
  private:
   /// Where a ring of columns, seen from the own one, has this PE: counted from column 0.
   [[nodiscard]] static std::uint32_t position_in(const std::vector<std::uint32_t>& columns) {
-    const auto first = std::find(columns.begin(), columns.end(), 0u) - columns.begin();
+    const auto first = std::ranges::find(columns, 0u) - columns.begin();
     return around(0, -first, static_cast<std::uint32_t>(columns.size()));
   }
   [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
@@ -269,9 +269,8 @@ kernel_table two_level_kernels() {
       {"two_level", "all_gather", "rings within the SIPs, and between them for every position within a SIP",
        "two_level_rings", any_ranks, run_all_gather, gather_scratch, fill, image},
       {"two_level", "reduce_scatter",
-       "rings within the SIPs, and between them for every position within a "
-       "SIP",
-       "two_level_rings", any_ranks, run_reduce_scatter, reduce_scratch, fill, image}};
+       "rings within the SIPs, and between them for every position within a SIP", "two_level_rings",
+       any_ranks, run_reduce_scatter, reduce_scratch, fill, image}};
 }
 
 }  // namespace diecast::sw

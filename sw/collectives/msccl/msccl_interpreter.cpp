@@ -50,8 +50,8 @@ class interpreter {
     std::uint64_t next = in_scratch(own_.staging_offset);
     for (const comm::image_block& b : image_.blocks) {
       staging_.push_back(next);
-      if (std::any_of(b.steps.begin(), b.steps.end(),
-                      [](const comm::image_step& s) { return s.type == step_type::receive_reduce_send; }))
+      if (std::ranges::any_of(
+              b.steps, [](const comm::image_step& s) { return s.type == step_type::receive_reduce_send; }))
         next += own_.staging_bytes;
     }
   }

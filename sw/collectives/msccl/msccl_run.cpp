@@ -143,8 +143,7 @@ std::vector<std::string> notes_of(const comm::program& p, const argument_context
   // A message then has one slot, and firmware needs less than a program may assume.
   if (!fifo_messages && comm::check_program(p, {n_slots_of(c), 0, false, true}).deadlock)
     notes.push_back(
-        fmt::format("the program cannot end with {} messages per FIFO (ipcq.n_slots): a deadlock "
-                    "is expected",
+        fmt::format("the program cannot end with {} messages per FIFO (ipcq.n_slots): a deadlock is expected",
                     c.config.ipcq.n_slots));
   // Firmware runs it on chunks of tensors in HBM, which are cut in their own ways.
   if (c.config.ccl.tensors == config::tensor_kind::hbm) return notes;

@@ -138,8 +138,7 @@ class validator {
   void check_dependency(const program_rank& r, const thread_block& b, std::size_t index,
                         const std::string& where) {
     const program_step& s = b.steps[index];
-    const auto target = std::find_if(r.blocks.begin(), r.blocks.end(),
-                                     [&](const thread_block& o) { return o.id == s.depends_block; });
+    const auto target = std::ranges::find(r.blocks, s.depends_block, &thread_block::id);
     if (target == r.blocks.end()) {
       add(s.line, where + ": depid names a tb this gpu does not have", std::to_string(s.depends_block));
     } else if (s.depends_step < 0 || std::cmp_greater_equal(s.depends_step, target->steps.size())) {

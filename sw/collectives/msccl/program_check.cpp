@@ -24,6 +24,7 @@ namespace {
 using contributions = std::vector<std::uint64_t>;
 constexpr std::uint64_t uninitialized = UINT64_MAX;
 constexpr std::size_t most_reported = 20;
+constexpr std::array all_buffers{program_buffer::input, program_buffer::output, program_buffer::scratch};
 
 /// A chunk that counts contributions again and again grows exponentially; it is wrong long before.
 constexpr std::size_t most_contributions = 1 << 17;
@@ -64,8 +65,7 @@ class order_watch {
         for (const program_step& s : b.steps)
           if (s.depends_block != -1) ++waiting_[{r.id, s.depends_block, s.depends_step}].first;
       }
-      for (const program_buffer b :
-           {program_buffer::input, program_buffer::output, program_buffer::scratch}) {
+      for (const program_buffer b : all_buffers) {
         const buffer_extent e = extent_of(p, r, b);
         auto& chunks = chunks_[{r.id, e.storage}];
         chunks.resize(std::max(chunks.size(), static_cast<std::size_t>(e.first_chunk + e.chunks)));
@@ -213,16 +213,14 @@ class executor {
 
  private:
   [[nodiscard]] bool all_done() const {
-    return std::all_of(blocks_.begin(), blocks_.end(),
-                       [](const block_state& b) { return b.done == b.block->steps.size(); });
+    return std::ranges::all_of(blocks_, [](const block_state& b) { return b.done == b.block->steps.size(); });
   }
 
   void fill_inputs() {
     for (const program_rank& r : p_.gpus) {
       rank_state& s = ranks_.emplace_back();
       s.rank = &r;
-      for (const program_buffer b :
-           {program_buffer::input, program_buffer::output, program_buffer::scratch}) {
+      for (const program_buffer b : all_buffers) {
         const buffer_extent e = extent_of(p_, r, b);
         auto& store = s.storage[static_cast<std::size_t>(e.storage)];
         const auto end = static_cast<std::size_t>(e.first_chunk + e.chunks);
@@ -271,7 +269,8 @@ class executor {
     const auto index = static_cast<std::size_t>(&b - blocks_.data());
     if (!b.holds) {
       if (order_) order_->begin(index, s, takes);
-      if (moves) take(b, s);
+      if (moves && options_.data) move_data(b, s);
+      if (takes) --b.in->messages;
     }
     b.holds = !may_send;
     if (b.holds) return true;
@@ -281,10 +280,6 @@ class executor {
     return true;
   }
 
-  void take(block_state& b, const program_step& s) {
-    if (options_.data) move_data(b, s);
-    if (receives(s.type)) --b.in->messages;
-  }
   void pass_on(block_state& b) {
     if (options_.data) b.out->data.push_back(std::move(b.outgoing));
     b.outgoing.clear();
@@ -311,17 +306,14 @@ class executor {
 
   [[nodiscard]] std::string describe(const block_state& b) const {
     const program_step& s = b.block->steps[b.done];
-    std::string reason;
-    if (waits_for_step(b)) {
-      reason = fmt::format("waits for tb {} step {}", s.depends_block, s.depends_step);
-    } else if (receives(s.type) && !b.holds && b.in->messages == 0) {
-      reason =
-          fmt::format("waits for a message from gpu {} on chan {}", b.block->recv_peer, b.block->channel);
-    } else {
-      reason = fmt::format("waits for space towards gpu {} on chan {}", b.block->send_peer, b.block->channel);
-    }
-    return fmt::format("{}: gpu {} tb {} step {} ({}) {}", place_of(p_, s.line), b.rank->id, b.block->id,
-                       b.done, to_string(s.type), reason);
+    const bool lacks_message = receives(s.type) && !b.holds && b.in->messages == 0;
+    const std::string what =
+        waits_for_step(b) ? fmt::format("tb {} step {}", s.depends_block, s.depends_step)
+        : lacks_message
+            ? fmt::format("a message from gpu {} on chan {}", b.block->recv_peer, b.block->channel)
+            : fmt::format("space towards gpu {} on chan {}", b.block->send_peer, b.block->channel);
+    return fmt::format("{}: gpu {} tb {} step {} ({}) waits for {}", place_of(p_, s.line), b.rank->id,
+                       b.block->id, b.done, to_string(s.type), what);
   }
 
   /// What output chunk `c` of `rank` must hold.
@@ -329,11 +321,9 @@ class executor {
     const std::int64_t share = p_.chunks_per_loop / p_.ranks;
     contributions out;
     switch (p_.collective) {
+      case collective::reduce_scatter: c += rank * share; [[fallthrough]];
       case collective::all_reduce:
         for (std::int64_t q = 0; q < p_.ranks; ++q) out.push_back(id(q, c));
-        break;
-      case collective::reduce_scatter:
-        for (std::int64_t q = 0; q < p_.ranks; ++q) out.push_back(id(q, rank * share + c));
         break;
       case collective::all_gather: out.push_back(id(c / share, c % share)); break;
       case collective::all_to_all: out.push_back(id(c / share, rank * share + c % share)); break;

@@ -9,7 +9,6 @@
 //     source chunk | destination chunk << 32
 //     block waited for (signed 32 bits, -1 none) | step waited for << 32
 #include <algorithm>
-#include <fmt/format.h>
 #include <tuple>
 #include <utility>
 
@@ -45,8 +44,7 @@ class reader {
   Enum value(std::uint64_t word, unsigned shift, Enum last) const {
     const auto v = static_cast<std::uint8_t>(word >> shift);
     if (v > static_cast<std::uint8_t>(last))
-      throw protocol_error(
-          fmt::format("program image: word {} holds {:#018x}, which is no valid value", at_ - 1, word));
+      throw protocol_error("program image: word {} holds {:#018x}, which is no valid value", at_ - 1, word);
     return static_cast<Enum>(v);
   }
   buffer_extent extent() {
@@ -73,8 +71,7 @@ image_step image_of(const program& p, const program_rank& r, const program_step&
   if (out.count > 0 && writes_destination(s.type))
     std::tie(out.destination, out.destination_chunk) = place(s.destination, s.destination_offset);
   if (s.depends_block != -1) {
-    const auto target = std::find_if(r.blocks.begin(), r.blocks.end(),
-                                     [&](const thread_block& b) { return b.id == s.depends_block; });
+    const auto target = std::ranges::find(r.blocks, s.depends_block, &thread_block::id);
     out.depends_block = static_cast<std::int32_t>(target - r.blocks.begin());
     out.depends_step = static_cast<std::uint32_t>(s.depends_step);
   }
@@ -128,7 +125,7 @@ std::vector<std::uint64_t> encode(const program_image& image) {
 program_image decode_program_image(std::span<const std::uint64_t> words) {
   reader in(words);
   if (const std::uint64_t first = in.next(); first != magic)
-    throw protocol_error(fmt::format("program image: starts with {:#018x}, expected {:#018x}", first, magic));
+    throw protocol_error("program image: starts with {:#018x}, expected {:#018x}", first, magic);
   program_image image;
   const std::uint64_t head = in.next();
   const std::uint32_t blocks = low_of(head);

@@ -22,8 +22,7 @@ std::set<fifo_key> used_fifos(const program& p) {
   std::set<fifo_key> used;
   for (const program_rank& r : p.gpus)
     for (const thread_block& b : r.blocks)
-      if (std::any_of(b.steps.begin(), b.steps.end(),
-                      [](const program_step& s) { return sends(s.type) && s.count > 0; }))
+      if (std::ranges::any_of(b.steps, [](const program_step& s) { return sends(s.type) && s.count > 0; }))
         used.insert({static_cast<std::uint32_t>(r.id), static_cast<std::uint32_t>(b.send_peer),
                      static_cast<std::uint32_t>(b.channel)});
   return used;
@@ -45,10 +44,9 @@ std::uint32_t program_wiring::queue_pairs_needed() const {
 
 const program_fifo& program_wiring::fifo(std::uint32_t from, std::uint32_t to, std::uint32_t channel) const {
   const fifo_key wanted{from, to, channel};
-  const auto f = std::lower_bound(fifos.begin(), fifos.end(), wanted,
-                                  [](const program_fifo& a, const fifo_key& k) { return key_of(a) < k; });
+  const auto f = std::ranges::lower_bound(fifos, wanted, {}, key_of);
   if (f == fifos.end() || key_of(*f) != wanted)
-    throw std::logic_error(fmt::format("no FIFO from {} to {} on channel {}", from, to, channel));
+    throw formatted<std::logic_error>("no FIFO from {} to {} on channel {}", from, to, channel);
   return *f;
 }
 

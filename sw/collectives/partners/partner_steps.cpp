@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/partners/partner_steps.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "sw/collectives/base/builtin.hpp"

@@ -107,21 +107,18 @@ ring_shares both_directions(const ring_place& ring, const elements& range) {
 }
 
 void reduce_scatter(pe_context& pe, const ring_shares& shares) {
-  const auto reduced = [](std::uint32_t) { return arrival::reduce; };
-  pe.stream(pipelines_of(shares,
-                         [&](const ring_share& s) {
-                           return pipeline_of(pe, s, s.ring.position, s.ring.size - 1, reduced);
-                         }),
-            "reduce_scatter");
+  const auto pipeline = [&pe](const ring_share& s) {
+    return pipeline_of(pe, s, s.ring.position, s.ring.size - 1,
+                       [](std::uint32_t) { return arrival::reduce; });
+  };
+  pe.stream(pipelines_of(shares, pipeline), "reduce_scatter");
 }
 
 void all_gather(pe_context& pe, const ring_shares& shares) {
-  const auto copied = [](std::uint32_t) { return arrival::copy; };
-  pe.stream(pipelines_of(shares,
-                         [&](const ring_share& s) {
-                           return pipeline_of(pe, s, s.ring.own(), s.ring.size - 1, copied);
-                         }),
-            "all_gather");
+  const auto pipeline = [&pe](const ring_share& s) {
+    return pipeline_of(pe, s, s.ring.own(), s.ring.size - 1, [](std::uint32_t) { return arrival::copy; });
+  };
+  pe.stream(pipelines_of(shares, pipeline), "all_gather");
 }
 
 void all_reduce(pe_context& pe, const ring_shares& shares) {

@@ -17,8 +17,7 @@ std::vector<scheduled> in_turn(const std::vector<ring_pass>& passes, std::uint32
   std::vector<scheduled> order;
   for (std::size_t i = 0; i < passes.size(); ++i)
     for (const pass_item& item : passes[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
-  std::stable_sort(order.begin(), order.end(),
-                   [](const scheduled& a, const scheduled& b) { return a.turn < b.turn; });
+  std::ranges::stable_sort(order, {}, &scheduled::turn);
   return order;
 }
 
@@ -32,7 +31,7 @@ void add(pe_context::pipeline& pipeline, const pass_item& item, pe_context::arri
     pipeline.sent.push_back({stage.offset, stage.bytes, {}});
   }
   // The first place is that of its arrival.
-  if (item.sent) std::copy(item.after.begin(), item.after.end(), pipeline.sent.back().after.begin() + 1);
+  if (item.sent) std::ranges::copy(item.after, pipeline.sent.back().after.begin() + 1);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 #include "models/config/placement.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"
+#include "models/types/error.hpp"
 #include "sw/collectives/trees/packed_trees.hpp"
 
 namespace diecast::comm {
@@ -143,9 +143,8 @@ class sip_trees {
   }
   [[nodiscard]] rank_list by_distance(cube_id cube) const {
     rank_list order = task_.members;
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return way_between(pes_[a].cube, cube).size() < way_between(pes_[b].cube, cube).size();
-    });
+    std::ranges::stable_sort(order, {},
+                             [&](std::uint32_t pe) { return way_between(pes_[pe].cube, cube).size(); });
     return order;
   }
 
@@ -201,8 +200,8 @@ class gateways {
   [[nodiscard]] cube_id towards(sip_id from, sip_id to) const {
     const std::uint16_t link = graph_.next_link(from.value, to.value);
     if (link == fabric::no_link)
-      throw std::logic_error(
-          fmt::format("broadcast trees_of_pair: no route from SIP {} to SIP {}", from.value, to.value));
+      throw formatted<std::logic_error>("broadcast trees_of_pair: no route from SIP {} to SIP {}", from.value,
+                                        to.value);
     return graph_.links[link].leaves.cube;
   }
 
@@ -222,7 +221,7 @@ std::vector<rank_list> members_by(const group& g, std::uint32_t root, const Key&
     lists[at->second].push_back(r);
   }
   rank_list& own = lists[number.at(key(g.members[root]))];
-  const auto at = std::find(own.begin(), own.end(), root);
+  const auto at = std::ranges::find(own, root);
   std::rotate(own.begin(), at, at + 1);
   return lists;
 }
@@ -233,8 +232,7 @@ tree_pair trees_of_cubes(const pattern_context& c, bool up) {
   for (auto& nodes : found) nodes.resize(c.members.members.size());
   const std::uint32_t root = root_of(c);
   std::vector<rank_list> sips = members_by(c.members, root, [](const pe_coord& p) { return p.sip; });
-  const auto own =
-      std::find_if(sips.begin(), sips.end(), [root](const rank_list& s) { return s[0] == root; });
+  const auto own = std::ranges::find_if(sips, [root](const rank_list& s) { return s[0] == root; });
   std::rotate(sips.begin(), own, sips.end());
 
   // The first tree visits SIPs 0, 1, 2, ..., the second 0, n - 1, n - 2, ...

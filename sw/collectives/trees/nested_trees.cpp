@@ -51,7 +51,7 @@ std::vector<std::vector<std::uint32_t>> groups_of(const pattern_context& c, cons
   }
   // The ring passes every second row from its end: the leaders of rows are in one column all the same.
   if (level.unit == level_unit::row) {
-    for (auto& group : groups) std::sort(group.begin(), group.end());
+    for (auto& group : groups) std::ranges::sort(group);
   }
   return groups;
 }
@@ -62,8 +62,8 @@ std::vector<tree_level> parse_levels(const std::string& text) {
   std::vector<tree_level> levels;
   for (const std::string& entry : config::split(text, ',')) {
     const std::vector<std::string> words = config::split(entry, ':');
-    const auto unit = std::find(units.begin(), units.end(), words.at(0)) - units.begin();
-    const auto tree = std::find(trees.begin(), trees.end(), words.at(1)) - trees.begin();
+    const auto unit = std::ranges::find(units, words.at(0)) - units.begin();
+    const auto tree = std::ranges::find(trees, words.at(1)) - trees.begin();
     levels.push_back(
         {static_cast<level_unit>(unit), static_cast<std::uint32_t>(config::parse_count(words[0]).value_or(0)),
          static_cast<level_tree>(tree), words.size() > 2 ? config::parse_count(words[2]).value_or(0) : 0});
@@ -100,7 +100,7 @@ nested_trees::nested_trees(const pattern_context& c)
   if (leaders.size() > 1)
     refuse(fmt::format("the last level leaves {} leaders", leaders.size()),
            "a last level that joins all, such as pod:ring");
-  if (const auto most = std::max_element(led.begin(), led.end()); most != led.end() && *most > most_levels)
+  if (const auto most = std::ranges::max_element(led); most != led.end() && *most > most_levels)
     refuse(fmt::format("a rank leads {} levels", *most),
            fmt::format("at most {}, of larger groups", most_levels));
   depth = depth_of(nodes);

@@ -95,8 +95,8 @@ class tree_part {
     };
     for (tree_edge& e : children_) e.used = used_of(e.width);
     parent_width_ = used_of(parent_width_);
-    const bool take_turns = parent_width_ > 1 || std::any_of(children_.begin(), children_.end(),
-                                                             [](const tree_edge& e) { return e.used > 1; });
+    const bool take_turns =
+        parent_width_ > 1 || std::ranges::any_of(children_, [](const tree_edge& e) { return e.used > 1; });
     pieces_ = pieces_of(half, slot, element, take_turns);
   }
 

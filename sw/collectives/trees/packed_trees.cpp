@@ -29,7 +29,7 @@ tree_memory::question::question(const pattern_context& c, bool up_ways)
 tree_pair tree_memory::trees_of(const pattern_context& c, bool up, const search_fn& search) {
   question asked(c, up);
   const auto same = [&](const known& k) { return k.asked == asked; };
-  if (const auto at = std::find_if(last_.begin(), last_.end(), same); at != last_.end()) return at->found;
+  if (const auto at = std::ranges::find_if(last_, same); at != last_.end()) return at->found;
   tree_pair found = search(c, up);
   ++searches_;
   if (last_.size() == most_known) last_.pop_front();
@@ -57,7 +57,7 @@ packed_trees::packed_trees(const pattern_context& c, flow to) {
   };
   if (c.shares_queue_pairs) return;
   within_ = widest_within;
-  const bool one_sip = std::all_of(sips_.begin(), sips_.end(), [&](sip_id s) { return s == sips_.front(); });
+  const bool one_sip = std::ranges::all_of(sips_, [&](sip_id s) { return s == sips_.front(); });
   crossing_ = one_sip ? 1 : widest_crossing;
   while (crossing_ > 1 && !fits()) --crossing_;
   while (within_ > 1 && !fits()) --within_;

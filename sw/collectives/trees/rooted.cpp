@@ -64,7 +64,7 @@ void run_broadcast_binomial(pe_context& pe) {
   const binomial_place place = place_of(pe.args());
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  std::reverse(children.begin(), children.end());  // the deepest subtree first
+  std::ranges::reverse(children);  // the deepest subtree first
   pe.last_stream(
       {down_pipeline(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
       "broadcast");

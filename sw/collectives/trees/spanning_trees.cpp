@@ -53,7 +53,7 @@ class forest_union {
       near[l.from].push_back(l.to);
       near[l.to].push_back(l.from);
     }
-    for (auto& list : near) std::sort(list.begin(), list.end());
+    for (auto& list : near) std::ranges::sort(list);
     return near;
   }
 
@@ -86,7 +86,7 @@ class forest_union {
   void drop(std::uint32_t member, std::uint32_t forest) {
     for (const std::uint32_t rank : {ends(member).from, ends(member).to}) {
       std::vector<std::uint32_t>& list = at_[forest][rank];
-      list.erase(std::find(list.begin(), list.end(), member));
+      list.erase(std::ranges::find(list, member));
     }
   }
 
@@ -123,7 +123,7 @@ std::vector<std::uint32_t> depths_from(const near_lists& near, std::uint32_t roo
 }
 std::uint32_t deepest(const near_lists& near, std::uint32_t root) {
   const std::vector<std::uint32_t> depth = depths_from(near, root);
-  return *std::max_element(depth.begin(), depth.end());
+  return *std::ranges::max_element(depth);
 }
 std::uint32_t middle_of(const near_lists& near) {
   std::uint32_t best = 0, least = nobody;
@@ -170,7 +170,7 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
     const neighbor_graph::link& l = g.links()[std::size_t{2} * pair];
     order.emplace_back(attempt % 2 == 0 ? std::min(away[l.from], away[l.to]) : 0, random(), pair);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
 
   forest_union forests(g, trees);
   std::uint32_t missing = trees * (g.ranks() - 1);

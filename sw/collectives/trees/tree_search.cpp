@@ -160,8 +160,8 @@ class tree_improver {
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
       (void)latency_of(t);
       for (tree_node& node : found_[t])
-        std::sort(node.children.begin(), node.children.end(),
-                  [&](std::uint32_t a, std::uint32_t b) { return is_before(t, a, b); });
+        std::ranges::sort(node.children,
+                          [&](std::uint32_t a, std::uint32_t b) { return is_before(t, a, b); });
     }
   }
 
@@ -211,7 +211,7 @@ class tree_improver {
     std::uint32_t senders = 0;
     for (auto s = l.senders.begin(); s != l.senders.end(); ++s)
       senders += std::find(l.senders.begin(), s, *s) == s;
-    const bool of_root = std::count(l.senders.begin(), l.senders.end(), root_) > 1;
+    const bool of_root = std::ranges::count(l.senders, root_) > 1;
     if (l.narrow) senders = flows;
     const std::uint32_t others = senders > l.fit ? senders - l.fit : 0;
     const std::uint32_t own = flows - std::min(flows, std::max(senders, l.fit));
@@ -237,7 +237,7 @@ class tree_improver {
     if (sends(above(t, lower)) > most_sends) --beyond_;
     std::erase(below(t, above(t, lower)), lower);
     change_links(t, lower, [](auto& senders, std::uint32_t s) {
-      *std::find(senders.begin(), senders.end(), s) = senders.back();
+      *std::ranges::find(senders, s) = senders.back();
       senders.pop_back();
     });
   }
@@ -250,8 +250,7 @@ class tree_improver {
     }
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
       const auto is_in = [t](const edge_change& c) { return c.tree == t; };
-      if (end == &edge_change::to && std::any_of(changes_.begin(), changes_.end(), is_in))
-        latency_[t] = latency_of(t);
+      if (end == &edge_change::to && std::ranges::any_of(changes_, is_in)) latency_[t] = latency_of(t);
     }
   }
 

@@ -106,8 +106,8 @@ namespace {
 /// single links do not count.
 double cycles_per_byte(const config::machine_config& c, const group& members) {
   const auto several = [&](auto place) {
-    return std::any_of(members.members.begin(), members.members.end(),
-                       [&](const pe_coord& m) { return place(m) != place(members.members.front()); });
+    return std::ranges::any_of(members.members,
+                               [&](const pe_coord& m) { return place(m) != place(members.members.front()); });
   };
   double gbytes_s = static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz;
   if (several([](const pe_coord& m) { return std::pair{m.sip, m.cube}; }))
@@ -184,12 +184,12 @@ void check_all_pes(const pattern_context& c, const member_levels& levels) {
   const config::population machine(c.config);
   std::vector<pe_coord> wanted;
   for (const pe_coord pe : machine.pes()) {
-    const bool member_sip = std::any_of(levels.sips.begin(), levels.sips.end(),
-                                        [pe](const member_levels::sip& s) { return s.id == pe.sip; });
+    const bool member_sip =
+        std::ranges::any_of(levels.sips, [pe](const member_levels::sip& s) { return s.id == pe.sip; });
     if (member_sip) wanted.push_back(pe);
   }
   std::vector<pe_coord> members = c.members.members;
-  std::sort(members.begin(), members.end());
+  std::ranges::sort(members);
   if (members == wanted) return;
   throw user_error({"hierarchical_3level", "the members are not all PEs of their SIPs",
                     fmt::format("{} members in {} SIPs", members.size(), levels.sips.size()),

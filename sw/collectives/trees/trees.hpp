@@ -2,7 +2,6 @@
 // Trees over ranks 0 to n-1. Patterns wire them and kernels walk them, so both ask here.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
