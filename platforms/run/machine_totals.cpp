@@ -72,6 +72,7 @@ struct process_part {
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops) {
   process_part own{totals, {hops.cube_hops(), hops.sip_hops()}, hops.unmatched(), o};
+  own.rows.deadlock_json.clear(), own.rows.flight_json.clear();  // every process has made them
   const auto all = gathered(group, own);
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;

@@ -170,6 +170,16 @@ void run_observers::report_path(process_group* group, run_outcome& o) const {
   if (!path_events_) return;
   if (group != nullptr) {
     path_events_->drop_unsent();
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t part : gathered(*group, std::uint64_t{archived(*path_events_).size()}))
+      bytes += part;
+    if (bytes > INT32_MAX) {  // more than processes gather at once
+      o.notes.push_back(fmt::format(
+          "no critical path: the processes have {} bytes of events (expected at most {}; trace.path_events "
+          "limits them)",
+          bytes, INT32_MAX));
+      return;
+    }
     add_others(*group, *path_events_,
                [this] { return analysis::path_events(run_.plan, run_.machine.config.trace.path_events); });
   }
