@@ -191,14 +191,14 @@ class Defects(harness.Case):
 
     def test_a_wait_without_dcci_reads_a_stale_line(self):
         said = self.run_with("wait_without_dcci", "dissemination", expect=3).stderr
-        stale = re.findall(r"(?m)^(?:deadlock: )?stale line: (pod\.\S+) waits until the word at (0x\w+) \((sip\d) cube(\d) "
+        stale = re.findall(r"(?m)^(?:deadlock: )?stale line: (pod\.\S+) waits until the word at (0x\w+) \(pod\.(sip\d)\.cube_(\d)_(\d) "
                            r"hbm\[(\d)\]\+(0x\w+)\) is == 1 or 2: line (0x\w+), its data cache holds 0, memory holds "
                            r"([12]); missing operation: dcci_line\((0x\w+)\) on (\S+) before its load$", said)
         self.assertEqual(len(stale), said.count("stale line: pod."), said[:2000])
         self.assertTrue(stale)
-        for waiter, word, sip, cube, port, offset, line, _, operand, place in stale:
-            cube = int(cube)
-            self.assertEqual(waiter, f"pod.{sip}.cube_{cube % 3}_{cube // 3}.pe{port}")  # a wait is in own memory
+        for waiter, word, sip, x, y, port, offset, line, _, operand, place in stale:
+            cube = int(x) + 3 * int(y)
+            self.assertEqual(waiter, f"pod.{sip}.cube_{x}_{y}.pe{port}")  # a wait is in own memory
             self.assertEqual(int(word, 16), int(sip[3:]) << 56 | cube << 48 | 5 << 44 | int(port) << 36 | int(offset, 16))
             self.assertEqual((line, operand, place), (word, word, waiter))  # a flag begins its line
 

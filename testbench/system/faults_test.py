@@ -174,7 +174,7 @@ class Kinds(harness.Case):
         done = self.run_pod(*self.config("wrong_install_first_match"), expect=3)
         self.assertRegex(done.stderr, r"root: pod\.sip\d\.cube_0_0\.pe0 W waits for a message in its ring 0x\w+, which no queue pair writes")
         plan = self.run_pod(*self.config("wrong_install_first_match"), "--dump-install").stdout.splitlines()[2:]
-        for owner in ("sip0", "sip1"):
+        for owner in ("pod.sip0", "pod.sip1"):
             self.assertEqual(len({line.split()[5] for line in plan if line.startswith(owner)}), 1, plan)
         self.one(*self.config("wrong_install_first_match"), "--set", "faults=[]")
         # No two directions of a PE lead to one peer.

@@ -127,7 +127,7 @@ class Workload(Streams):
             fault = json.dumps([{"kind": kind, "where": "pod.sip0.cube_1_0.pe2", **more}])
             done = self.run_pod(*harness.SMALL, "--workload", self.ring(), *harness.sets(f"faults={fault}"), expect=code)
             self.assertIn(says, done.stdout + done.stderr)
-        ends("wrong_install", 2, "sip0.cube1.pe2 ")
+        ends("wrong_install", 2, "pod.sip0.cube_1_0.pe2 ")
         ends("sendrecv_alias", 1, "wrong", after=2)
         ends("dispatch_corruption", 4, "call through a bad entry")
 

@@ -138,7 +138,7 @@ TEST_CASE("traffic: check_credits finds a message nobody received") {
   };
   const platforms::run_outcome o = run(j);
   CHECK(o.status == platforms::run_status::fault);
-  CHECK_THAT(o.message, Catch::Contains("sip0.cube0.pe0 E (my_head 1, peer_tail_cache 0)"));
+  CHECK_THAT(o.message, Catch::Contains("pod.sip0.cube_0_0.pe0 E (my_head 1, peer_tail_cache 0)"));
 }
 
 }  // namespace diecast::test
