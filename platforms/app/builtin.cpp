@@ -3,22 +3,9 @@
 
 #include <utility>
 
-#include "hw/hbm/hbm_controller.hpp"
-#include "platforms/job/barrier/barrier.hpp"
-#include "platforms/job/collective/collective.hpp"
-#include "platforms/job/program/program.hpp"
-#include "platforms/job/workload/workload.hpp"
+#include "platforms/job/jobs.hpp"
 
 namespace diecast::app {
-namespace {
-
-netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
-                               hw::fault_sink& faults) {
-  return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
-}
-
-}  // namespace
-
 registries builtin_registries(platform_entry platform) {
   sw::kernel_table kernels = sw::builtin_kernels();
   sw::op_table ops = sw::builtin_ops(kernels);
@@ -30,7 +17,7 @@ registries builtin_registries(platform_entry platform) {
           {platforms::collective_job(), platforms::barrier_job(), platforms::workload_job(),
            platforms::program_job()},
           std::move(ops),
-          make_hbm};
+          netlist::make_hbm};
 }
 
 platform_entry pod_platform() {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "models/config/field.hpp"
@@ -132,23 +133,6 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
   return values;
 }
 
-void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
-  const auto parts = config::split(value, ':');
-  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty()))
-    throw user_error(
-        problem{flag, "is not a time window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
-  const auto end = [&](const std::string& part, double otherwise) {
-    const auto ns = part.empty() ? otherwise : config::parse_real(part);
-    if (!ns || *ns < 0 || *ns > 1e12)
-      throw user_error(problem{flag, "an end is no time", value, "FROM:TO in ns, numbers from 0 to 1e12"});
-    return *ns;
-  };
-  const double from = end(parts[0], 0), to = end(parts[1], 1e12);
-  if (to < from) throw user_error(problem{flag, "the window ends before it begins", value, "FROM <= TO"});
-  if (!parts[0].empty()) sets.push_back("trace.vcd_from_ns=" + parts[0]);
-  if (!parts[1].empty()) sets.push_back("trace.vcd_to_ns=" + parts[1]);
-}
-
 void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline) {
   const auto refuse = [&r](const char* name, const char* file) {
     r.with(name, [&](const std::string& flag, const std::string& value) {
@@ -158,13 +142,6 @@ void refuse_without_file(flag_reader& r, const std::string& vcd, const std::stri
   if (vcd.empty()) refuse("vcd-scope", "--vcd");
   if (vcd.empty()) refuse("vcd-window", "--vcd");
   if (timeline.empty()) refuse("timeline-scope", "--timeline");
-}
-
-platforms::progress_mode progress_argument(const std::string& flag, const std::string& value) {
-  using platforms::progress_mode;
-  return choose<progress_mode>(
-      flag, value,
-      {{"auto", progress_mode::automatic}, {"on", progress_mode::on}, {"off", progress_mode::off}});
 }
 
 std::string progress_label(std::size_t index, std::size_t count) {
@@ -222,6 +199,24 @@ namespace {
 
 namespace po = boost::program_options;
 
+/// --vcd-window FROM:TO in ns, as settings of trace.vcd_from_ns and trace.vcd_to_ns. Throws user_error.
+void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
+  const auto parts = config::split(value, ':');
+  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty()))
+    throw user_error(
+        problem{flag, "is not a time window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
+  const auto end = [&](const std::string& part, double otherwise) {
+    const auto ns = part.empty() ? otherwise : config::parse_real(part);
+    if (!ns || *ns < 0 || *ns > 1e12)
+      throw user_error(problem{flag, "an end is no time", value, "FROM:TO in ns, numbers from 0 to 1e12"});
+    return *ns;
+  };
+  const double from = end(parts[0], 0), to = end(parts[1], 1e12);
+  if (to < from) throw user_error(problem{flag, "the window ends before it begins", value, "FROM <= TO"});
+  if (!parts[0].empty()) sets.push_back("trace.vcd_from_ns=" + parts[0]);
+  if (!parts[1].empty()) sets.push_back("trace.vcd_to_ns=" + parts[1]);
+}
+
 /// What is printed without running anything comes alone, and nothing is written then. --help helps always.
 void refuse_beside_information(flag_reader& r) {
   std::string asked;
@@ -239,49 +234,68 @@ void refuse_beside_information(flag_reader& r) {
       r.add({fmt::format("--{}", name), "cannot be combined with " + asked, "", "a run, or one of the two"});
 }
 
-auto text(const char* name) { return po::value<std::string>()->value_name(name); }
-
 }  // namespace
 
-po::options_description flag_group(const char* name) {
+po::options_description flag_group(const char* name, const std::vector<flag_row>& flags) {
   constexpr unsigned columns = 99;
-  return po::options_description(name, columns);
+  po::options_description group(name, columns);
+  for (const flag_row& f : flags) {
+    po::value_semantic* value = new po::untyped_value(true);
+    if (f.repeatable) {
+      value = po::value<std::vector<std::string>>()->composing()->value_name(f.value);
+    } else if (*f.value != 0) {
+      value = po::value<std::string>()->value_name(f.value);
+    }
+    group.add_options()(f.name, value, f.help.c_str());
+  }
+  return group;
+}
+
+std::string help_page(const std::string& binary, const std::string& description,
+                      const std::vector<std::string>& examples, const po::options_description& flags,
+                      const char* exit_codes, const char* arguments) {
+  std::ostringstream text;
+  text << binary << ": " << description << "\n\nUsage: " << binary << " " << arguments << "\n\nExamples:\n";
+  for (const std::string& e : examples) text << "  " << binary << " " << e << "\n";
+  text << flags << "\nExit codes: " << exit_codes << "; 129/130/143 interrupted.\n";
+  return text.str();
 }
 
 po::options_description config_flags(const char* group, const char* config, const char* set,
                                      const char* check) {
-  po::options_description d = flag_group(group);
-  d.add_options()("config", text("FILE"), fmt::format("JSON config; default: {}", config).c_str())(
-      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      fmt::format("set one config key, e.g. {}; repeatable, applied from left to right", set).c_str())(
-      "seed", text("N"), "seed of all random draws; same as --set sim.seed=N")(
-      "check-config", fmt::format("check the config, print {}; no simulation", check).c_str())(
-      "dump-config", "print the effective config as JSON, which --config reads; no simulation");
-  return d;
+  return flag_group(
+      group,
+      {{"config", "FILE", fmt::format("JSON config; default: {}", config)},
+       {"set", "PATH=VALUE",
+        fmt::format("set one config key, e.g. {}; repeatable, applied from left to right", set), true},
+       {"seed", "N", "seed of all random draws; same as --set sim.seed=N"},
+       {"check-config", "", fmt::format("check the config, print {}; no simulation", check)},
+       {"dump-config", "", "print the effective config as JSON, which --config reads; no simulation"}});
 }
 
 po::options_description output_flags(const output_help& help) {
-  po::options_description d = flag_group("Output");
-  d.add_options()("out", text("DIR"), help.out)("format", text("table|json|csv"),
-                                                "format of the results on stdout (default: table)")(
-      "quiet", "no table on stdout")(
-      "progress", text("auto|on|off"),
-      "progress bar on stderr; auto: on a terminal, after 2 s (default: auto)")(
-      "vcd", text("FILE"), help.vcd)("vcd-scope", text("GLOB"), help.vcd_scope)(
-      "vcd-window", text("FROM:TO"), "simulated time of the waveform in ns; either end may be omitted")(
-      "timeline", text("FILE"), help.timeline)("timeline-scope", text("GLOB"), help.timeline_scope);
-  return d;
+  return flag_group(
+      "Output",
+      {{"out", "DIR", help.out},
+       {"format", "table|json|csv", "format of the results on stdout (default: table)"},
+       {"quiet", "", "no table on stdout"},
+       {"progress", "auto|on|off", "progress bar on stderr; auto: on a terminal, after 2 s (default: auto)"},
+       {"vcd", "FILE", help.vcd},
+       {"vcd-scope", "GLOB", help.vcd_scope},
+       {"vcd-window", "FROM:TO", "simulated time of the waveform in ns; either end may be omitted"},
+       {"timeline", "FILE", help.timeline},
+       {"timeline-scope", "GLOB", help.timeline_scope}});
 }
 
 po::options_description information_flags() {
-  po::options_description d = flag_group("Information");
-  d.add_options()("list", text("WHAT"), "patterns or presets")("schema", "print the JSON Schema of configs")(
-      "version", "print the version")("help", "print this help");
-  return d;
+  return flag_group("Information", {{"list", "WHAT", "patterns or presets"},
+                                    {"schema", "", "print the JSON Schema of configs"},
+                                    {"version", "", "print the version"},
+                                    {"help", "", "print this help"}});
 }
 
 void read_config_flags(flag_reader& r, common_options& o) {
-  r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
+  r.text("config", o.config);
   o.sets = r.all("set");
   r.with("seed", [&](const std::string& flag, const std::string& v) {
     const auto is_seed = [](const std::string& set) { return set.starts_with("sim.seed="); };
@@ -294,14 +308,18 @@ void read_config_flags(flag_reader& r, common_options& o) {
 
 void read_output_flags(flag_reader& r, common_options& o) {
   using std::string;
-  r.with("out", [&](const string&, const string& v) { o.out = v; });
-  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
+  r.text("out", o.out);
+  r.text("vcd", o.vcd);
   r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
   r.with("vcd-window", [&](const string& f, const string& v) { add_window(f, v, o.sets); });
-  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.text("timeline", o.timeline);
   r.with("timeline-scope",
          [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
-  r.with("progress", [&](const string& f, const string& v) { o.progress = progress_argument(f, v); });
+  using platforms::progress_mode;
+  r.with("progress", [&](const string& f, const string& v) {
+    o.progress = choose<progress_mode>(
+        f, v, {{"auto", progress_mode::automatic}, {"on", progress_mode::on}, {"off", progress_mode::off}});
+  });
   r.with("format", [&](const string& f, const string& v) {
     o.format = choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});

@@ -60,6 +60,23 @@ class flag_reader {
       problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
     }
   }
+  /// Takes the text of a flag that was given.
+  void text(const char* name, std::string& value) {
+    with(name, [&value](const std::string&, const std::string& text) { value = text; });
+  }
+  /// Takes the number of a flag that was given, within these limits.
+  template <class Value>
+  void count(const char* name, std::uint64_t least, std::uint64_t most, Value& value) {
+    with(name, [&](const std::string& flag, const std::string& text) {
+      value = static_cast<Value>(config::count_argument(flag, text, least, most));
+    });
+  }
+  template <class Value>
+  void real(const char* name, double least, double most, Value& value) {
+    with(name, [&](const std::string& flag, const std::string& text) {
+      value = config::real_argument(flag, text, least, most);
+    });
+  }
   /// Every value of a flag that may be repeated, in the order given.
   [[nodiscard]] std::vector<std::string> all(const char* name) const {
     return flag(name) ? values_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
@@ -82,16 +99,12 @@ class flag_reader {
                                                  const char* form,
                                                  const std::function<double(const std::string&)>& number);
 
-/// --vcd-window FROM:TO in ns, as settings of trace.vcd_from_ns and trace.vcd_to_ns. Throws user_error.
-void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets);
 /// Adds a problem for each flag of a waveform or timeline that was given without its file.
 void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline);
 /// Adds a problem for each file to write that another flag of the same command line writes, too: it would be
 /// lost. Flags and paths; empty paths were not given.
 using flag_files = std::vector<std::pair<std::string, std::string>>;
 void refuse_same_file(flag_reader& r, const flag_files& written);
-/// --progress auto|on|off. Throws user_error.
-[[nodiscard]] platforms::progress_mode progress_argument(const std::string& flag, const std::string& value);
 /// "run 2 of 5"; empty for the only run.
 [[nodiscard]] std::string progress_label(std::size_t index, std::size_t count);
 /// Opens all of them for writing, leaves them as they are and takes back those it made. Throws output_error
@@ -127,8 +140,21 @@ struct output_help {
   const char* timeline;
   const char* timeline_scope;
 };
-/// An empty group of flags of --help, whose lines have less than 100 columns.
-[[nodiscard]] boost::program_options::options_description flag_group(const char* name);
+/// A flag as --help shows it.
+struct flag_row {
+  const char* name;
+  const char* value;  ///< what its value is called; empty: a switch
+  std::string help;
+  bool repeatable{};
+};
+/// A group of flags of --help, whose lines have less than 100 columns.
+[[nodiscard]] boost::program_options::options_description flag_group(const char* name,
+                                                                     const std::vector<flag_row>& flags);
+/// The text of --help: `examples` are flags behind the name, `exit_codes` those before the interrupted one.
+[[nodiscard]] std::string help_page(const std::string& binary, const std::string& description,
+                                    const std::vector<std::string>& examples,
+                                    const boost::program_options::options_description& flags,
+                                    const char* exit_codes, const char* arguments = "[flags]");
 /// --config, --set, --seed, --check-config, --dump-config. `config`: the default; `set`: an assignment as
 /// example; `check`: what --check-config prints.
 [[nodiscard]] boost::program_options::options_description config_flags(const char* group, const char* config,

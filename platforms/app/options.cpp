@@ -16,90 +16,87 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::value_semantic* argument(const char* name) { return po::value<std::string>()->value_name(name); }
-
 po::options_description collective_options() {
-  po::options_description d = flag_group("Collective");
-  d.add_options()("collective", argument("NAME"),
-                  "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, gather, scatter, "
-                  "send_recv or barrier (default: all_reduce)")(
-      "algorithm", argument("NAME[,NAME..]|all|auto"),
-      "algorithms to run one after the other (--list algorithms); all: each that can run here; auto: chosen "
-      "by "
-      "rules, tuner table or estimates (default: auto)")(
-      "bytes", argument("SIZE|FROM:TO[:xF|:+D]"),
-      "vector of each rank, or the total of reduce_scatter, all_gather, all_to_all, gather and scatter, in "
-      "B, KiB, "
-      "MiB or GiB; a range is multiplied by F (2) or grows by D (default: 64KiB)")(
-      "dtype", argument("T"), "element type: f16|half, bf16|bfloat16, f32|float, i32|int32 (default: f16)")(
-      "op", argument("O"), "reduction: sum, max, min, prod, avg (default: sum)")(
-      "ranks", argument("pe|cube|sip"),
-      "one rank per PE, cube or SIP; the latter two use one PE each (default: the algorithm's first rank "
-      "set)")("team", argument("RANKS[,..]"),
-              "ranks of a barrier, a run for each team: START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO[:xF] "
-              "for the first "
-              "FROM to TO ranks (default: all ranks)")("iters", argument("N"),
-                                                       "timed launches, whose mean is reported (default: 1)")(
-      "warmup", argument("N"), "untimed launches before the timed ones (default: 0)")(
-      "jitter", argument("N[:NS]"),
-      "N runs, all but the first with every PE's start delayed by up to NS at random (default: "
-      "ccl.jitter_ns): median, extremes and spread of the time")(
-      "data", argument("exact|rank_plus_one"),
-      "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)")(
-      "no-data", "simulate times only: store no payload, verify nothing")(
-      "explain",
-      "repeat the job with one cause of time removed after the other (some 25 runs): shares of the bound, "
-      "firmware, DMA start, slots, latency, headers and contention, which add up to the time")(
-      "estimate",
-      "simulate nothing: for each algorithm and size the bound, the expected time and what a run would cost "
-      "(default of --algorithm: all)");
-  return d;
+  return flag_group(
+      "Collective",
+      {{"collective", "NAME",
+        "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, gather, scatter, "
+        "send_recv or barrier (default: all_reduce)"},
+       {"algorithm", "NAME[,NAME..]|all|auto",
+        "algorithms to run one after the other (--list algorithms); all: each that can run here; auto: "
+        "chosen by rules, tuner table or estimates (default: auto)"},
+       {"bytes", "SIZE|FROM:TO[:xF|:+D]",
+        "vector of each rank, or the total of reduce_scatter, all_gather, all_to_all, gather and scatter, "
+        "in B, KiB, MiB or GiB; a range is multiplied by F (2) or grows by D (default: 64KiB)"},
+       {"dtype", "T", "element type: f16|half, bf16|bfloat16, f32|float, i32|int32 (default: f16)"},
+       {"op", "O", "reduction: sum, max, min, prod, avg (default: sum)"},
+       {"ranks", "pe|cube|sip",
+        "one rank per PE, cube or SIP; the latter two use one PE each (default: the algorithm's first "
+        "rank set)"},
+       {"team", "RANKS[,..]",
+        "ranks of a barrier, a run for each team: START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO[:xF] for "
+        "the first FROM to TO ranks (default: all ranks)"},
+       {"iters", "N", "timed launches, whose mean is reported (default: 1)"},
+       {"warmup", "N", "untimed launches before the timed ones (default: 0)"},
+       {"jitter", "N[:NS]",
+        "N runs, all but the first with every PE's start delayed by up to NS at random (default: "
+        "ccl.jitter_ns): median, extremes and spread of the time"},
+       {"data", "exact|rank_plus_one",
+        "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)"},
+       {"no-data", "", "simulate times only: store no payload, verify nothing"},
+       {"explain", "",
+        "repeat the job with one cause of time removed after the other (some 25 runs): shares of the "
+        "bound, firmware, DMA start, slots, latency, headers and contention, which add up to the time"},
+       {"estimate", "",
+        "simulate nothing: for each algorithm and size the bound, the expected time and what a run would "
+        "cost (default of --algorithm: all)"}});
 }
 
 po::options_description workload_options() {
-  po::options_description d = flag_group("Workload");
-  d.add_options()("workload", argument("FILE"),
-                  "run streams of operations (JSON, see --list ops) or a program of MSCCL (XML) or MSCCL++ "
-                  "(JSON) instead of --collective")(
-      "isolate", "run each stream of the workload alone as well, and report its slowdown");
-  return d;
+  return flag_group(
+      "Workload",
+      {{"workload", "FILE",
+        "run streams of operations (JSON, see --list ops) or a program of MSCCL (XML) or MSCCL++ (JSON) "
+        "instead of --collective"},
+       {"isolate", "", "run each stream of the workload alone as well, and report its slowdown"}});
 }
 
 po::options_description process_flags() {
-  po::options_description d = flag_group("Processes");
-  d.add_options()("processes", argument("N"), "simulate each run on N processes over MPI (default: 1)")(
-      "partition", argument("LISTS|auto"),
-      "SIPs of each process, such as [[0,1],[2,3]]; auto: as many PEs for each, few links between them")(
-      "launcher", argument("COMMAND"),
-      "starts the processes, {n} of them, such as 'srun --input=0 -n {n}' (default: mpirun of this host)");
-  return d;
+  return flag_group(
+      "Processes",
+      {{"processes", "N", "simulate each run on N processes over MPI (default: 1)"},
+       {"partition", "LISTS|auto",
+        "SIPs of each process, such as [[0,1],[2,3]]; auto: as many PEs for each, few links between them"},
+       {"launcher", "COMMAND",
+        "starts the processes, {n} of them, such as 'srun --input=0 -n {n}' (default: mpirun of this "
+        "host)"}});
 }
 
 po::options_description correctness_options() {
-  po::options_description d = flag_group("Correctness");
-  d.add_options()("double-run", "run twice and compare the runs; exit code 6 if they differ")(
-      "record", argument("FILE"), "write what every rank did in every step")(
-      "verify", argument("FILE"), "compare with a recorded run; exit code 6 with the first difference")(
-      "diagnose",
-      "find the fault of a machine by experiments; writes into --out, by default the folder diagnosis")(
-      "hide-faults",
-      "do not report which faults of the config acted; --diagnose sets it for its experiments")(
-      "inspect", argument("dispatch"),
-      "print where the entries of each PE's dispatch table led when loaded, and lead at the end")(
-      "ccl-trace", "print each send, receive and credit on stderr; also with DIECAST_CCL_TRACE=1");
-  return d;
+  return flag_group(
+      "Correctness",
+      {{"double-run", "", "run twice and compare the runs; exit code 6 if they differ"},
+       {"record", "FILE", "write what every rank did in every step"},
+       {"verify", "FILE", "compare with a recorded run; exit code 6 with the first difference"},
+       {"diagnose", "",
+        "find the fault of a machine by experiments; writes into --out, by default the folder diagnosis"},
+       {"hide-faults", "",
+        "do not report which faults of the config acted; --diagnose sets it for its experiments"},
+       {"inspect", "dispatch",
+        "print where the entries of each PE's dispatch table led when loaded, and lead at the end"},
+       {"ccl-trace", "", "print each send, receive and credit on stderr; also with DIECAST_CCL_TRACE=1"}});
 }
 
 po::options_description other_options() {
-  po::options_description d = flag_group("Information");
-  d.add_options()("list", argument("WHAT"),
-                  "algorithms, patterns, mappers, validators, faults, ops or presets")(
-      "print-map", "print the address map and the router of each range")(
-      "dump-install", "print the install plan of the queue pairs of the run")(
-      "schema", "print the JSON Schema of configs")(
-      "doc", argument("config|counters|registers|verdicts|workload"), "print a reference page in Markdown")(
-      "version", "print the version")("help", "print this help");
-  return d;
+  return flag_group(
+      "Information",
+      {{"list", "WHAT", "algorithms, patterns, mappers, validators, faults, ops or presets"},
+       {"print-map", "", "print the address map and the router of each range"},
+       {"dump-install", "", "print the install plan of the queue pairs of the run"},
+       {"schema", "", "print the JSON Schema of configs"},
+       {"doc", "config|counters|registers|verdicts|workload", "print a reference page in Markdown"},
+       {"version", "", "print the version"},
+       {"help", "", "print this help"}});
 }
 
 po::options_description all_options() {
@@ -117,9 +114,102 @@ po::options_description all_options() {
   return d;
 }
 
+// The value of --team.
+
+constexpr const char* team_flag = "--team";
+constexpr std::uint64_t most_points = 10'000;
+
+std::uint32_t number(const std::string& text, std::uint64_t least) {
+  return static_cast<std::uint32_t>(config::count_argument(team_flag, text, least, comm::max_ranks));
+}
+
+[[noreturn]] void refuse(const std::string& text) {
+  throw user_error(
+      problem{team_flag, "is no team", text, "START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO, FROM..TO:xF"});
+}
+
+std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
+  const auto tail = config::split(text.substr(dots + 2), ':');
+  if (tail.size() > 2 || (tail.size() == 2 && !tail[1].starts_with('x'))) refuse(text);
+  const std::uint32_t from = number(text.substr(0, dots), 1), to = number(tail[0], 1);
+  const std::uint64_t factor =
+      tail.size() == 2 ? config::count_argument(team_flag, tail[1].substr(1), 2, most_points) : 1;
+  if (to < from) refuse(text);
+  std::vector<comm::team_spec> teams;
+  for (std::uint64_t n = from; n <= to; n = factor > 1 ? n * factor : n + 1) {
+    teams.push_back({0, 1, static_cast<std::uint32_t>(n), {}});
+    if (teams.size() > most_points) refuse(text);
+  }
+  return teams;
+}
+
+comm::team_spec one(const std::string& text) {
+  const auto fields = config::split(text, ':');
+  if (fields.size() == 3) return {number(fields[0], 0), number(fields[1], 1), number(fields[2], 1), {}};
+  if (fields.size() != 1) refuse(text);
+  comm::team_spec team;
+  for (const std::string& rank : config::split(text, '+')) team.list.push_back(number(rank, 0));
+  team.size = static_cast<std::uint32_t>(team.list.size());
+  return team;
+}
+
+/// "0:1:8", "0+3+5", "2..64" or "2..64:x2" (teams of the first ranks), joined by commas. Throws user_error.
+std::vector<comm::team_spec> parse_teams(const std::string& text) {
+  std::vector<comm::team_spec> teams;
+  for (const std::string& part : config::split(text, ',')) {
+    const std::size_t dots = part.find("..");
+    if (dots == std::string::npos) {
+      teams.push_back(one(part));
+      continue;
+    }
+    const auto more = sizes(part, dots);
+    teams.insert(teams.end(), more.begin(), more.end());
+  }
+  return teams;
+}
+
+/// "64KiB", "4KiB:1MiB:x4", "4KiB:16KiB:+4KiB"; without a step the factor is 2. Throws user_error.
+std::vector<std::uint64_t> parse_sizes(const std::string& text) {
+  constexpr std::size_t most_points = 10'000;
+  const auto parts = config::split(text, ':');
+  const auto refuse = [&](const char* what) {
+    throw user_error(problem{"--bytes", what, text,
+                             "a size, or a range FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
+  };
+  if (text.find(',') != std::string::npos) refuse("is a list; several sizes are given as a range");
+  const std::uint64_t from = config::size_argument("--bytes", parts[0]);
+  if (parts.size() == 1) return {from};
+  if (parts.size() > 3) refuse("too many parts");
+  const std::uint64_t to = config::size_argument("--bytes", parts[1]);
+  if (to < from) refuse("the range ends before it begins");
+  std::uint64_t factor = 2, step = 0;
+  if (parts.size() == 3) {
+    const std::string& s = parts[2];
+    if (s.starts_with('x')) {
+      const auto f = config::parse_count(s.substr(1));
+      if (!f || *f < 2) refuse("the factor is no whole number from 2");
+      factor = *f;
+    } else if (s.starts_with('+')) {
+      const auto d = config::parse_size(s.substr(1));
+      if (!d || *d == 0) refuse("the step is no size from 1");
+      step = *d;
+    } else {
+      refuse("the step is neither xF nor +D");
+    }
+  }
+  if (step == 0 && from == 0) refuse("a range that is multiplied cannot begin at 0");
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = from; size <= to; size = step != 0 ? size + step : size * factor) {
+    sizes.push_back(size);
+    if (sizes.size() > most_points) refuse("more than 10000 sizes");
+    if (size > UINT64_MAX / factor || size > UINT64_MAX - step) break;
+  }
+  return sizes;
+}
+
 void read_run(flag_reader& r, options& o) {
   using std::string;
-  r.with("collective", [&](const string&, const string& v) { o.collective = v; });
+  r.text("collective", o.collective);
   r.with("algorithm", [&](const string& f, const string& v) {
     o.algorithms = config::split(v, ',');
     const auto holds = [&o](const char* name) {
@@ -141,28 +231,26 @@ void read_run(flag_reader& r, options& o) {
     o.ranks = choose<comm::rank_set>(
         f, v, {{"pe", comm::rank_set::pe}, {"cube", comm::rank_set::cube}, {"sip", comm::rank_set::sip}});
   });
-  r.with("iters",
-         [&](const string& f, const string& v) { o.iters = config::count_argument(f, v, 1, 1'000'000); });
-  r.with("warmup",
-         [&](const string& f, const string& v) { o.warmup = config::count_argument(f, v, 0, 1'000'000); });
+  r.count("iters", 1, 1'000'000, o.iters);
+  r.count("warmup", 0, 1'000'000, o.warmup);
   r.with("jitter", [&](const string& f, const string& v) {
     const std::size_t colon = v.find(':');
     o.jitter_runs = config::count_argument(f, v.substr(0, colon), 2, 100'000);
     if (colon != string::npos) o.jitter_ns = config::count_argument(f, v.substr(colon + 1), 1, 1'000'000'000);
   });
   r.with("data", [&](const string& f, const string& v) {
-    o.pattern_data = choose<string>(f, v, {{"exact", "exact"}, {"rank_plus_one", "rank_plus_one"}});
+    o.pattern_data = one_of(f, v, {"exact", "rank_plus_one"});
   });
   r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
-  r.with("workload", [&](const string&, const string& v) { o.workload = v; });
+  r.text("workload", o.workload);
   o.no_data = r.flag("no-data");
   o.double_run = r.flag("double-run");
   o.diagnose = r.flag("diagnose");
   o.hide_faults = r.flag("hide-faults");
   r.with("inspect",
          [&](const string& f, const string& v) { o.inspect = !one_of(f, v, {"dispatch"}).empty(); });
-  r.with("record", [&](const string&, const string& v) { o.record = v; });
-  r.with("verify", [&](const string&, const string& v) { o.verify = v; });
+  r.text("record", o.record);
+  r.text("verify", o.verify);
   o.isolate = r.flag("isolate");
   for (const char* other : {"diagnose", "dump-install"})
     if (o.jitter_runs > 0 && r.flag(other))
@@ -185,16 +273,14 @@ void read_run(flag_reader& r, options& o) {
 
 /// Flags that need the whole pod in one process are refused with several.
 void read_processes(flag_reader& r, options& o) {
-  r.with("processes", [&](const std::string& f, const std::string& v) {
-    o.parallel.processes = static_cast<std::uint32_t>(config::count_argument(f, v, 1, 1024));
-  });
+  r.count("processes", 1, 1024, o.parallel.processes);
   r.with("partition", [&](const std::string& f, const std::string& v) {
     static const std::regex lists("\\[\\[[0-9]+(,[0-9]+)*\\](,\\[[0-9]+(,[0-9]+)*\\])*\\]");
     if (v != "auto" && !std::regex_match(v, lists))
       throw user_error(problem{f, "is no list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
     o.parallel.partition = v;
   });
-  r.with("launcher", [&](const std::string&, const std::string& v) { o.parallel.launcher = v; });
+  r.text("launcher", o.parallel.launcher);
   for (const char* name : {"partition", "launcher"})
     if (r.flag(name) && o.parallel.processes == 1)
       r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
@@ -253,115 +339,16 @@ options parse_options(int argc, const char* const* argv) {
   return o;
 }
 
-std::vector<std::uint64_t> parse_sizes(const std::string& text) {
-  constexpr std::size_t most_points = 10'000;
-  const auto parts = config::split(text, ':');
-  const auto refuse = [&](const char* what) {
-    throw user_error(problem{"--bytes", what, text,
-                             "a size, or a range FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
-  };
-  if (text.find(',') != std::string::npos) refuse("is a list; several sizes are given as a range");
-  const std::uint64_t from = config::size_argument("--bytes", parts[0]);
-  if (parts.size() == 1) return {from};
-  if (parts.size() > 3) refuse("too many parts");
-  const std::uint64_t to = config::size_argument("--bytes", parts[1]);
-  if (to < from) refuse("the range ends before it begins");
-  std::uint64_t factor = 2, step = 0;
-  if (parts.size() == 3) {
-    const std::string& s = parts[2];
-    if (s.starts_with('x')) {
-      const auto f = config::parse_count(s.substr(1));
-      if (!f || *f < 2) refuse("the factor is no whole number from 2");
-      factor = *f;
-    } else if (s.starts_with('+')) {
-      const auto d = config::parse_size(s.substr(1));
-      if (!d || *d == 0) refuse("the step is no size from 1");
-      step = *d;
-    } else {
-      refuse("the step is neither xF nor +D");
-    }
-  }
-  if (step == 0 && from == 0) refuse("a range that is multiplied cannot begin at 0");
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = from; size <= to; size = step != 0 ? size + step : size * factor) {
-    sizes.push_back(size);
-    if (sizes.size() > most_points) refuse("more than 10000 sizes");
-    if (size > UINT64_MAX / factor || size > UINT64_MAX - step) break;
-  }
-  return sizes;
-}
-
 std::string help_text(const platform_entry& platform) {
-  std::ostringstream text;
-  const auto example = [&](const char* flags) { text << "  " << platform.name << " " << flags << "\n"; };
-  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
-       << " [flags]\n\nExamples:\n";
-  example("--collective all_reduce --bytes 4KiB:1MiB:x16 --out out");
-  example("--algorithm all --bytes 64KiB --set ipcq.n_slots=2");
-  example("--bytes 64KiB --timeline timeline.json");
-  example("--check-config");
-  text << all_options()
-       << "\nExit codes: 0 verified or not checked; 1 wrong result; 2 usage or config error; 3 deadlock\n"
-          "or sim.limit_ms; 4 data fault; 5 output not writable; 6 not reproducible; 70 internal error;\n"
-          "71 refused by the system; 129/130/143 interrupted.\n";
-  return text.str();
-}
-
-// The value of --team.
-
-namespace {
-
-constexpr const char* flag = "--team";
-constexpr std::uint64_t most_points = 10'000;
-
-std::uint32_t number(const std::string& text, std::uint64_t least) {
-  return static_cast<std::uint32_t>(config::count_argument(flag, text, least, comm::max_ranks));
-}
-
-[[noreturn]] void refuse(const std::string& text) {
-  throw user_error(
-      problem{flag, "is no team", text, "START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO, FROM..TO:xF"});
-}
-
-std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
-  const auto tail = config::split(text.substr(dots + 2), ':');
-  if (tail.size() > 2 || (tail.size() == 2 && !tail[1].starts_with('x'))) refuse(text);
-  const std::uint32_t from = number(text.substr(0, dots), 1), to = number(tail[0], 1);
-  const std::uint64_t factor =
-      tail.size() == 2 ? config::count_argument(flag, tail[1].substr(1), 2, most_points) : 1;
-  if (to < from) refuse(text);
-  std::vector<comm::team_spec> teams;
-  for (std::uint64_t n = from; n <= to; n = factor > 1 ? n * factor : n + 1) {
-    teams.push_back({0, 1, static_cast<std::uint32_t>(n), {}});
-    if (teams.size() > most_points) refuse(text);
-  }
-  return teams;
-}
-
-comm::team_spec one(const std::string& text) {
-  const auto fields = config::split(text, ':');
-  if (fields.size() == 3) return {number(fields[0], 0), number(fields[1], 1), number(fields[2], 1), {}};
-  if (fields.size() != 1) refuse(text);
-  comm::team_spec team;
-  for (const std::string& rank : config::split(text, '+')) team.list.push_back(number(rank, 0));
-  team.size = static_cast<std::uint32_t>(team.list.size());
-  return team;
-}
-
-}  // namespace
-
-std::vector<comm::team_spec> parse_teams(const std::string& text) {
-  std::vector<comm::team_spec> teams;
-  for (const std::string& part : config::split(text, ',')) {
-    const std::size_t dots = part.find("..");
-    if (dots == std::string::npos) {
-      teams.push_back(one(part));
-      continue;
-    }
-    const auto more = sizes(part, dots);
-    teams.insert(teams.end(), more.begin(), more.end());
-  }
-  return teams;
+  return help_page(
+      platform.name, platform.description,
+      {"--collective all_reduce --bytes 4KiB:1MiB:x16 --out out",
+       "--algorithm all --bytes 64KiB --set ipcq.n_slots=2", "--bytes 64KiB --timeline timeline.json",
+       "--check-config"},
+      all_options(),
+      "0 verified or not checked; 1 wrong result; 2 usage or config error; 3 deadlock\n"
+      "or sim.limit_ms; 4 data fault; 5 output not writable; 6 not reproducible; 70 internal error;\n"
+      "71 refused by the system");
 }
 
 }  // namespace diecast::app

@@ -37,12 +37,6 @@ struct options : common_options, platforms::job_request {
 /// The text of --help.
 [[nodiscard]] std::string help_text(const platform_entry& platform);
 
-/// "0:1:8", "0+3+5", "2..64" or "2..64:x2" (teams of the first ranks), joined by commas. Throws user_error.
-[[nodiscard]] std::vector<comm::team_spec> parse_teams(const std::string& text);
-
-/// "64KiB", "4KiB:1MiB:x4", "4KiB:16KiB:+4KiB"; without a step the factor is 2. Throws user_error.
-[[nodiscard]] std::vector<std::uint64_t> parse_sizes(const std::string& text);
-
 // --diagnose.
 
 /// Examines the run that the flags ask for; writes its files into --out, by default the folder diagnosis of

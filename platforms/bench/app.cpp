@@ -33,8 +33,6 @@ struct options {
   fabric_options fabric;
 };
 
-po::typed_value<std::string>* text(const char* name) { return po::value<std::string>()->value_name(name); }
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -55,39 +53,25 @@ std::string result_json(const std::string& version, std::uint64_t runs,
   return j.dump(2) + "\n";
 }
 
-po::options_description measurement_options() {
-  po::options_description d = app::flag_group("Measurement");
-  d.add_options()("runs", text("N"), "runs, whose median is printed (default: 5)");
-  return d;
-}
-
-po::options_description fabric_flags() {
-  po::options_description d = app::flag_group("Network of the fabric");
-  d.add_options()("config", text("FILE"), "JSON config; default: noc_reference.json, a mesh of 8 x 8")(
-      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "set one config key, e.g. noc.columns=64; repeatable, applied from left to right")(
-      "rate", text("R"), "offered load in flits per node and cycle (default: 0.3)")(
-      "packet-flits", text("L"), "flits per packet (default: 5)")(
-      "cycles", text("N"), "cycles of the measurement (default: 20000)")(
-      "warmup-cycles", text("N"), "cycles before the measurement (default: 5000)");
-  return d;
-}
-
-po::options_description other_options() {
-  po::options_description d = app::flag_group("Information");
-  d.add_options()("version", "print the version")("help", "print this help");
-  return d;
-}
-
 po::options_description all_options() {
   po::options_description d;
-  d.add(measurement_options()).add(fabric_flags()).add(other_options());
+  d.add(app::flag_group("Measurement", {{"runs", "N", "runs, whose median is printed (default: 5)"}}));
+  d.add(app::flag_group(
+      "Network of the fabric",
+      {{"config", "FILE", "JSON config; default: noc_reference.json, a mesh of 8 x 8"},
+       {"set", "PATH=VALUE",
+        "set one config key, e.g. noc.columns=64; repeatable, applied from left to right", true},
+       {"rate", "R", "offered load in flits per node and cycle (default: 0.3)"},
+       {"packet-flits", "L", "flits per packet (default: 5)"},
+       {"cycles", "N", "cycles of the measurement (default: 20000)"},
+       {"warmup-cycles", "N", "cycles before the measurement (default: 5000)"}}));
+  d.add(app::flag_group("Information",
+                        {{"version", "", "print the version"}, {"help", "", "print this help"}}));
   return d;
 }
 
 /// The subject is the first word; all else are flags.
 options parse_options(int argc, char** argv) {
-  using std::string;
   options o;
   std::vector<const char*> flags{argv[0]};
   int first_flag = 1;
@@ -102,20 +86,12 @@ options parse_options(int argc, char** argv) {
   app::flag_reader r(values);
   o.help = r.flag("help");
   o.version = r.flag("version");
-  r.with("runs",
-         [&](const string& f, const string& v) { o.runs = config::count_argument(f, v, 1, most_runs); });
+  r.count("runs", 1, most_runs, o.runs);
   app::read_config_flags(r, o.common);
-  r.with("rate",
-         [&](const string& f, const string& v) { o.fabric.rate = config::real_argument(f, v, 1e-6, 1.0); });
-  r.with("packet-flits", [&](const string& f, const string& v) {
-    o.fabric.packet_flits = static_cast<std::uint32_t>(config::count_argument(f, v, 1, most_flits));
-  });
-  r.with("cycles", [&](const string& f, const string& v) {
-    o.fabric.cycles = config::count_argument(f, v, 1, most_cycles);
-  });
-  r.with("warmup-cycles", [&](const string& f, const string& v) {
-    o.fabric.warmup_cycles = config::count_argument(f, v, 0, most_cycles);
-  });
+  r.real("rate", 1e-6, 1.0, o.fabric.rate);
+  r.count("packet-flits", 1, most_flits, o.fabric.packet_flits);
+  r.count("cycles", 1, most_cycles, o.fabric.cycles);
+  r.count("warmup-cycles", 0, most_cycles, o.fabric.warmup_cycles);
   if (o.what == subject::hbm || o.what == subject::mmio) {
     for (const char* name : {"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"})
       if (r.flag(name)) r.add({fmt::format("--{}", name), "requires the fabric", "", ""});
@@ -125,17 +101,11 @@ options parse_options(int argc, char** argv) {
 }
 
 std::string help_text() {
-  std::ostringstream out;
-  out << "diecast-bench: simulation speed on this computer, as JSON\n\n"
-         "Usage: diecast-bench [fabric|hbm|mmio|all] [flags]\n\nExamples:\n  diecast-bench fabric\n"
-         "  diecast-bench fabric --set noc.columns=64 --set noc.rows=64 --rate 0.03 --runs 1\n"
-      << '\n'
-      << measurement_options() << '\n'
-      << fabric_flags() << '\n'
-      << other_options()
-      << "\nExit codes: 0 measured; 2 usage or config error; 70 internal error; 71 refused by the\n"
-         "system; 129/130/143 interrupted.\n";
-  return out.str();
+  return app::help_page("diecast-bench", "simulation speed on this computer, as JSON",
+                        {"fabric", "fabric --set noc.columns=64 --set noc.rows=64 --rate 0.03 --runs 1"},
+                        all_options(),
+                        "0 measured; 2 usage or config error; 70 internal error; 71 refused by the\nsystem",
+                        "[fabric|hbm|mmio|all] [flags]");
 }
 
 using app::print;

@@ -3,6 +3,9 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
@@ -13,12 +16,30 @@ namespace diecast::platforms {
 namespace {
 
 using config::algorithm_settings;
+using json = nlohmann::ordered_json;
 
 constexpr std::array layouts{"column_wise", "row_wise", "replicate"};
 constexpr std::array memories{"tcm", "sram", "hbm"};
 constexpr const char* direction_form = "the name of a direction, without commas, quotes and line ends";
 constexpr const char* not_in_directions = ",\"\r\n";
 constexpr const char* pe_form = "a PE, for example \"sip0.cube1.pe2\"";
+
+/// "sip0.cube1.pe2" as a PE; empty when the text is not of that form.
+std::optional<pe_coord> parse_pe(const std::string& text) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  std::array<std::uint32_t, 3> numbers{};
+  constexpr std::array<std::string_view, 3> words{"sip", ".cube", ".pe"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(words[i])) return std::nullopt;
+    at += words[i].size();
+    const auto [stop, error] = std::from_chars(at, end, numbers[i]);
+    if (error != std::errc{}) return std::nullopt;
+    at = stop;
+  }
+  if (at != end) return std::nullopt;
+  return pe_coord{sip_id{numbers[0]}, cube_id{numbers[1]}, pe_id{numbers[2]}};
+}
 
 struct reader {
   const std::string& file;
@@ -60,32 +81,6 @@ struct reader {
     return std::nullopt;
   }
 };
-
-template <class T>
-void set(std::optional<T>& to, const std::optional<T>& value) {
-  if (value) to = value;
-}
-
-void read_members(reader& r, const std::string& path, const json_node& node, std::vector<pe_coord>& members) {
-  const json_array* const items = node.array();
-  if (items == nullptr) return r.wrong_type(path, node, "a list of PEs");
-  members.clear();
-  for (std::size_t i = 0; i < items->size(); ++i)
-    if (const auto pe = r.pe(fmt::format("{}[{}]", path, i), (*items)[i])) members.push_back(*pe);
-}
-
-void read_setting(reader& r, const std::string& path, const std::string& key, const json_node& node,
-                  algorithm_settings& a) {
-  if (key == "pattern") return set(a.pattern, r.text(path, node, "the name of a pattern"));
-  if (key == "mapper") return set(a.mapper, r.text(path, node, "the name of a mapper"));
-  if (key == "validator") return set(a.validator, r.text(path, node, "the name of a validator"));
-  if (key == "buffer_kind") return set(a.rings, r.choice<config::buffer_kind>(path, node, memories));
-  if (key == "cube_layout") return set(a.cube_layout, r.choice<config::layout>(path, node, layouts));
-  if (key == "pe_layout") return set(a.pe_layout, r.choice<config::layout>(path, node, layouts));
-  if (key == "members") return read_members(r, path, node, a.members);
-  r.unknown(path, key,
-            {"pattern", "mapper", "validator", "buffer_kind", "cube_layout", "pe_layout", "members"});
-}
 
 template <class Entry>
 Entry& entry_named(std::vector<Entry>& entries, const std::string& name) {
@@ -131,66 +126,97 @@ std::string name_of(pe_coord pe) {
   return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
 }
 
-json_node choice_schema(const std::vector<std::string>& words, const std::string& description) {
-  return {json_object{{"enum", json_texts(words)}, {"description", json_text(description)}}};
+json direction_schema(const std::string& description) {
+  return {{"type", "string"}, {"pattern", "^[^,\"\\r\\n]+$"}, {"description", description}};
 }
 
-json_node name_schema(const std::string& description) {
-  return {json_object{{"type", json_text("string")},
-                      {"minLength", json_number(std::uint64_t{1})},
-                      {"description", json_text(description)}}};
+json pe_schema(const std::string& description) {
+  return {
+      {"type", "string"}, {"pattern", "^sip[0-9]+\\.cube[0-9]+\\.pe[0-9]+$"}, {"description", description}};
 }
 
-json_node direction_schema(const std::string& description) {
-  return {json_object{{"type", json_text("string")},
-                      {"pattern", json_text("^[^,\"\\r\\n]+$")},
-                      {"description", json_text(description)}}};
-}
-
-json_node pe_schema(const std::string& description) {
-  return {json_object{{"type", json_text("string")},
-                      {"pattern", json_text("^sip[0-9]+\\.cube[0-9]+\\.pe[0-9]+$")},
-                      {"description", json_text(description)}}};
-}
-
+/// A key of ccl.algorithms: how it is read, written (null: not set) and described.
 struct setting {
-  const char* key;
-  const char* values;
-  const char* meaning;
+  std::string key, values, meaning;
+  json schema;
+  std::function<void(reader&, const std::string& path, const json_node&, algorithm_settings&)> read;
+  std::function<json(const algorithm_settings&)> write;
 };
-constexpr std::array settings{
-    setting{"pattern", "a pattern", "Who talks to whom; --list patterns, or a name of ccl.patterns."},
-    setting{"mapper", "a mapper", "Which PEs take part when --ranks is not given; --list mappers."},
-    setting{"validator", "a validator", "The required tensor layout; --list validators."},
-    setting{"buffer_kind", "tcm, sram, hbm", "Memory of the receive rings; otherwise ipcq.buffer_kind."},
-    setting{"cube_layout", "column_wise, row_wise, replicate",
-            "How a SIP's tensor is spread over its cubes."},
-    setting{"pe_layout", "column_wise, row_wise, replicate", "How a cube's share is spread over its PEs."},
-    setting{"members", "a list of PEs", "For mapper custom, in rank order: \"sip0.cube1.pe2\"."}};
 
-json_node named_objects(json_node item, const std::string& description) {
-  return {json_object{{"type", json_text("object")},
-                      {"description", json_text(description)},
-                      {"additionalProperties", std::move(item)}}};
+setting name_setting(const char* key, const char* values, const char* meaning,
+                     std::optional<std::string> algorithm_settings::*member) {
+  const auto read = [=](reader& r, const std::string& path, const json_node& node, algorithm_settings& a) {
+    if (auto name = r.text(path, node, fmt::format("the name of {}", values))) a.*member = name;
+  };
+  const auto write = [=](const algorithm_settings& a) { return a.*member ? json(*(a.*member)) : json(); };
+  return {key, values, meaning, {{"type", "string"}, {"minLength", 1}}, read, write};
+}
+
+template <class Enum, std::size_t N>
+setting choice_setting(const char* key, const std::array<const char*, N>& words, const char* meaning,
+                       std::optional<Enum> algorithm_settings::*member) {
+  const auto read = [=](reader& r, const std::string& path, const json_node& node, algorithm_settings& a) {
+    if (const auto choice = r.choice<Enum>(path, node, words)) a.*member = choice;
+  };
+  const auto write = [=](const algorithm_settings& a) {
+    return a.*member ? json(words.at(static_cast<std::size_t>(*(a.*member)))) : json();
+  };
+  return {key, fmt::format("{}", fmt::join(words, ", ")), meaning, {{"enum", words}}, read, write};
+}
+
+setting members_setting() {
+  const auto read = [](reader& r, const std::string& path, const json_node& node, algorithm_settings& a) {
+    const json_array* const items = node.array();
+    if (items == nullptr) return r.wrong_type(path, node, "a list of PEs");
+    a.members.clear();
+    for (std::size_t i = 0; i < items->size(); ++i)
+      if (const auto pe = r.pe(fmt::format("{}[{}]", path, i), (*items)[i])) a.members.push_back(*pe);
+  };
+  const auto write = [](const algorithm_settings& a) {
+    json members;
+    for (const pe_coord& pe : a.members) members.push_back(name_of(pe));
+    return members;
+  };
+  return {"members",
+          "a list of PEs",
+          "For mapper custom, in rank order: \"sip0.cube1.pe2\".",
+          {{"type", "array"}, {"items", pe_schema("A PE.")}},
+          read,
+          write};
+}
+
+const std::vector<setting>& settings() {
+  using s = algorithm_settings;
+  static const std::vector<setting> all{
+      name_setting("pattern", "a pattern", "Who talks to whom; --list patterns, or a name of ccl.patterns.",
+                   &s::pattern),
+      name_setting("mapper", "a mapper", "Which PEs take part when --ranks is not given; --list mappers.",
+                   &s::mapper),
+      name_setting("validator", "a validator", "The required tensor layout; --list validators.",
+                   &s::validator),
+      choice_setting("buffer_kind", memories, "Memory of the receive rings; otherwise ipcq.buffer_kind.",
+                     &s::rings),
+      choice_setting("cube_layout", layouts, "How a SIP's tensor is spread over its cubes.", &s::cube_layout),
+      choice_setting("pe_layout", layouts, "How a cube's share is spread over its PEs.", &s::pe_layout),
+      members_setting()};
+  return all;
+}
+
+void read_setting(reader& r, const std::string& path, const std::string& key, const json_node& node,
+                  algorithm_settings& a) {
+  std::vector<std::string> known;
+  for (const setting& s : settings()) {
+    if (s.key == key) return s.read(r, path, node, a);
+    known.push_back(s.key);
+  }
+  r.unknown(path, key, known);
+}
+
+json named_objects(json item, const std::string& description) {
+  return {{"type", "object"}, {"description", description}, {"additionalProperties", std::move(item)}};
 }
 
 }  // namespace
-
-std::optional<pe_coord> parse_pe(const std::string& text) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  std::array<std::uint32_t, 3> numbers{};
-  constexpr std::array<std::string_view, 3> words{"sip", ".cube", ".pe"};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(words[i])) return std::nullopt;
-    at += words[i].size();
-    const auto [stop, error] = std::from_chars(at, end, numbers[i]);
-    if (error != std::errc{}) return std::nullopt;
-    at = stop;
-  }
-  if (at != end) return std::nullopt;
-  return pe_coord{sip_id{numbers[0]}, cube_id{numbers[1]}, pe_id{numbers[2]}};
-}
 
 void read_ccl_algorithms(const json_node& node, const std::string& file, config::ccl_tables& tables,
                          std::vector<problem>& problems) {
@@ -228,83 +254,52 @@ void read_ccl_patterns(const json_node& node, const std::string& file, config::c
   }
 }
 
-json_node ccl_algorithms_node(const config::ccl_tables& tables) {
-  json_object all;
+json ccl_algorithms_json(const config::ccl_tables& tables) {
+  json all = json::object();
   for (const algorithm_settings& a : tables.algorithms) {
-    json_object keys;
-    const auto add = [&keys](const char* key, const std::optional<std::string>& text) {
-      if (text) keys.emplace_back(key, json_text(*text));
-    };
-    const auto name = [](const auto& value, const auto& names) -> std::optional<std::string> {
-      if (!value) return std::nullopt;
-      return names.at(static_cast<std::size_t>(*value));
-    };
-    add("pattern", a.pattern);
-    add("mapper", a.mapper);
-    add("validator", a.validator);
-    add("buffer_kind", name(a.rings, memories));
-    add("cube_layout", name(a.cube_layout, layouts));
-    add("pe_layout", name(a.pe_layout, layouts));
-    if (!a.members.empty()) {
-      json_array members;
-      for (const pe_coord& pe : a.members) members.push_back(json_text(name_of(pe)));
-      keys.emplace_back("members", json_node{std::move(members)});
-    }
-    all.emplace_back(a.name, json_node{std::move(keys)});
+    json& keys = all[a.name] = json::object();
+    for (const setting& s : settings())
+      if (const json value = s.write(a); !value.is_null()) keys[s.key] = value;
   }
-  return {std::move(all)};
+  return all;
 }
 
-json_node ccl_patterns_node(const config::ccl_tables& tables) {
-  json_object all;
+json ccl_patterns_json(const config::ccl_tables& tables) {
+  json all = json::object();
   for (const config::custom_pattern& p : tables.patterns) {
-    json_array edges;
+    json& edges = all[p.name] = json::array();
     for (const config::custom_edge& e : p.edges) {
-      json_object edge{{"from", json_text(name_of(e.from))},
-                       {"direction", json_text(e.direction)},
-                       {"to", json_text(name_of(e.to))},
-                       {"bidirectional", {e.bidirectional}}};
-      if (e.reverse) edge.emplace_back("reverse", json_text(*e.reverse));
-      edges.push_back({std::move(edge)});
-    }
-    all.emplace_back(p.name, json_node{std::move(edges)});
-  }
-  return {std::move(all)};
-}
-
-json_node ccl_algorithms_schema() {
-  json_object keys;
-  for (const setting& s : settings) {
-    const std::string key = s.key;
-    if (key == "members") {
-      keys.emplace_back(key, json_node{json_object{{"type", json_text("array")},
-                                                   {"items", pe_schema("A PE.")},
-                                                   {"description", json_text(s.meaning)}}});
-    } else if (key == "buffer_kind") {
-      keys.emplace_back(key, choice_schema({memories.begin(), memories.end()}, s.meaning));
-    } else if (key.ends_with("_layout")) {
-      keys.emplace_back(key, choice_schema({layouts.begin(), layouts.end()}, s.meaning));
-    } else {
-      keys.emplace_back(key, name_schema(s.meaning));
+      edges.push_back({{"from", name_of(e.from)},
+                       {"direction", e.direction},
+                       {"to", name_of(e.to)},
+                       {"bidirectional", e.bidirectional}});
+      if (e.reverse) edges.back()["reverse"] = *e.reverse;
     }
   }
-  json_object item{
-      {"type", json_text("object")}, {"properties", {std::move(keys)}}, {"additionalProperties", {false}}};
-  return named_objects({std::move(item)}, "Settings of algorithms by name.");
+  return all;
 }
 
-json_node ccl_patterns_schema() {
-  json_object keys{{"from", pe_schema("Where the edge starts.")},
-                   {"direction", direction_schema("Its name there.")},
-                   {"to", pe_schema("Where it ends.")},
-                   {"bidirectional", json_node{json_object{{"type", json_text("boolean")}}}},
-                   {"reverse", direction_schema("The direction at the other end that it pairs with.")}};
-  json_object item{{"type", json_text("object")},
-                   {"properties", {std::move(keys)}},
-                   {"required", json_texts({"from", "direction", "to"})},
-                   {"additionalProperties", {false}}};
-  json_object list{{"type", json_text("array")}, {"items", {std::move(item)}}};
-  return named_objects({std::move(list)}, "Patterns as lists of edges, by name.");
+json ccl_algorithms_schema() {
+  json keys;
+  for (const setting& s : settings()) {
+    keys[s.key] = s.schema;
+    keys[s.key]["description"] = s.meaning;
+  }
+  return named_objects({{"type", "object"}, {"properties", std::move(keys)}, {"additionalProperties", false}},
+                       "Settings of algorithms by name.");
+}
+
+json ccl_patterns_schema() {
+  const json keys{{"from", pe_schema("Where the edge starts.")},
+                  {"direction", direction_schema("Its name there.")},
+                  {"to", pe_schema("Where it ends.")},
+                  {"bidirectional", {{"type", "boolean"}}},
+                  {"reverse", direction_schema("The direction at the other end that it pairs with.")}};
+  const json item{{"type", "object"},
+                  {"properties", keys},
+                  {"required", {"from", "direction", "to"}},
+                  {"additionalProperties", false}};
+  return named_objects({{"type", "array"}, {"items", item}}, "Patterns as lists of edges, by name.");
 }
 
 std::string ccl_tables_markdown() {
@@ -312,13 +307,11 @@ std::string ccl_tables_markdown() {
       "\n## ccl.algorithms and ccl.patterns\n\nSettings of single algorithms, "
       "`\"algorithms\": { NAME: {...} }`; what is not set stays as the algorithm registers it.\n\n"
       "| key | values | meaning |\n|---|---|---|\n";
-  for (const setting& s : settings) page += fmt::format("| `{}` | {} | {} |\n", s.key, s.values, s.meaning);
+  for (const setting& s : settings()) page += fmt::format("| `{}` | {} | {} |\n", s.key, s.values, s.meaning);
   page +=
       "\nPatterns given as edges, `\"patterns\": { NAME: [ {...}, ... ] }`: `from` and `to` are PEs, "
-      "`direction` "
-      "names\nthe edge at `from` (`N`, `global_E`, `parent` or any other word), `bidirectional` (true) "
-      "demands an "
-      "edge back, and\n`reverse` names the direction at `to` that the edge pairs with.\n";
+      "`direction` names\nthe edge at `from` (`N`, `global_E`, `parent` or any other word), `bidirectional` "
+      "(true) demands an edge back, and\n`reverse` names the direction at `to` that the edge pairs with.\n";
   return page;
 }
 

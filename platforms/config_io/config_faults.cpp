@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "models/config/text.hpp"
 #include "platforms/config_io/config_json.hpp"
@@ -124,12 +125,6 @@ fault_setting read_fault(const std::string& path, const json_node& node, const p
   return fault;
 }
 
-json_node value_node(const field_value& v) {
-  if (const auto* n = std::get_if<std::uint64_t>(&v)) return json_number(*n);
-  if (const auto* x = std::get_if<double>(&v)) return json_number(*x);
-  return json_text(std::get<std::string>(v));
-}
-
 }  // namespace
 
 std::vector<fault_setting> read_faults(const json_node& node, const problem_reporter& report) {
@@ -144,31 +139,26 @@ std::vector<fault_setting> read_faults(const json_node& node, const problem_repo
   return faults;
 }
 
-json_node faults_node(const std::vector<fault_setting>& faults) {
-  json_array items;
+nlohmann::ordered_json faults_json(const std::vector<fault_setting>& faults) {
+  auto items = nlohmann::ordered_json::array();
   for (const fault_setting& f : faults) {
-    json_object item;
+    auto& item = items.emplace_back();
     for (const fault_key& k : config::fault_keys()) {
       if (!config::takes(f.kind, k.row.key)) continue;
-      const field_value value = k.get(f);
-      const auto* const text = std::get_if<std::string>(&value);
-      if (text == nullptr || !text->empty()) item.emplace_back(k.row.key, value_node(value));
+      const auto value = json_of(k.get(f));
+      if (value != "") item[k.row.key] = value;
     }
-    items.push_back({std::move(item)});
   }
-  return {std::move(items)};
+  return items;
 }
 
 std::string faults_markdown() {
   std::string page =
       "\n## faults\n\nWhat is made to go wrong: a list of `{\"kind\": NAME, \"where\": NAME, ...}`. `where` "
-      "takes "
-      "`*` and `?`\n"
-      "and names PEs (`pod.sip0.cube_1_2.pe3`), UCIe sides (`pod.sip0.cube_1_2.ucie_east`, packets that "
-      "leave "
-      "there)\n"
-      "or SIP ports (`pod.sip0.sip_port_e`). A name that matches nothing is an error. `--set faults=[...]` "
-      "replaces\nthe list.\n\n| kind | mechanism | `where` names | keys | meaning |\n|---|---|---|---|---|\n";
+      "takes `*` and `?`\nand names PEs (`pod.sip0.cube_1_2.pe3`), UCIe sides "
+      "(`pod.sip0.cube_1_2.ucie_east`, packets that leave there)\nor SIP ports (`pod.sip0.sip_port_e`). A "
+      "name that matches nothing is an error. `--set faults=[...]` replaces\nthe list.\n\n| kind | mechanism "
+      "| `where` names | keys | meaning |\n|---|---|---|---|---|\n";
   for (const fault_kind_entry& k : config::fault_kinds())
     page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.name, config::mechanisms_of(k), k.place,
                         config::join(k.keys), k.description);
@@ -176,13 +166,9 @@ std::string faults_markdown() {
   const fault_setting standard;
   for (const fault_key& k : config::fault_keys()) {
     if (k.row.key == "kind") continue;
-    std::string expected;
-    for (const char letter : config::expectation(k.row)) {
-      if (letter == '|') expected += '\\';
-      expected += letter;
-    }
-    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.row.key, k.row.unit, expected,
-                        config::to_text(k.get(standard)), k.row.description);
+    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.row.key, k.row.unit,
+                        table_cell(config::expectation(k.row)), config::to_text(k.get(standard)),
+                        k.row.description);
   }
   return page;
 }

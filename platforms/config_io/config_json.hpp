@@ -69,9 +69,6 @@ using problem_reporter =
 [[nodiscard]] std::vector<config::fault_setting> read_faults(const json_node& node,
                                                              const problem_reporter& report);
 
-/// Only the keys its kind takes: reads back as the same list.
-[[nodiscard]] json_node faults_node(const std::vector<config::fault_setting>& faults);
-
 /// The section of docs/config.md.
 [[nodiscard]] std::string faults_markdown();
 

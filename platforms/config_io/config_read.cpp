@@ -274,7 +274,7 @@ bool read_table(const std::string& path, std::string_view value, const std::stri
     if (path != key && !path.starts_with(key + ".")) continue;
     const bool json = path == key || value.starts_with('[') || value.starts_with('{');
     std::optional<json_node> node =
-        json ? read_json(value, origin, r.problems) : json_text(std::string(value));
+        json ? read_json(value, origin, r.problems) : json_node{std::string(value)};
     if (!node) return true;
     for (std::size_t end = path.size(); end > key.size();) {
       const std::size_t dot = path.rfind('.', end - 1);
@@ -297,7 +297,7 @@ void read_config_file(const fs::path& file, reading& r) {
 void read_set(std::string_view text, reading& r) {
   const std::string origin = fmt::format("--set {}", text);
   if (!is_json_text(std::string(text))) {
-    r.problems.push_back({"--set", "is not text", describe(json_text(std::string(text))), "UTF-8"});
+    r.problems.push_back({"--set", "is not text", describe({std::string(text)}), "UTF-8"});
     return;
   }
   const std::size_t equals = text.find('=');

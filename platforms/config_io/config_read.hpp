@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -47,6 +48,15 @@ struct reading {
 /// nothing else converts.
 [[nodiscard]] std::optional<config::field_value> convert_node(const config::field& f, const json_node& node);
 
+/// The value as a config has it.
+[[nodiscard]] nlohmann::ordered_json json_of(const config::field_value& value);
+
+/// The list `faults`, with only the keys that the kind of each takes: reads back as the same list.
+[[nodiscard]] nlohmann::ordered_json faults_json(const std::vector<config::fault_setting>& faults);
+
+/// Text of a cell of a table in Markdown, which a bar would end.
+[[nodiscard]] std::string table_cell(const std::string& text);
+
 /// Reads a file after everything it extends.
 void read_config_file(const std::filesystem::path& file, reading& r);
 
@@ -78,14 +88,11 @@ void read_ccl_algorithms(const json_node& node, const std::string& file, config:
 void read_ccl_patterns(const json_node& node, const std::string& file, config::ccl_tables& tables,
                        std::vector<problem>& problems);
 
-[[nodiscard]] json_node ccl_algorithms_node(const config::ccl_tables& tables);
-[[nodiscard]] json_node ccl_patterns_node(const config::ccl_tables& tables);
-[[nodiscard]] json_node ccl_algorithms_schema();
-[[nodiscard]] json_node ccl_patterns_schema();
+[[nodiscard]] nlohmann::ordered_json ccl_algorithms_json(const config::ccl_tables& tables);
+[[nodiscard]] nlohmann::ordered_json ccl_patterns_json(const config::ccl_tables& tables);
+[[nodiscard]] nlohmann::ordered_json ccl_algorithms_schema();
+[[nodiscard]] nlohmann::ordered_json ccl_patterns_schema();
 /// Section of docs/config.md.
 [[nodiscard]] std::string ccl_tables_markdown();
-
-/// "sip0.cube1.pe2" as a PE; empty when the text is not of that form.
-[[nodiscard]] std::optional<pe_coord> parse_pe(const std::string& text);
 
 }  // namespace diecast::platforms

@@ -45,14 +45,11 @@ bool has_form(std::string_view shape, std::string_view places) {
 /// All keys of a plan that say something of the machine or of the program, or nothing that matters here.
 constexpr std::string_view known_keys =
     " name collective protocol inplace gpus id input_chunks output_chunks scratch_chunks threadblocks "
-    "channels "
-    "remote_buffers semaphores init_value ops channel_type channel_ids connected_to rank type src_buff "
-    "dst_buff "
-    "index size buffer_id reduce_op tbg_info tb_id tbg_size barrier_id semaphore_ids iter_context unit_size "
-    "num_chunks num_threadblocks remote_buffer_refs remote_buffer_ids access_channel_type "
-    "access_channel_types "
-    "min_message_size max_message_size buffer_alignment num_threads_per_block reuse_resources "
-    "use_double_scratch_buffer ";
+    "channels remote_buffers semaphores init_value ops channel_type channel_ids connected_to rank type "
+    "src_buff dst_buff index size buffer_id reduce_op tbg_info tb_id tbg_size barrier_id semaphore_ids "
+    "iter_context unit_size num_chunks num_threadblocks remote_buffer_refs remote_buffer_ids "
+    "access_channel_type access_channel_types min_message_size max_message_size buffer_alignment "
+    "num_threads_per_block reuse_resources use_double_scratch_buffer ";
 
 class plan_reader {
  public:

@@ -30,19 +30,20 @@ no_room::no_room(const fs::path& folder, const std::string& reason)
           "--diagnose: its experiments need a folder with room, which {} is not ({}); set TMPDIR to one",
           folder.string(), reason)) {}
 
-std::string contents_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 namespace {
 
 using nlohmann::json;
 
 /// Names the file that a refused run leaves its problems in.
 constexpr const char* problems_variable = "DIECAST_PROBLEMS=";
+
+/// A file as text; empty when there is none.
+std::string contents_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
 
 json json_of(const fs::path& file) {
   if (!fs::exists(file)) return nullptr;

@@ -135,9 +135,6 @@ class experiment_runner {
   std::map<std::string, std::string> kept_;
 };
 
-/// A file as text; empty when there is none.
-[[nodiscard]] std::string contents_of(const std::filesystem::path& file);
-
 /// The arguments without the flags named, and without their values where a flag takes one.
 [[nodiscard]] std::vector<std::string> without(const std::vector<std::string>& arguments,
                                                const std::vector<std::string>& flags,

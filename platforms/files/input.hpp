@@ -32,9 +32,6 @@ struct file_identity {
   std::uint64_t device{}, number{};
   [[nodiscard]] bool operator==(const file_identity&) const = default;
 };
-/// Of a regular file; empty where there is none. Pipes and devices have no contents that an output could
-/// replace.
-[[nodiscard]] std::optional<file_identity> identity_of(const std::filesystem::path& path);
 
 struct input_file {
   std::string reader;  ///< flag or key that named it first

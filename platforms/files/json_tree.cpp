@@ -225,16 +225,6 @@ nlohmann::ordered_json to_library(const json_node& node) { return std::visit(lib
 
 }  // namespace
 
-json_node json_text(std::string text) { return {std::move(text)}; }
-json_node json_number(std::uint64_t n) { return {n}; }
-json_node json_number(double x) { return {json_real{x, fmt::format("{}", x)}}; }
-
-json_node json_texts(const std::vector<std::string>& texts) {
-  json_array items;
-  for (const std::string& text : texts) items.push_back(json_text(text));
-  return {std::move(items)};
-}
-
 std::string describe(const json_node& node) {
   if (const auto* x = std::get_if<json_real>(&node.value)) return x->written;
   constexpr std::size_t most = 60;
@@ -270,7 +260,5 @@ bool is_json_text(const std::string& text) {
     return false;
   }
 }
-
-std::string write_json(const json_node& node) { return to_library(node).dump(2) + "\n"; }
 
 }  // namespace diecast::platforms

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as a plain tree: comments allowed, order of keys kept, every duplicate key and every syntax
+// JSON read as a plain tree: comments allowed, order of keys kept, every duplicate key and every syntax
 // error reported with its place. Numbers stay as they were written, so that -1 never becomes a
-// count and 4.5 never becomes 4. The JSON library is known to json_tree.cpp alone.
+// count and 4.5 never becomes 4.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,6 @@ struct json_node {
   [[nodiscard]] const std::string* string() const { return std::get_if<std::string>(&value); }
 };
 
-[[nodiscard]] json_node json_text(std::string text);
-[[nodiscard]] json_node json_number(std::uint64_t n);
-[[nodiscard]] json_node json_number(double x);
-[[nodiscard]] json_node json_texts(const std::vector<std::string>& texts);
-
 /// The value as a user would recognize it in a message: short, one line.
 [[nodiscard]] std::string describe(const json_node& node);
 
@@ -56,10 +51,6 @@ struct json_node {
 
 /// JSON can hold it: it is UTF-8.
 [[nodiscard]] bool is_json_text(const std::string& text);
-
-/// Text of the tree with two spaces of indentation and a final newline. Doubles are written with
-/// the fewest digits that read back the same. Precondition: strings are UTF-8.
-[[nodiscard]] std::string write_json(const json_node& node);
 
 // Files of one kind that were given where another is read.
 

@@ -174,9 +174,10 @@ bool is_own_config(const fs::path& file) {
   return false;
 }
 
-}  // namespace
-
+/// Whether a run gives this name to a file of --out.
 bool has_own_name(const fs::path& file) { return beginning_of(file.filename().string()) != nullptr; }
+
+}  // namespace
 
 bool is_own(const fs::path& file) {
   std::error_code none;

@@ -89,9 +89,6 @@ inline constexpr std::string_view timeline_head =
 inline constexpr std::string_view record_head = "diecast.record/1\n";
 inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n";
 
-/// Whether a run gives this name to a file of --out.
-[[nodiscard]] bool has_own_name(const std::filesystem::path& file);
-
 /// Whether Diecast wrote this file: a file of --out, of --vcd, --timeline or --record, or the beginning of
 /// one (NAME.partial). A config.json is one when result.json or diagnosis.json beside it has its checksum:
 /// what was edited since is the user's. False for links and folders.

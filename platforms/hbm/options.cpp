@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <boost/program_options.hpp>
-#include <sstream>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
@@ -18,44 +17,32 @@ constexpr std::uint64_t most_outstanding = 1'000'000;
 constexpr double most_percent = 1000;
 constexpr double least_percent = 1e-6;
 
-auto text(const char* name) { return po::value<std::string>()->value_name(name); }
-
-po::options_description traffic_options() {
-  po::options_description d = app::flag_group("Traffic");
-  d.add_options()(
-      "pattern", text("NAME"),
-      "addresses: seq, rand, bank_conflict, same_bank_hit, page_stride, stride:BYTES, or replay:FILE "
-      "(default: seq)")("read-fraction", text("F"),
-                        "probability that a request is a read, 0 to 1 (default: 1)")(
-      "requests", text("N"), "requests of all channels together (default: 100000 per channel)")(
-      "request-bytes", text("B"), "bytes of each request (default: one burst)")(
-      "rate", text("PERCENT%|max[,..]"),
-      "open loop: evenly spaced arrivals in percent of the peak bandwidth, or a range FROM%:TO%:+STEP%; max: "
-      "the "
-      "next request as soon as one is accepted (default: max)")(
-      "outstanding", text("N[,N..]"), "closed loop: requests in flight per channel")(
-      "check-data", "write data and compare what each read returns with what was written last")(
-      "without-limits",
-      "repeat each run without refresh, without tFAW and tRRD, without turnarounds, without bank times and "
-      "without "
-      "all of them, and report the time saved");
-  return d;
-}
-
-app::output_help output_words() {
-  return {"write result.json and config.json to DIR",
-          "write a waveform (VCD) of the commands and rows of each channel; one rate only",
-          "channels of the waveform, e.g. 'hbm.channel0' (default: *)",
-          "write a timeline of the commands of each channel (for Perfetto); one rate only",
-          "channels of the timeline (default: *)"};
-}
-
 po::options_description all_options() {
   po::options_description d;
   d.add(app::config_flags("Memory", "hbm_reference.json, one channel", "hbm.preset=HBM4_8000",
                           "the organization and closed-form limits"));
-  d.add(traffic_options());
-  d.add(app::output_flags(output_words())).add(app::information_flags());
+  d.add(app::flag_group(
+      "Traffic",
+      {{"pattern", "NAME",
+        "addresses: seq, rand, bank_conflict, same_bank_hit, page_stride, stride:BYTES, or replay:FILE "
+        "(default: seq)"},
+       {"read-fraction", "F", "probability that a request is a read, 0 to 1 (default: 1)"},
+       {"requests", "N", "requests of all channels together (default: 100000 per channel)"},
+       {"request-bytes", "B", "bytes of each request (default: one burst)"},
+       {"rate", "PERCENT%|max[,..]",
+        "open loop: evenly spaced arrivals in percent of the peak bandwidth, or a range FROM%:TO%:+STEP%; "
+        "max: the next request as soon as one is accepted (default: max)"},
+       {"outstanding", "N[,N..]", "closed loop: requests in flight per channel"},
+       {"check-data", "", "write data and compare what each read returns with what was written last"},
+       {"without-limits", "",
+        "repeat each run without refresh, without tFAW and tRRD, without turnarounds, without bank times "
+        "and without all of them, and report the time saved"}}));
+  d.add(app::output_flags({"write result.json and config.json to DIR",
+                           "write a waveform (VCD) of the commands and rows of each channel; one rate only",
+                           "channels of the waveform, e.g. 'hbm.channel0' (default: *)",
+                           "write a timeline of the commands of each channel (for Perfetto); one rate only",
+                           "channels of the timeline (default: *)"}))
+      .add(app::information_flags());
   return d;
 }
 
@@ -106,11 +93,8 @@ void add_rates(const std::string& item, std::vector<pace>& paces) {
 void read_traffic(app::flag_reader& r, options& o) {
   using std::string;
   r.with("pattern", [&](const string& f, const string& v) { read_pattern(f, v, o); });
-  r.with("read-fraction",
-         [&](const string& f, const string& v) { o.read_fraction = config::real_argument(f, v, 0, 1); });
-  r.with("requests", [&](const string& f, const string& v) {
-    o.requests = config::count_argument(f, v, 1, most_requests);
-  });
+  r.real("read-fraction", 0, 1, o.read_fraction);
+  r.count("requests", 1, most_requests, o.requests);
   r.with("request-bytes", [&](const string& f, const string& v) {
     o.request_bytes = config::size_argument(f, v, 1, most_request_bytes);
   });
@@ -161,17 +145,14 @@ options parse_options(int argc, const char* const* argv) {
 }
 
 std::string help_text(const registries& tables) {
-  std::ostringstream out;
-  out << tables.name << ": " << tables.description << "\n\nUsage: " << tables.name
-      << " [flags]\n\nExamples:\n  " << tables.name << " --pattern rand --rate 10%:90%:+20%\n  "
-      << tables.name << " --pattern seq --read-fraction 0.5 --outstanding 1,16,64 --out out\n  "
-      << tables.name << " --set hbm.preset=HBM4_8000 --set hbm.refresh=none --check-config\n"
-      << all_options()
-      << "\nExit codes: 0 done; 1 a read returned wrong data; 2 usage or config error; 3 unanswered "
-         "requests;\n"
-         "4 data fault; 5 output not writable; 70 internal error; 71 refused by the\n"
-         "system; 129/130/143 interrupted.\n";
-  return out.str();
+  return app::help_page(
+      tables.name, tables.description,
+      {"--pattern rand --rate 10%:90%:+20%",
+       "--pattern seq --read-fraction 0.5 --outstanding 1,16,64 --out out",
+       "--set hbm.preset=HBM4_8000 --set hbm.refresh=none --check-config"},
+      all_options(),
+      "0 done; 1 a read returned wrong data; 2 usage or config error; 3 unanswered requests;\n"
+      "4 data fault; 5 output not writable; 70 internal error; 71 refused by the\nsystem");
 }
 
 }  // namespace diecast::hbm

@@ -130,11 +130,6 @@ void collect_banks(stack& machine, study_outcome& o) {
   collect_lost_time(machine, o);
 }
 
-netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
-                               hw::fault_sink& faults) {
-  return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
-}
-
 /// The files of a run's observers.
 class watching {
  public:
@@ -229,7 +224,7 @@ registries builtin_registries() {
           "an HBM stack with traffic generators or a recorded trace",
           "hbm_reference.json",
           {},
-          make_hbm};
+          netlist::make_hbm};
 }
 
 traffic::memory_geometry geometry_of(const config::hbm_block& hbm) {

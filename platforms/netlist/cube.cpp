@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hw/hbm/hbm_controller.hpp"
 #include "models/config/overrides.hpp"
 #include "models/config/population.hpp"
 #include "models/config/text.hpp"
@@ -48,6 +49,10 @@ void build_order::run(const std::string& where, const std::vector<std::function<
 }
 
 using fabric::terminal_kind;
+
+memory_block make_hbm(const char* name, const config::machine_config& config, hw::fault_sink& faults) {
+  return memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
+}
 
 cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id sip, cube_id id,
            hw::packet_pool& pool)

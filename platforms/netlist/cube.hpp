@@ -51,6 +51,9 @@ struct memory_block {
     return counted == nullptr ? nullptr : counted->controller();
   }
 };
+/// A memory of Diecast's own: hbm.model.
+[[nodiscard]] memory_block make_hbm(const char* name, const config::machine_config& config,
+                                    hw::fault_sink& faults);
 /// A memory whose target socket is its member `socket`.
 template <class Memory>
 [[nodiscard]] memory_block memory_block_of(std::unique_ptr<Memory> memory) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <boost/program_options.hpp>
-#include <sstream>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
@@ -16,41 +15,30 @@ namespace po = boost::program_options;
 constexpr double least_rate = 1e-6;
 constexpr double most_rate = 1.0;  // what a node's link can carry
 
-auto text(const char* name) { return po::value<std::string>()->value_name(name); }
-
-po::options_description traffic_options() {
-  po::options_description d = app::flag_group("Traffic");
-  d.add_options()(
-      "traffic", text("NAME"),
-      "uniform, transpose, neighbor, hotspot, bit_complement, tornado, replay:FILE or transactions:FILE "
-      "(default: uniform)")(
-      "rate", text("R[,R..]"),
-      "offered load in flits per node and cycle, at most 1; FROM:TO:+STEP runs a sweep that ends at "
-      "saturation "
-      "(default: 0.1)")("packet-flits", text("L"), "flits per packet (default: 5)")(
-      "cycles", text("N"), "cycles of the measurement (default: 10000)")(
-      "warmup-cycles", text("W"), "cycles before the measurement (default: 2000)")(
-      "latency-bound", text("CYCLES"),
-      "mean latency above which the network counts as saturated (default: 500)")(
-      "hotspot-node", text("N"), "destination of hotspot packets (default: the center)")(
-      "hotspot-fraction", text("F"), "fraction of packets to the hotspot (default: 0.1)");
-  return d;
-}
-
-app::output_help output_words() {
-  return {"write result.json, config.json and links.csv to DIR",
-          "write a waveform (VCD) of busy links; one rate only",
-          "routers of the waveform, e.g. '*.router_0_*' (default: *)",
-          "write a timeline of packets per link (for Perfetto); one rate only",
-          "links of the timeline, e.g. '*.router_0_*' (default: *)"};
-}
-
 po::options_description all_options() {
   po::options_description d;
   d.add(app::config_flags("Network", "noc_default.json, a mesh of 8 x 8", "noc.topology=torus",
                           "its size and zero-load latencies"));
-  d.add(traffic_options());
-  d.add(app::output_flags(output_words())).add(app::information_flags());
+  d.add(app::flag_group(
+      "Traffic",
+      {{"traffic", "NAME",
+        "uniform, transpose, neighbor, hotspot, bit_complement, tornado, replay:FILE or transactions:FILE "
+        "(default: uniform)"},
+       {"rate", "R[,R..]",
+        "offered load in flits per node and cycle, at most 1; FROM:TO:+STEP runs a sweep that ends at "
+        "saturation (default: 0.1)"},
+       {"packet-flits", "L", "flits per packet (default: 5)"},
+       {"cycles", "N", "cycles of the measurement (default: 10000)"},
+       {"warmup-cycles", "W", "cycles before the measurement (default: 2000)"},
+       {"latency-bound", "CYCLES", "mean latency above which the network counts as saturated (default: 500)"},
+       {"hotspot-node", "N", "destination of hotspot packets (default: the center)"},
+       {"hotspot-fraction", "F", "fraction of packets to the hotspot (default: 0.1)"}}));
+  d.add(app::output_flags({"write result.json, config.json and links.csv to DIR",
+                           "write a waveform (VCD) of busy links; one rate only",
+                           "routers of the waveform, e.g. '*.router_0_*' (default: *)",
+                           "write a timeline of packets per link (for Perfetto); one rate only",
+                           "links of the timeline, e.g. '*.router_0_*' (default: *)"}))
+      .add(app::information_flags());
   return d;
 }
 
@@ -82,18 +70,12 @@ void read_traffic(app::flag_reader& r, options& o) {
   using std::string;
   r.with("traffic", [&](const string& f, const string& v) { read_pattern(f, v, o); });
   r.with("rate", [&](const string&, const string& v) { o.rates = parse_rates(v); });
-  const auto count = [&r](const char* name, std::uint64_t least, std::uint64_t most,
-                          std::optional<std::uint64_t>& value) {
-    r.with(name,
-           [&](const string& f, const string& v) { value = config::count_argument(f, v, least, most); });
-  };
-  count("packet-flits", 1, most_packet_flits, o.packet_flits);
-  count("cycles", 1, most_cycles, o.cycles);
-  count("warmup-cycles", 0, most_cycles, o.warmup_cycles);
-  count("latency-bound", 1, most_cycles, o.latency_bound);
-  count("hotspot-node", 0, UINT16_MAX, o.hotspot_node);
-  r.with("hotspot-fraction",
-         [&](const string& f, const string& v) { o.hotspot_fraction = config::real_argument(f, v, 0, 1); });
+  r.count("packet-flits", 1, most_packet_flits, o.packet_flits);
+  r.count("cycles", 1, most_cycles, o.cycles);
+  r.count("warmup-cycles", 0, most_cycles, o.warmup_cycles);
+  r.count("latency-bound", 1, most_cycles, o.latency_bound);
+  r.count("hotspot-node", 0, UINT16_MAX, o.hotspot_node);
+  r.real("hotspot-fraction", 0, 1, o.hotspot_fraction);
 }
 
 void refuse_meaningless(app::flag_reader& r, const options& o) {
@@ -143,16 +125,13 @@ options parse_options(int argc, const char* const* argv) {
 }
 
 std::string help_text() {
-  std::ostringstream out;
-  out << "diecast-noc: a network of routers with traffic generators\n\nUsage: diecast-noc [flags]\n\n"
-         "Examples:\n  diecast-noc --traffic uniform --rate 0.05:0.6:+0.05 --out out\n"
-         "  diecast-noc --set noc.topology=torus --traffic tornado --rate 0.3\n"
-         "  diecast-noc --config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0\n"
-      << all_options()
-      << "\nExit codes: 0 done, saturated or not; 2 usage or config error; 3 deadlock; 4 protocol error;\n"
-         "5 output not writable; 70 internal error; 71 refused by the\n"
-         "system; 129/130/143 interrupted.\n";
-  return out.str();
+  return app::help_page("diecast-noc", "a network of routers with traffic generators",
+                        {"--traffic uniform --rate 0.05:0.6:+0.05 --out out",
+                         "--set noc.topology=torus --traffic tornado --rate 0.3",
+                         "--config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0"},
+                        all_options(),
+                        "0 done, saturated or not; 2 usage or config error; 3 deadlock; 4 protocol error;\n"
+                        "5 output not writable; 70 internal error; 71 refused by the\nsystem");
 }
 
 }  // namespace diecast::noc

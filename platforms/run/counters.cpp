@@ -214,8 +214,7 @@ const run_figure run_figures[]{
      [](const ended_run& e) { return load_of(e).busiest; }, true},
     {"load_imbalance",
      "how many times busier the busiest link is than the mean of its kind (within cubes, UCIe, between "
-     "SIPs); "
-     "1: all are alike, 0: no packet moved",
+     "SIPs); 1: all are alike, 0: no packet moved",
      [](const ended_run& e) { return load_of(e).imbalance; }, true},
     {"d2d_replays", "UCIe flits sent again",
      [](const ended_run& e) { return sum_of_links(e, &link_row::replays, true); }},

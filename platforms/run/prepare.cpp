@@ -158,11 +158,6 @@ void prepared_run::complete() {
                     c.cube.pes));
 }
 
-void prepared_run::spoil_plan() {
-  const machine_shape shape = machine.config.shape();
-  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan, &shape);
-}
-
 void prepared_run::describe(run_outcome& o) const {
   o.collective = point.collective;
   o.algorithm = point.algorithm;
@@ -213,24 +208,30 @@ bool pair_by_first_match(comm::install_plan& plan, pe_coord pe) {
 
 }  // namespace
 
-bool spoil_install(const config::machine_config& config, comm::install_plan& plan) {
+/// Changes the queue pairs of every PE that such a fault names. `swap` installs the first two directions that
+/// receive as each other, `overlap` puts the second ring half a slot into the first. `first_match` makes
+/// every direction write into the first ring of its peer that comes from this PE; the host that pairs so
+/// proves nothing. Throws user_error when a PE has too few directions for it.
+void prepared_run::spoil_plan() {
+  const config::machine_config& config = machine.config;
+  const machine_shape shape = config.shape();
   bool changed = false;
   for (std::size_t i = 0; i < config.faults.size(); ++i) {
     const config::fault_setting& f = config.faults[i];
     if (f.kind != config::fault_kind::wrong_install) continue;
     for (const pe_coord pe : config::population(config).pes()) {
-      if (!config::matches(f.where, pe_path(config.shape(), pe))) continue;
+      if (!config::matches(f.where, pe_path(shape, pe))) continue;
       if (f.variant == "first_match") {
         if (pair_by_first_match(plan, pe)) continue;
         throw user_error(problem{fmt::format("faults[{}].where", i),
                                  "names a PE with no two directions to one peer in this run",
-                                 pe_path(config.shape(), pe), "a PE of a ring of two"});
+                                 pe_path(shape, pe), "a PE of a ring of two"});
       }
       const rings of_pe = rings_of(plan, pe);
       if (of_pe.size() < 2)
         throw user_error(problem{fmt::format("faults[{}].where", i),
                                  "names a PE with fewer than two receiving directions in this run",
-                                 pe_path(config.shape(), pe), "a PE with two"});
+                                 pe_path(shape, pe), "a PE with two"});
       if (f.variant == "overlap") {
         of_pe[1]->rx_base = of_pe[0]->rx_base + of_pe[0]->slot_bytes / 2;
       } else {
@@ -239,7 +240,7 @@ bool spoil_install(const config::machine_config& config, comm::install_plan& pla
       changed = true;
     }
   }
-  return changed;
+  if (changed) comm::prove_install_plan(plan, &shape);
 }
 
 }  // namespace diecast::platforms

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/job/barrier/barrier.hpp"
+#include "sw/host/barrier.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 #include "models/cost/barrier_cost.hpp"
 #include "models/types/error.hpp"
 #include "platforms/job/algorithms.hpp"
+#include "platforms/job/jobs.hpp"
 #include "platforms/job/kernel_run.hpp"
 #include "platforms/job/signal_judge.hpp"
-#include "sw/host/barrier.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -10,6 +10,7 @@
 #include "models/cost/lower_bound.hpp"
 #include "models/types/error.hpp"
 #include "platforms/job/algorithms.hpp"
+#include "platforms/job/jobs.hpp"
 #include "platforms/job/kernel_run.hpp"
 #include "platforms/job/stream_run.hpp"
 #include "platforms/run/simulate.hpp"

@@ -3,13 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
-
-[[nodiscard]] job_entry collective_job();
 
 /// A run of the algorithm that the point names.
 [[nodiscard]] std::unique_ptr<prepared_run> prepare_named(const machine_model& machine,

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/job/program/program.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "platforms/config_io/msccl_xml.hpp"
 #include "platforms/config_io/workload_json.hpp"
 #include "platforms/job/algorithms.hpp"
+#include "platforms/job/jobs.hpp"
 #include "platforms/job/kernel_run.hpp"
 #include "sw/collectives/msccl/msccl_interpreter.hpp"
 #include "sw/host/collective.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/job/workload/workload.hpp"
-
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -8,6 +6,7 @@
 #include "platforms/config_io/workload_json.hpp"
 #include "platforms/files/input.hpp"
 #include "platforms/job/algorithms.hpp"
+#include "platforms/job/jobs.hpp"
 #include "platforms/job/signal_judge.hpp"
 #include "platforms/job/stream_run.hpp"
 #include "platforms/run/child.hpp"

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <rapidcheck.h>
 
 #include "config_files.hpp"
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
-#include "platforms/files/json_tree.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
 using namespace diecast::config;
 using namespace diecast::test;
-using platforms::json_array;
-using platforms::json_node;
-using platforms::json_object;
+using nlohmann::json;
 
 namespace {
 
@@ -125,47 +123,29 @@ TEST_CASE("config dump: the digest tells machines apart, not spellings") {
 
 namespace {
 
-/// One document with one key.
-json_node document(const field& f, json_node value) {
-  json_object block;
-  block.emplace_back(f.key, std::move(value));
-  json_object machine;
-  machine.emplace_back(f.block, json_node{std::move(block)});
-  return {std::move(machine)};
-}
-
 /// Values around the borders of a row's range and of other types.
-std::vector<json_node> probes(const field& f) {
-  std::vector<json_node> nodes{platforms::json_text("auto"),
-                               platforms::json_text("no such word"),
-                               {true},
-                               {nullptr},
-                               platforms::json_number(4.5),
-                               {std::int64_t{-1}},
-                               {json_array{}},
-                               {json_object{}}};
+std::vector<json> probes(const field& f) {
+  std::vector<json> nodes{"auto", "no such word", true, nullptr, 4.5, -1, json::array(), json::object()};
   for (const std::uint64_t edge : {f.least, f.most}) {
-    nodes.push_back(platforms::json_number(edge));
-    if (edge > 0) nodes.push_back(platforms::json_number(edge - 1));
-    if (edge < UINT64_MAX) nodes.push_back(platforms::json_number(edge + 1));
+    nodes.emplace_back(edge);
+    if (edge > 0) nodes.emplace_back(edge - 1);
+    if (edge < UINT64_MAX) nodes.emplace_back(edge + 1);
   }
   for (const double edge : {f.real_least, f.real_most}) {
-    nodes.push_back(platforms::json_number(edge + 1e-6));
-    nodes.push_back(platforms::json_number(edge - 1e-6));
+    nodes.emplace_back(edge + 1e-6);
+    nodes.emplace_back(edge - 1e-6);
   }
-  for (const std::string& word : f.choices) nodes.push_back(platforms::json_text(word));
-  for (const auto& [other, name] : f.spellings) nodes.push_back(platforms::json_text(other));
-  for (const char* word : {"forward", "shuffle:12", "shuffle:", "a b"})
-    nodes.push_back(platforms::json_text(word));
-  nodes.push_back({json_array{{json_array{{std::uint64_t{0}}, {std::uint64_t{1}}}}}});
-  nodes.push_back({json_array{{json_array{{std::uint64_t{0}}}}}});
+  nodes.insert(nodes.end(), f.choices.begin(), f.choices.end());
+  for (const auto& [other, name] : f.spellings) nodes.emplace_back(other);
+  for (const char* word : {"forward", "shuffle:12", "shuffle:", "a b"}) nodes.emplace_back(word);
+  nodes.push_back(json::parse("[[0, 1]]"));
+  nodes.push_back(json::parse("[[0]]"));
   return nodes;
 }
 
 /// True when the loader has nothing against the key itself (rules between keys aside).
-bool loader_accepts(const temporary_folder& folder, const json_node& node) {
-  for (const std::string& p :
-       load_problems({folder.write("probe.json", platforms::write_json(node)), {}, {}})) {
+bool loader_accepts(const temporary_folder& folder, const json& node) {
+  for (const std::string& p : load_problems({folder.write("probe.json", node.dump()), {}, {}})) {
     for (const char* kind : {"wrong type", "out of range", "unknown"}) {
       if (p.find(kind) != std::string::npos) return false;
     }
@@ -193,33 +173,29 @@ TEST_CASE("config schema: accepts what the loader accepts, and nothing else") {
   if (std::system("python3 -c 'import jsonschema'") != 0)
     FAIL("no python3-jsonschema, which scripts/setup installs: nothing can be held against the schema");
   const temporary_folder folder;
-  json_array cases;
-  const auto add = [&](json_node node, bool valid) {
-    json_object one;
-    one.emplace_back("document", std::move(node));
-    one.emplace_back("valid", json_node{valid});
-    cases.push_back({std::move(one)});
+  json cases;
+  const auto add = [&](const json& document, bool valid) {
+    cases.push_back({{"document", document}, {"valid", valid}});
   };
   for (const block_table& table : tables()) {
     for (const field& f : table.fields) {
-      for (const json_node& probe : probes(f)) {
-        const json_node whole = document(f, probe);
+      for (const json& probe : probes(f)) {
+        const json whole{{f.block, {{f.key, probe}}}};
         add(whole, loader_accepts(folder, whole));
       }
     }
   }
-  std::vector<problem> problems;
-  add(*platforms::read_json(platforms::dump_config({}), "dump", problems), true);
+  add(json::parse(platforms::dump_config({})), true);
   for (const char* text : {R"({"nocc": {}})", R"({"noc": {"row": 1}})", R"({"extends": 3})",
                            R"({"$schema": 3})", "[]", R"({"noc": 3})"}) {
-    add(*platforms::read_json(text, "text", problems), false);
+    add(json::parse(text), false);
   }
   for (const char* text :
        {R"({"extends": "a.json"})", R"({"$schema": "s.json"})", R"({"noc": {"preset": "lean"}})", "{}"}) {
-    add(*platforms::read_json(text, "text", problems), true);
+    add(json::parse(text), true);
   }
   folder.write("schema.json", platforms::config_schema());
-  folder.write("cases.json", platforms::write_json({std::move(cases)}));
+  folder.write("cases.json", cases.dump());
   folder.write("validate.py", validator);
   const std::string at = folder.path().string();
   CHECK(std::system(("python3 " + at + "/validate.py " + at).c_str()) == 0);
