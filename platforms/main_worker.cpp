@@ -74,8 +74,7 @@ void work(mpi::mpi_group& group) {
     pes += job.partition.process_of[pe.sip.value] == group.self() ? 1 : 0;
   for (const std::uint32_t p : job.partition.process_of) sips += p == group.self() ? 1 : 0;
   platforms::check_stacks(pes, sips);
-  const std::string result =
-      platforms::pack(platforms::simulate_part(*job.run, tables, group, job.partition));
+  const std::string result = archived(platforms::simulate_part(*job.run, tables, group, job.partition));
   group.set_between({});
   if (group.self() != 0) return;
   std::printf("\nresult %zu\n", result.size());

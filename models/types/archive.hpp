@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as bytes for another process of the same program. A class that is no plain value lists its members:
-// `template <class Archive> void members(Archive archive) { archive(a, b); }`.
+// `template <class Archive> void members(Archive archive) { archive(a, b); }`, or a tuple of references,
+// fields().
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -27,9 +29,16 @@ concept listed = requires(T& v, any_archive a) {
   v.members(a);
 };
 template <class T>
+concept row = !listed<T> && requires(T & v) {
+  v.fields();
+};
+template <class T>
 concept container = requires(const T& v) {
   v.begin();
   v.size();
+}
+&&!requires {
+  std::tuple_size<T>::value;  // of an array
 };
 template <class T>
 struct plain_element {
@@ -55,6 +64,8 @@ class archive_writer {
   void put(const T& v) {
     if constexpr (archives::listed<T>) {
       const_cast<T&>(v).members([this](auto&... m) { (*this)(m...); });  // which changes nothing
+    } else if constexpr (archives::row<T>) {
+      std::apply([this](auto&... m) { (*this)(m...); }, v.fields());
     } else if constexpr (archives::container<T>) {
       put(std::uint64_t{v.size()});
       for (const auto& element : v) put(element);
@@ -89,6 +100,8 @@ class archive_reader {
   void get(T& v) {
     if constexpr (archives::listed<T>) {
       v.members([this](auto&... m) { (*this)(m...); });
+    } else if constexpr (archives::row<T>) {
+      std::apply([this](auto&... m) { (*this)(m...); }, v.fields());
     } else if constexpr (archives::container<T>) {
       std::uint64_t size = 0;
       get(size);
@@ -125,5 +138,20 @@ class archive_reader {
 
   std::string_view rest_;
 };
+
+template <class T>
+[[nodiscard]] std::string archived(const T& value) {
+  archive_writer written;
+  written(value);
+  return written.bytes();
+}
+
+/// Throws std::logic_error where the bytes are too few.
+template <class T>
+[[nodiscard]] T from_archive(std::string_view bytes) {
+  T value;
+  archive_reader{bytes}(value);
+  return value;
+}
 
 }  // namespace diecast

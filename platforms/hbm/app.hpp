@@ -22,8 +22,6 @@ int run(const registries& tables, int argc, char** argv);
 
 /// --list patterns | presets
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
-/// --check-config: organization, peak and the closed-form limits of the patterns.
-[[nodiscard]] std::string memory_text(const config::hbm_block& hbm);
 
 // The command line of diecast-hbm as plain values.
 
@@ -57,10 +55,5 @@ struct options : app::common_options {
 /// `pattern`: what all rows share.
 [[nodiscard]] std::string table_header(const std::string& pattern);
 [[nodiscard]] std::string table_row(const study_outcome& o);
-
-/// The whole outcome, for the pipe between a run and its parent.
-[[nodiscard]] std::string pack(const study_outcome& o);
-/// Throws std::runtime_error when the text is not what pack() wrote.
-[[nodiscard]] study_outcome unpack(const std::string& text);
 
 }  // namespace diecast::hbm

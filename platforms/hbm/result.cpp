@@ -69,10 +69,6 @@ std::string or_dash(const std::optional<double>& v, int decimals) {
 
 }  // namespace
 
-std::string pack(const study_outcome& o) { return platforms::packed(run_json(o), o); }
-
-study_outcome unpack(const std::string& text) { return platforms::unpacked<study_outcome>(text); }
-
 std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
                         const std::vector<study_outcome>& runs) {
   const json machine{{"channels", hbm.ports},

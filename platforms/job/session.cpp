@@ -2,9 +2,7 @@
 #include "platforms/job/session.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -21,7 +19,7 @@ namespace diecast::platforms {
 
 session::session(const kernel_run& run, std::uint64_t sips, start_agreement& agreement,
                  std::function<void()> on_round)
-    : run_(run), sips_(sips), on_round_(std::move(on_round)), agreement_(agreement) {
+    : host_side(sips, agreement), run_(run), on_round_(std::move(on_round)) {
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
     arguments_.push_back(sw::make_arguments(run.launch()->kernel, run.launch()->arguments, r));
@@ -136,51 +134,54 @@ void session::verify(abi::host_hal& host) {
   }
 }
 
+namespace {
+
+/// What a process tells the others of its SIPs.
+struct state {
+  std::vector<sim_time> times;
+  std::uint64_t wrong{}, elements{};
+  bool equal{}, done{};
+  std::uint64_t sum{};
+  double install_ns{};
+  std::pair<sim_time, std::uint32_t> wrong_at;
+  std::string first_wrong;
+  std::optional<std::uint64_t> output;
+  std::optional<double> least, most;
+
+  DIECAST_FIELDS(times, wrong, elements, equal, done, sum, install_ns, wrong_at, first_wrong, output, least,
+                 most)
+};
+
+template <class Better>
+void widen(std::optional<double>& limit, const std::optional<double>& other, Better better) {
+  if (other) limit = limit ? better(*limit, *other) : *other;
+}
+
+}  // namespace
+
 /// Every process then knows what one would that has simulated all SIPs.
 void session::join(process_group& group) {
-  using json = nlohmann::json;
-  // JSON has neither infinity nor NaN.
-  const auto bits = [](std::optional<double> v) {
-    return v ? json(std::bit_cast<std::uint64_t>(*v)) : json();
-  };
-  json own{{"times", json::array()},
-           {"wrong", wrong_},
-           {"elements", elements_},
-           {"equal", equal_},
-           {"done", finished()},
-           {"sum", data_fingerprint_.sum()},
-           {"install_ns", install_ns_},
-           {"wrong_at", {first_wrong_at_.first.fs, first_wrong_at_.second}},
-           {"first", first_wrong_},
-           {"output", first_output_ ? json(checksum::digest_of_part(0, *first_output_)) : json()},
-           {"least", bits(output_min_)},
-           {"most", bits(output_max_)}};
-  for (const sim_time t : times_) own["times"].push_back(t.fs);
+  state own{times_,      wrong_,          elements_,    equal_, finished(),  data_fingerprint_.sum(),
+            install_ns_, first_wrong_at_, first_wrong_, {},     output_min_, output_max_};
+  if (first_output_) own.output = checksum::digest_of_part(0, *first_output_);
   std::set<std::uint64_t> outputs;
-  const std::vector<std::string> all = group.gather(own.dump());
+  const std::vector<state> all = gathered(group, own);
   for (std::uint32_t p = 0; p < group.count(); ++p) {
-    const json part = json::parse(all[p]);
-    if (!part["output"].is_null()) outputs.insert(part["output"].get<std::uint64_t>());
+    const state& part = all[p];
+    if (part.output) outputs.insert(*part.output);
     if (p == group.self()) continue;
-    times_.resize(std::min(times_.size(), part["times"].size()));
-    for (std::size_t i = 0; i < times_.size(); ++i) times_[i] = std::max(times_[i], {part["times"][i]});
-    wrong_ += part["wrong"].get<std::uint64_t>();
-    elements_ += part["elements"].get<std::uint64_t>();
-    equal_ = equal_ && part["equal"].get<bool>();
-    if (!part["done"].get<bool>()) hosts_done_ = 0;
-    data_fingerprint_.add_sum(part["sum"]);
-    install_ns_ = std::max(install_ns_, part["install_ns"].get<double>());
-    const std::pair at{sim_time{part["wrong_at"][0]}, part["wrong_at"][1].get<std::uint32_t>()};
-    const std::string first = part["first"];
-    if (!first.empty() && (first_wrong_.empty() || at < first_wrong_at_))
-      std::tie(first_wrong_at_, first_wrong_) = std::tie(at, first);
-    const auto limit = [&part](const char* name, std::optional<double>& own_limit, auto better) {
-      if (part[name].is_null()) return;
-      const auto v = std::bit_cast<double>(part[name].get<std::uint64_t>());
-      own_limit = own_limit ? better(*own_limit, v) : v;
-    };
-    limit("least", output_min_, [](double a, double b) { return std::min(a, b); });
-    limit("most", output_max_, [](double a, double b) { return std::max(a, b); });
+    times_.resize(std::min(times_.size(), part.times.size()));
+    for (std::size_t i = 0; i < times_.size(); ++i) times_[i] = std::max(times_[i], part.times[i]);
+    wrong_ += part.wrong;
+    elements_ += part.elements;
+    equal_ = equal_ && part.equal;
+    if (!part.done) hosts_done_ = 0;
+    data_fingerprint_.add_sum(part.sum);
+    install_ns_ = std::max(install_ns_, part.install_ns);
+    if (!part.first_wrong.empty() && (first_wrong_.empty() || part.wrong_at < first_wrong_at_))
+      std::tie(first_wrong_at_, first_wrong_) = std::tie(part.wrong_at, part.first_wrong);
+    widen(output_min_, part.least, [](double a, double b) { return std::min(a, b); });
+    widen(output_max_, part.most, [](double a, double b) { return std::max(a, b); });
   }
   equal_ = equal_ && outputs.size() <= 1;
   rounds_done_ = times_.size();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/comm/install_plan.hpp"
 #include "platforms/job/session.hpp"
@@ -13,12 +12,11 @@ namespace diecast::platforms {
 workload_session::workload_session(const stream_run& run, std::optional<std::uint32_t> only,
                                    std::uint64_t sips, start_agreement& agreement,
                                    std::function<void()> on_start)
-    : run_(run),
+    : host_side(sips, agreement),
+      run_(run),
       only_(only),
-      sips_(sips),
       on_start_(std::move(on_start)),
-      log_(*run.workload, run.point.data, [this](sip_id sip) -> abi::host_hal& { return *hosts_.at(sip); }),
-      agreement_(agreement) {}
+      log_(*run.workload, run.point.data, [this](sip_id sip) -> abi::host_hal& { return *hosts_.at(sip); }) {}
 
 std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time start) const {
   std::vector<abi::pe_launch> launches;
@@ -79,12 +77,15 @@ void workload_session::tell(const sw::pe_step& step, std::uint64_t iteration, si
 
 void workload_session::join(process_group& group) {
   add_others(group, log_, [this] { return sw::workload_log(*run_.workload, run_.point.data, {}); });
-  nlohmann::json own{{"install_ns", install_ns_}, {"end", last_end_.fs}, {"done", finished()}};
-  for (const std::string& text : group.gather(own.dump())) {
-    const auto part = nlohmann::json::parse(text);
-    install_ns_ = std::max(install_ns_, part["install_ns"].get<double>());
-    last_end_ = std::max(last_end_, {part["end"]});
-    if (!part["done"].get<bool>()) hosts_done_ = 0;
+  struct state {
+    double install_ns{};
+    sim_time end;
+    bool done{};
+  };
+  for (const state& part : gathered(group, state{install_ns_, last_end_, finished()})) {
+    install_ns_ = std::max(install_ns_, part.install_ns);
+    last_end_ = std::max(last_end_, part.end);
+    if (!part.done) hosts_done_ = 0;
   }
 }
 

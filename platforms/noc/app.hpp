@@ -22,8 +22,6 @@ int run(int argc, char** argv);
 
 /// --list patterns | presets
 [[nodiscard]] std::string list_text(const std::string& what);
-/// --check-config: size, VCs, buffers and zero-load latencies.
-[[nodiscard]] std::string network_text(const network& net, std::uint32_t packet_flits);
 
 // The command line of diecast-noc as plain values.
 
@@ -56,10 +54,5 @@ struct options : app::common_options {
 /// `traffic`: what all rows share.
 [[nodiscard]] std::string table_header(const std::string& traffic);
 [[nodiscard]] std::string table_row(const study_outcome& o);
-
-/// The whole outcome, for the pipe between a run and its parent.
-[[nodiscard]] std::string pack(const study_outcome& o);
-/// Throws std::runtime_error when the text is not what pack() wrote.
-[[nodiscard]] study_outcome unpack(const std::string& text);
 
 }  // namespace diecast::noc

@@ -44,10 +44,6 @@ const char* topology_name(config::noc_topology t) {
 
 }  // namespace
 
-std::string pack(const study_outcome& o) { return platforms::packed(run_json(o), o); }
-
-study_outcome unpack(const std::string& text) { return platforms::unpacked<study_outcome>(text); }
-
 std::string result_json(const platforms::result_context& context, const network& net,
                         const std::vector<study_outcome>& runs) {
   const json machine{{"topology", topology_name(net.config.noc.topology)},

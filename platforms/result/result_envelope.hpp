@@ -31,12 +31,7 @@ concept row_type = requires {
   T::fields_names;
 };
 
-template <row_type Row>
-[[nodiscard]] result_node values_of(const Row& r);
-template <row_type Row>
-[[nodiscard]] Row row_with(const result_node& values);
-
-/// A field of a run's record: optional ones are null where there is no value, rows arrays of their values.
+/// A field of a run's record: optional ones are null where there is no value.
 template <class T>
 [[nodiscard]] result_node node_of(const T& value) {
   return value;
@@ -45,16 +40,6 @@ template <class T>
 [[nodiscard]] result_node node_of(const std::optional<T>& value) {
   return optional_json(value);
 }
-template <row_type Row>
-[[nodiscard]] result_node node_of(const Row& row) {
-  return values_of(row);
-}
-template <row_type Row>
-[[nodiscard]] result_node node_of(const std::vector<Row>& rows) {
-  result_node list = result_node::array();
-  for (const Row& r : rows) list.push_back(values_of(r));
-  return list;
-}
 [[nodiscard]] inline result_node node_of(run_status s) { return to_string(s); }
 [[nodiscard]] inline result_node node_of(const statistics& numbers) {
   result_node j = result_node::object();
@@ -62,62 +47,16 @@ template <row_type Row>
   return j;
 }
 
-template <class T>
-void take_field(const result_node& node, T& value) {
-  value = node.get<T>();
-}
-template <class T>
-void take_field(const result_node& node, std::optional<T>& value) {
-  if (!node.is_null()) value = node.get<T>();
-}
-template <row_type Row>
-void take_field(const result_node& node, Row& row) {
-  row = row_with<Row>(node);
-}
-template <row_type Row>
-void take_field(const result_node& node, std::vector<Row>& rows) {
-  for (const auto& values : node) rows.push_back(row_with<Row>(values));
-}
-inline void take_field(const result_node& node, run_status& s) { s = status_named(node); }
-inline void take_field(const result_node& node, statistics& numbers) {
-  for (const auto& [name, value] : node.items()) numbers.emplace_back(name, value.get<double>());
-}
-template <class T>
-void read_field(const result_node& record, const std::string& name, T& value) {
-  take_field(record.at(name), value);
-}
-
-/// The values of a row in the order of its fields, and back.
-template <row_type Row>
-result_node values_of(const Row& r) {
-  result_node values = result_node::array();
-  each_field(r, [&values](const std::string&, const auto& value) { values.push_back(node_of(value)); });
-  return values;
-}
-template <row_type Row>
-Row row_with(const result_node& values) {
-  Row r;
-  std::size_t next = 0;
-  each_field(r, [&](const std::string&, auto& value) { take_field(values.at(next++), value); });
-  return r;
-}
-/// An object with the fields of a row by name, and a row from such an object.
+/// An object with the fields of a row by name.
 template <row_type Row>
 [[nodiscard]] result_node object_of(const Row& r, const std::string& prefix = "") {
   result_node j = result_node::object();
   each_field(r, [&](const std::string& name, const auto& value) { j[prefix + name] = node_of(value); });
   return j;
 }
-template <row_type Row>
-[[nodiscard]] Row row_from(const result_node& object) {
-  Row r;
-  each_field(r, [&object](const std::string& name, auto& value) { read_field(object, name, value); });
-  return r;
-}
 
 /// A detected fault: what does not apply to it is left out.
 [[nodiscard]] result_node fault_json(const detected_fault& f);
-[[nodiscard]] detected_fault fault_from(const result_node& j);
 
 /// A value of a CSV row: numbers as short as they are exact, nothing for null.
 [[nodiscard]] std::string csv_value(const result_node& value);
@@ -205,27 +144,6 @@ template <row_type Row>
   std::string text;
   each_field(r, [&text](const std::string&, const auto& v) { text += csv_text(node_of(v)) + ","; });
   return text;
-}
-
-/// The text that crosses the pipe between a run and its parent: `run`, which is what result.json has of the
-/// outcome, and what the outcome carries beside. Bytes that are no UTF-8 (names of files, what a user wrote)
-/// do not end it.
-template <row_type Outcome>
-[[nodiscard]] std::string packed(result_node run, const Outcome& o) {
-  each_carried(o, [&run](const std::string& name, const auto& value) { run[name] = node_of(value); });
-  return run.dump(-1, ' ', false, result_node::error_handler_t::replace);
-}
-template <row_type Outcome>
-void take_carried(const result_node& packed, Outcome& o) {
-  each_carried(o, [&packed](const std::string& name, auto& value) { read_field(packed, name, value); });
-}
-/// Inverse of packed() where result.json has the fields alone.
-template <row_type Outcome>
-[[nodiscard]] Outcome unpacked(const std::string& text) {
-  const result_node j = result_node::parse(text);
-  auto o = row_from<Outcome>(j);
-  take_carried(j, o);
-  return o;
 }
 
 }  // namespace diecast::platforms

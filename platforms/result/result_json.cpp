@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <type_traits>
 #include <utility>
 
 #include "models/config/field.hpp"
@@ -54,14 +53,6 @@ result_node fault_json(const detected_fault& f) {
     if (!node.is_null() && node != "" && node != result_node::array()) j[name] = node;
   });
   return j;
-}
-
-detected_fault fault_from(const result_node& j) {
-  detected_fault f;
-  each_field(f, [&j](const std::string& name, auto& value) {
-    if (j.contains(name)) read_field(j, name, value);
-  });
-  return f;
 }
 
 namespace {
@@ -115,11 +106,6 @@ json fault_row_json(const fault_row& r) {
   return j;
 }
 
-fault_row fault_row_from(json j) {
-  j.emplace("why_not", "");
-  return row_from<fault_row>(j);
-}
-
 }  // namespace
 
 json run_json(const run_outcome& o) {
@@ -138,34 +124,6 @@ json run_json(const run_outcome& o) {
   if (o.detected) j["fault"] = fault_json(*o.detected);
   write_workload(o, j);
   return j;
-}
-
-namespace {
-
-void read_run(const json& j, run_outcome& o) {
-  each_field(o, [&j](const std::string& name, auto& value) {
-    if constexpr (std::is_same_v<decltype(value), double&>) {
-      if (j.at(name).is_null()) return;  // a run without a time
-    }
-    read_field(j, name, value);
-  });
-  if (j.contains("team")) o.team = j.at("team");
-  if (j.contains("message")) o.message = j.at("message");
-  for (const json& r : j.value("faults_met", json::array())) o.faults.push_back(fault_row_from(r));
-  if (j.contains("fault")) o.detected = fault_from(j.at("fault"));
-  read_workload(j, o);
-}
-
-}  // namespace
-
-std::string pack(const run_outcome& o) { return packed(run_json(o), o); }
-
-run_outcome unpack(const std::string& text) {
-  const json j = json::parse(text);
-  run_outcome o;
-  read_run(j, o);
-  take_carried(j, o);
-  return o;
 }
 
 std::string result_json(const result_context& context, const std::vector<run_outcome>& runs) {

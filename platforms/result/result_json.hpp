@@ -55,17 +55,10 @@ struct result_context {
 [[nodiscard]] std::string waits_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string hbm_csv(const std::vector<run_outcome>& runs);
 
-/// The whole outcome, for the pipe between a run and its parent.
-[[nodiscard]] std::string pack(const run_outcome& o);
-/// Throws std::runtime_error when the text is not what pack() wrote (the run died half-way).
-[[nodiscard]] run_outcome unpack(const std::string& text);
-
 // Ops and streams of a workload in results.
 
 /// Adds "ops" and "streams" to the object of a run of a workload; nothing to that of another run.
 void write_workload(const run_outcome& o, nlohmann::ordered_json& run);
-/// Inverse of write_workload.
-void read_workload(const nlohmann::ordered_json& run, run_outcome& o);
 
 /// The streams and the first ops as text, under the run's row; empty for a run that is no workload.
 [[nodiscard]] std::string workload_table(const run_outcome& o);

@@ -19,7 +19,6 @@
 
 #include "models/types/error.hpp"
 #include "platforms/result/deadlock_json.hpp"
-#include "platforms/result/result_json.hpp"
 
 namespace diecast::platforms {
 
@@ -180,10 +179,6 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return {{}, death_of(status), killed != 0, killed == 0 && is_by_system(status)};
   return {text, {}};
-}
-
-run_outcome run_in_child(const std::function<run_outcome()>& body) {
-  return run_in_child(body, pack, unpack);
 }
 
 fault_text explain(const std::exception_ptr& fault, const comm::direction_namer& names) {

@@ -7,8 +7,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "models/protocol/fault_record.hpp"
+#include "models/types/archive.hpp"
 #include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
@@ -48,9 +50,9 @@ struct child_answer {
 [[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
 /// What `body` returns, or an outcome that says what it threw.
-template <class Outcome>
-[[nodiscard]] Outcome outcome_of(const std::function<Outcome()>& body) {
-  Outcome o;
+template <class Body>
+[[nodiscard]] auto outcome_of(const Body& body) {
+  std::invoke_result_t<Body> o;
   try {
     return body();
   } catch (const std::exception&) {
@@ -62,25 +64,23 @@ template <class Outcome>
   return o;
 }
 
-/// Runs `body` in a child process and returns what it returned, carried over by `pack` and `unpack`. What it
-/// throws becomes status and message, as explain() says. A child that dies without an answer yields
+/// Runs `body` in a child process and returns what it returned (models/types/archive.hpp). What it throws
+/// becomes status and message, as explain() says. A child that dies without an answer yields
 /// status internal with the signal or exit code in the message. Ctrl-C and SIGTERM reach the child, whose
 /// partial outcome is returned with status interrupted; asked again three seconds later, it is killed, and
 /// nothing is left of its outcome but that status.
-template <class Outcome>
-[[nodiscard]] Outcome run_in_child(const std::function<Outcome()>& body, std::string (*pack)(const Outcome&),
-                                   Outcome (*unpack)(const std::string&)) {
-  const child_answer answer = run_text_in_child([&] { return pack(outcome_of(body)); });
-  if (answer.death.empty()) return unpack(answer.text);
-  Outcome o;
+template <class Body>
+[[nodiscard]] auto run_in_child(const Body& body) {
+  using outcome = std::invoke_result_t<Body>;
+  const child_answer answer = run_text_in_child([&] { return archived(outcome_of(body)); });
+  if (answer.death.empty()) return from_archive<outcome>(answer.text);
+  outcome o;
   o.status = answer.killed      ? run_status::interrupted
              : answer.by_system ? run_status::system
                                 : run_status::internal;
   o.message = answer.death;
   return o;
 }
-/// The same for a run of a machine.
-[[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
 
 /// As if that signal had come.
 void note_interrupt(int number);

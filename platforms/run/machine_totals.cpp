@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <iterator>
 
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
-#include "platforms/result/result_json.hpp"
 #include "platforms/result/step_rows.hpp"
 #include "platforms/run/collect.hpp"
 
@@ -14,18 +11,29 @@ namespace diecast::platforms {
 
 namespace {
 
-template <class Visit, class... Numbers>
-void visit_all(Visit visit, Numbers&... numbers) {
-  (visit(numbers), ...);
+std::vector<std::uint64_t*> sums_of(machine_totals& t) {
+  cost::activity& a = t.activity;
+  std::vector<std::uint64_t*> sums{
+      &t.unwritten,         &t.fingerprint, &a.pes,       &a.cubes,         &a.router_bytes,
+      &a.tcm_bytes,         &a.sram_bytes,  &a.hbm_bytes, &a.hbm_activates, &a.hbm_all_bank_refreshes,
+      &a.hbm_bank_refreshes};
+  for (std::uint64_t& elements : a.vector_elements) sums.push_back(&elements);
+  return sums;
 }
 
-template <class Visit>
-void sums_of(machine_totals& t, Visit visit) {
-  cost::activity& a = t.activity;
-  visit_all(visit, t.unwritten, t.fingerprint, a.pes, a.cubes, a.router_bytes, a.tcm_bytes, a.sram_bytes,
-            a.hbm_bytes, a.hbm_activates, a.hbm_all_bank_refreshes, a.hbm_bank_refreshes);
-  for (std::uint64_t& elements : a.vector_elements) visit(elements);
-}
+/// What a process tells the others of its SIPs.
+struct part_of_machine {
+  run_outcome outcome;
+  machine_totals totals;
+  analysis::hop_depth hops;
+  std::uint64_t unmatched{};
+
+  template <class Archive>
+  void members(Archive archive) {
+    archive(outcome, totals.counts, totals.unwritten, totals.fingerprint, totals.first_unwritten,
+            totals.activity, hops, unmatched);
+  }
+};
 
 /// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
 std::uint64_t sip_in(const std::string& path) {
@@ -39,25 +47,12 @@ void add_rows(std::vector<Row>& all, std::vector<Row>& more, Key key) {
   std::stable_sort(all.begin(), all.end(), [&key](const Row& a, const Row& b) { return key(a) < key(b); });
 }
 
-/// Lines that begin with the path of a member, in the order of ranks.
-std::string by_rank(const prepared_run& run, const std::string& text) {
-  std::map<std::string, std::string, std::less<>> line_of;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) line_of[line.substr(0, line.find(','))] = line + '\n';
-  std::string sorted;
-  for (const pe_coord pe : run.members.members) {
-    const auto line = line_of.find(pe_path(run.machine.config.shape(), pe));
-    if (line != line_of.end()) sorted += line->second;
-  }
-  return sorted;
-}
-
-void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
+void add_outcome(const prepared_run& run, run_outcome& o, run_outcome& part) {
   add_rows(o.links, part.links,
            [&run](const link_row& r) { return run.machine.topology.links()[r.number].sip; });
   add_rows(o.queue_pairs, part.queue_pairs, [](const queue_pair_row& r) { return sip_in(r.pe); });
   add_rows(o.hbm, part.hbm, [](const hbm_row& r) { return sip_in(r.channel); });
-  o.waits += part.waits;
+  add_rows(o.waits, part.waits, [](const wait_row& r) { return r.rank; });
   o.steps += part.steps;
   o.elaborate_s = std::max(o.elaborate_s, part.elaborate_s);
   o.wall_s = std::max(o.wall_s, part.wall_s);
@@ -68,27 +63,22 @@ void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
 
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops) {
-  using json = nlohmann::json;
-  json own{{"rows", pack(o)}, {"sums", json::array()}, {"counts", totals.counts}};
-  own["first"] = totals.first_unwritten;
-  own["hops"] = {hops.cube_hops(), hops.sip_hops(), hops.unmatched()};
-  sums_of(totals, [&own](std::uint64_t v) { own["sums"].push_back(v); });
-  const std::vector<std::string> all = group.gather(own.dump(-1, ' ', false, json::error_handler_t::replace));
+  const part_of_machine own{o, totals, {hops.cube_hops(), hops.sip_hops()}, hops.unmatched()};
+  std::vector<part_of_machine> all = gathered(group, own);
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
-    const json part = json::parse(all[p]);
-    if (group.self() == 0) add_outcome(run, o, unpack(part["rows"]));  // the others report nothing
-    std::size_t n = 0;
-    sums_of(totals, [&](std::uint64_t& v) { v += part["sums"][n++].get<std::uint64_t>(); });
-    add_counts(totals.counts, part["counts"]);
-    const std::string first = part["first"];
+    part_of_machine& part = all[p];
+    if (group.self() == 0) add_outcome(run, o, part.outcome);  // the others report nothing
+    const auto sums = sums_of(totals), more = sums_of(part.totals);
+    for (std::size_t i = 0; i < sums.size(); ++i) *sums[i] += *more[i];
+    add_counts(totals.counts, part.totals.counts);
+    const std::string& first = part.totals.first_unwritten;
     if (totals.first_unwritten.empty() ||
         (!first.empty() && sip_in(first.substr(first.find("pod."))) <
                                sip_in(totals.first_unwritten.substr(totals.first_unwritten.find("pod.")))))
       totals.first_unwritten = first;
-    hops.merge({part["hops"][0], part["hops"][1]}, part["hops"][2]);
+    hops.merge(part.hops, part.unmatched);
   }
-  o.waits = by_rank(run, o.waits);
   std::vector<step_row> steps = rows_from(o.steps);
   sort(steps);
   o.steps = to_text(steps);

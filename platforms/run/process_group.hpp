@@ -43,19 +43,15 @@ class process_group : public abstract_interface {
 /// What every process has of a value, in the order of processes (models/types/archive.hpp).
 template <class T>
 [[nodiscard]] std::vector<T> gathered(process_group& group, const T& own) {
-  archive_writer written;
-  written(own);
   std::vector<T> all;
-  for (const std::string& part : group.gather(written.bytes())) archive_reader{part}(all.emplace_back());
+  for (const std::string& part : group.gather(archived(own))) all.push_back(from_archive<T>(part));
   return all;
 }
 
 /// Calls own.add(other) with what every other process has; `make` makes what that is read into.
 template <class T, class Make>
 void add_others(process_group& group, T& own, Make make) {
-  archive_writer written;
-  written(own);
-  const std::vector<std::string> all = group.gather(written.bytes());
+  const std::vector<std::string> all = group.gather(archived(own));
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
     T other = make();

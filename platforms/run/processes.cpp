@@ -245,7 +245,7 @@ run_outcome run_on_processes(const machine_model& machine, const prepared_run& r
   const auto bytes = config::parse_count(job.output().substr(at + mark.size(), body - at - mark.size()));
   if (!bytes || job.output().size() < body + 1 + *bytes) return failure_of(job, status, partition);
   if (!job.errors().empty()) tell(stderr, job.errors());
-  run_outcome o = unpack(job.output().substr(body + 1, *bytes));
+  auto o = from_archive<run_outcome>(job.output().substr(body + 1, *bytes));
   run_outcome asked;
   run.describe(asked);
   o.algorithm_reason = asked.algorithm_reason;  // who chose, knows
@@ -255,73 +255,48 @@ run_outcome run_on_processes(const machine_model& machine, const prepared_run& r
 
 namespace {
 
-using json = nlohmann::json;
 constexpr const char* config_name = "effective config of the job";
 
-json point_json(const run_point& p) {
-  json j{{"collective", p.collective},
-         {"algorithm", p.workload.empty() ? p.algorithm : ""},  // preparation names it after the file
-         {"algorithm_reason", p.algorithm_reason},
-         {"type", p.type},
-         {"op", p.op},
-         {"bytes", p.bytes},
-         {"iters", p.iters},
-         {"warmup", p.warmup},
-         {"data", p.data},
-         {"pattern_data", p.pattern_data},
-         {"workload", p.workload},
-         {"tell_faults", p.tell_faults},
-         {"waits", p.waits},
-         {"record", p.record}};
-  if (p.ranks) j["ranks"] = *p.ranks;
-  if (p.team) j["team"] = {p.team->start, p.team->stride, p.team->size, p.team->list};
-  return j;
-}
+/// A job as its document has it.
+struct job_parts {
+  std::string config;
+  run_point point;
+  fabric::sip_partition partition;
+  std::vector<std::pair<std::string, std::pair<std::string, std::string>>> inputs;  ///< reader, path, text
+  bool has_team{};
+  comm::team_spec team;
 
-run_point point_from(const json& j) {
-  run_point p;
-  p.collective = j.at("collective");
-  p.algorithm = j.at("algorithm");
-  p.algorithm_reason = j.at("algorithm_reason");
-  p.type = j.at("type");
-  p.op = j.at("op");
-  p.bytes = j.at("bytes");
-  p.iters = j.at("iters");
-  p.warmup = j.at("warmup");
-  p.data = j.at("data");
-  p.pattern_data = j.at("pattern_data");
-  p.workload = j.at("workload");
-  p.tell_faults = j.at("tell_faults");
-  p.waits = j.at("waits");
-  p.record = j.at("record");
-  if (j.contains("ranks")) p.ranks = j.at("ranks").get<comm::rank_set>();
-  if (j.contains("team")) p.team = {j["team"][0], j["team"][1], j["team"][2], j["team"][3]};
-  p.progress = progress_mode::off;
-  return p;
-}
+  template <class Archive>
+  void members(Archive archive) {
+    archive(config, point.collective, point.algorithm, point.algorithm_reason, point.type, point.op,
+            point.bytes, point.ranks, point.iters, point.warmup, point.data, point.pattern_data,
+            point.workload, point.tell_faults, point.waits, point.record, partition.processes,
+            partition.process_of, inputs, has_team, team.start, team.stride, team.size, team.list);
+  }
+};
 
 }  // namespace
 
 std::string job_document(const machine_model& machine, const prepared_run& run,
                          const fabric::sip_partition& partition) {
-  json job{{"config", dump_config(machine.config)},
-           {"point", point_json(run.point)},
-           {"processes", partition.processes},
-           {"process_of", partition.process_of},
-           {"inputs", json::array()}};
+  job_parts job{dump_config(machine.config), run.point, partition, {}, run.point.team.has_value(), {}};
+  if (!run.point.workload.empty()) job.point.algorithm.clear();  // preparation names it after the file
+  job.team = run.point.team.value_or(comm::team_spec{});
   for (const input_file& f : inputs())
-    if (f.reader != "--config") job["inputs"].push_back({f.reader, f.path.string(), f.text});
-  return job.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (f.reader != "--config") job.inputs.push_back({f.reader, {f.path.string(), f.text}});
+  return archived(job);
 }
 
 received_job::received_job(const std::string& document, const app::registries& tables) {
-  const json job = json::parse(document);
+  auto job = from_archive<job_parts>(document);
   forget_inputs();
-  provide_input("--config", config_name, job.at("config"));
-  for (const json& f : job.at("inputs")) provide_input(f[0], f[1].get<std::string>(), f[2]);
+  provide_input("--config", config_name, job.config);
+  for (const auto& [reader, file] : job.inputs) provide_input(reader, file.first, file.second);
   machine = std::make_unique<machine_model>(load_config({config_name, {}, {}}).config);
-  run = prepare_point(*machine, tables, point_from(job.at("point")));
-  partition = {job.at("processes"), job.at("process_of").get<std::vector<std::uint32_t>>()};
+  if (job.has_team) job.point.team = job.team;
+  job.point.progress = progress_mode::off;
+  run = prepare_point(*machine, tables, job.point);
+  partition = job.partition;
 }
 
 }  // namespace diecast::platforms

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "hw/base/time.hpp"
 #include "models/fabric/longest_step.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/netlist/pod.hpp"
-#include "platforms/result/result_envelope.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/host_side.hpp"
@@ -35,29 +34,31 @@ void take_fault(const prepared_run& run, const hw::fault_sink& faults, run_outco
   take_fault(run, {faults.fault(), faults.instance(), sim_time{faults.at().value()}}, o);
 }
 
+/// What a process tells the others of its fault.
+struct own_fault {
+  std::uint64_t at{};
+  std::string instance;
+  run_status status{};
+  std::string message;
+  std::optional<detected_fault> detected;
+
+  DIECAST_FIELDS(at, instance, status, message, detected)
+};
+
 /// The fault that ends a run of several processes: the earliest; of several at one instant, that of the
 /// lowest path.
 void take_first_fault(const prepared_run& run, const hw::fault_sink& faults, process_group& group,
                       run_outcome& o) {
-  nlohmann::ordered_json own;
+  std::optional<own_fault> own, first;
   if (faults.fault()) {
     take_fault(run, faults, o);
-    own = {faults.at().value(), faults.instance(), to_string(o.status), o.message,
-           o.detected ? fault_json(*o.detected) : nlohmann::ordered_json()};
+    own = {faults.at().value(), faults.instance(), o.status, o.message, o.detected};
   }
-  nlohmann::ordered_json first;
-  const std::string text_of_own = own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  for (const std::string& text : group.gather(text_of_own)) {
-    const auto part = nlohmann::ordered_json::parse(text);
-    if (part.is_null()) continue;
-    const auto key = [](const auto& f) {
-      return std::pair(f[0].template get<std::uint64_t>(), f[1].template get<std::string>());
-    };
-    if (first.is_null() || key(part) < key(first)) first = part;
+  for (auto& part : gathered(group, own)) {
+    const auto key = [](const own_fault& f) { return std::tie(f.at, f.instance); };
+    if (part && (!first || key(*part) < key(*first))) first = std::move(part);
   }
-  o.status = status_named(first[2]);
-  o.message = first[3];
-  o.detected = first[4].is_null() ? std::nullopt : std::optional(fault_from(first[4]));
+  std::tie(o.status, o.message, o.detected) = std::tie(first->status, first->message, first->detected);
 }
 
 /// A run of several processes that was stopped: who waits for whom is not known of PEs in other processes.
