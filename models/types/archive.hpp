@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as bytes for another process of the same program. A class that is no plain value, or holds views,
-// lists its members: DIECAST_MEMBERS(a, b); one with a tuple fields() of them (DIECAST_LIST) need not.
+// lists its members: DIECAST_MEMBERS(a, b); one with a tuple fields() of them (DIECAST_FIELDS) need not.
 #pragma once
 
 #include <cstdint>

@@ -35,10 +35,8 @@ using platforms::run_outcome;
 
 /// Prints what needs no machine; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
-  if (o.help) return print(help_text(tables.platform)), true;
-  if (o.version) return print(fmt::format("{} {}\n", tables.platform.name, DIECAST_VERSION)), true;
-  if (o.schema) return print(platforms::config_schema()), true;
-  if (!o.list.empty()) return print(list_text(tables, o.list)), true;
+  const auto list = [&] { return list_text(tables, o.list); };
+  if (inform(o, tables.platform.name, help_text(tables.platform), list)) return true;
   if (!o.doc.empty()) return print(doc_text(tables, o.doc)), true;
   return false;
 }
@@ -60,13 +58,11 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
   for (platforms::run_point& p : points) {
-    p.vcd = o.vcd;
-    p.timeline = o.timeline;
+    p.watch_as(o);
     p.critical_path = !o.out.empty();
     p.waits = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
     p.tell_faults = !o.hide_faults;
-    p.progress = o.progress;
     p.jitter_runs = o.jitter_runs;
     p.jitter_ns = o.jitter_ns.value_or(config.ccl.jitter_ns);
     p.inspect = o.inspect;
@@ -172,11 +168,10 @@ int run_points(const registries& tables, const options& o, const platforms::mach
       o,
       context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
       machine.config);
-  // After --out, in whose directory they may lie.
-  for (std::uint32_t p = 0; p < o.parallel.processes; ++p)  // a record is written whole at the end
+  report.start(runs);
+  for (std::uint32_t p = 1; p < o.parallel.processes; ++p)
     claim_files({{"--vcd", platforms::part_of_file(o.vcd, p)},
                  {"--timeline", platforms::part_of_file(o.timeline, p)}});
-  report.start(runs);
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);
   const platforms::simulator simulate = [&](const auto& run, auto only, auto draw) {
     return platforms::run_in_child([&] {

@@ -119,15 +119,12 @@ void claim_files(const flag_files& files);
 
 enum class output_format : std::uint8_t { table, json, csv };
 
-struct common_options {
+struct common_options : platforms::watched_run {
   bool help{}, version{}, schema{}, check_config{}, dump_config{};
   std::string list;  ///< what --list is asked for
   std::string config;
   std::vector<std::string> sets;
   std::string out;
-  std::string vcd;
-  std::string timeline;
-  platforms::progress_mode progress{platforms::progress_mode::automatic};
   output_format format{output_format::table};
   bool quiet{};
 };

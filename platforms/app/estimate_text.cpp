@@ -13,22 +13,6 @@ namespace diecast::platforms {
 
 namespace {
 
-result_node record_of(const run_estimate& e) {
-  return {{"collective", e.collective},
-          {"algorithm", e.algorithm},
-          {"bytes", e.bytes},
-          {"rank_set", e.rank_set},
-          {"ranks", e.ranks},
-          {"bound_ns", e.bound_ns},
-          {"bound_kind", e.bound_kind},
-          {"expected_ns", optional_json(e.expected_ns)},
-          {"fits", e.fits},
-          {"why_not", e.why_not},
-          {"messages", e.messages},
-          {"packet_hops", e.packet_hops},
-          {"wall_s", optional_json(e.wall_s)}};
-}
-
 std::vector<const run_estimate*> by_size_and_time(const std::vector<run_estimate>& rows) {
   std::vector<const run_estimate*> sorted;
   for (const run_estimate& e : rows) sorted.push_back(&e);
@@ -85,7 +69,7 @@ std::string estimate_table(const std::vector<run_estimate>& rows) {
 
 std::string estimate_json(const result_context& context, const std::vector<run_estimate>& rows) {
   result_node list = result_node::array();
-  for (const run_estimate& e : rows) list.push_back(record_of(e));
+  for (const run_estimate& e : rows) list.push_back(object_of(e));
   const result_node j{{"schema", "diecast.estimate/1"}, {"version", context.version},
                       {"platform", context.platform},   {"config_sha256", context.config_sha256},
                       {"argv", context.argv},           {"estimates", std::move(list)}};
@@ -93,16 +77,12 @@ std::string estimate_json(const result_context& context, const std::vector<run_e
 }
 
 std::string estimate_csv(const std::vector<run_estimate>& rows) {
-  std::string text;
-  for (const run_estimate& e : rows) {
-    const result_node record = record_of(e);
-    std::string names, values;
-    for (const auto& [name, value] : record.items()) {
-      names += (names.empty() ? "" : ",") + name;
-      values += (values.empty() ? "" : ",") + csv_text(value);
-    }
-    text += (text.empty() ? names + "\n" : "") + values + "\n";
-  }
+  const auto line = [](std::string cells) {
+    cells.back() = '\n';  // where the last comma is
+    return cells;
+  };
+  std::string text = rows.empty() ? "" : line(csv_names<run_estimate>());
+  for (const run_estimate& e : rows) text += line(csv_values(e));
   return text;
 }
 

@@ -39,10 +39,6 @@ void check_fidelity(const options& o, const config::machine_config& c);
 
 // --record, --verify and --double-run: whether a run happened as it did before.
 
-/// Compares a run with a second one of itself: everything but the time it took the host. Says what differs
-/// in the outcome, whose status becomes not_reproducible unless it is worse already.
-void compare_runs(platforms::run_outcome& first, const platforms::run_outcome& second);
-
 /// Runs recorded in a file.
 class run_record {
  public:

@@ -61,8 +61,8 @@ std::string differing_number(const run_outcome& a, const run_outcome& b) {
   return "link or queue-pair counters differ";
 }
 
-}  // namespace
-
+/// Compares a run with a second one of itself: everything but the time it took the host. Says what differs
+/// in the outcome, whose status becomes not_reproducible unless it is worse already.
 void compare_runs(run_outcome& first, const run_outcome& second) {
   const run_outcome a = without_costs(first);
   const run_outcome b = without_costs(second);
@@ -77,6 +77,8 @@ void compare_runs(run_outcome& first, const run_outcome& second) {
              fmt::format("not reproducible: launch {} differs from the first at rank {}: {} is {}, was {}",
                          d->at.launch, d->at.rank, d->field, d->found, d->expected));
 }
+
+}  // namespace
 
 run_record::run_record(const std::string& file) : file_(file) {
   const platforms::input_file& input = platforms::read_input("--verify", file);

@@ -68,6 +68,15 @@ void flush() {
   note_failure(std::fflush(stdout) != 0);
 }
 
+bool inform(const common_options& o, const std::string& binary, const std::string& help,
+            const std::function<std::string()>& list) {
+  if (o.help) return print(help), true;
+  if (o.version) return print(fmt::format("{} {}\n", binary, DIECAST_VERSION)), true;
+  if (o.schema) return print(platforms::config_schema()), true;
+  if (!o.list.empty()) return print(list()), true;
+  return false;
+}
+
 int exit_code_of(const std::function<int()>& body) {
   try {
     need_stack();

@@ -29,6 +29,10 @@ void print(const std::string& text);
 /// Writes out what was printed.
 void flush();
 
+/// Prints what --help, --version, --schema or --list ask for; false when there is more to do.
+bool inform(const common_options& o, const std::string& binary, const std::string& help,
+            const std::function<std::string()>& list);
+
 /// Exit code of an invocation: of the worst of its runs; 5 where a file of one was lost and the model itself
 /// is sound; 128 and the signal's number of one that was interrupted.
 template <class Outcome>
@@ -65,8 +69,11 @@ class run_report {
     out_ = open_outputs(options, platforms::dump_config(config), std::move(written));
   }
 
-  /// Before the first run: keys given without effect, and the table's first line.
+  /// Before the first run: empties waveform and timeline, and prints keys given without effect and the
+  /// table's first line.
   void start(const std::string& table_header) const {
+    // After --out, in whose directory they may lie. A record is written whole at the end.
+    claim_files({{"--vcd", options_.vcd}, {"--timeline", options_.timeline}});
     if (table()) print(platforms::unread_text(context_.unread) + table_header);
   }
 

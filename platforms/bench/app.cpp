@@ -3,7 +3,6 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -26,7 +25,6 @@ constexpr std::uint64_t most_flits = 1024;
 enum class subject : std::uint8_t { fabric, hbm, mmio, all };
 
 struct options {
-  bool help{}, version{};
   subject what{subject::all};
   std::uint64_t runs{default_runs};
   app::common_options common;
@@ -84,8 +82,8 @@ options parse_options(int argc, char** argv) {
   flags.insert(flags.end(), argv + first_flag, argv + argc);
   const auto values = app::read_command_line(static_cast<int>(flags.size()), flags.data(), all_options());
   app::flag_reader r(values);
-  o.help = r.flag("help");
-  o.version = r.flag("version");
+  o.common.help = r.flag("help");
+  o.common.version = r.flag("version");
   r.count("runs", 1, most_runs, o.runs);
   app::read_config_flags(r, o.common);
   r.real("rate", 1e-6, 1.0, o.fabric.rate);
@@ -111,52 +109,47 @@ std::string help_text() {
 using app::print;
 using table = std::vector<std::pair<std::string, std::vector<double>>>;
 
-/// Problems cross the pipe as their parts, a zero behind each.
-std::string text_of(const std::vector<problem>& problems) {
-  std::string text;
-  for (const problem& p : problems)
-    for (const std::string& part : {p.where, p.what, p.value, p.expected}) text += part + '\0';
-  return text;
-}
+/// What a run tells its parent.
+struct measured {
+  platforms::run_status status{platforms::run_status::ok};
+  std::string message;
+  bool output_lost{};
+  measurements numbers;
+  /// What is wrong with the input, by the parts of each problem.
+  std::vector<std::pair<std::pair<std::string, std::string>, std::pair<std::string, std::string>>> problems;
 
-std::vector<problem> problems_in(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<problem> problems;
-  const auto part = [&in](std::string& to) { return static_cast<bool>(std::getline(in, to, '\0')); };
-  for (problem p; part(p.where) && part(p.what) && part(p.value) && part(p.expected);) problems.push_back(p);
-  return problems;
+  DIECAST_FIELDS(status, message, output_lost, numbers, problems)
+};
+
+template <class Measure>
+measured measured_by(Measure measure) {
+  measured m;
+  try {
+    m.numbers = measure();
+  } catch (const user_error& e) {
+    for (const problem& p : e.problems()) m.problems.push_back({{p.where, p.what}, {p.value, p.expected}});
+  }
+  return m;
 }
 
 /// One run of a subject in a process of its own; its numbers are added to the table.
 template <class Measure>
 void add_run(Measure measure, table& numbers) {
-  const auto answer = platforms::run_text_in_child([&] {
-    std::string text;
-    try {
-      for (const auto& [name, value] : measure()) text += fmt::format("{} {}\n", name, value);
-    } catch (const user_error& e) {
-      text = "?" + text_of(e.problems());
-    } catch (const std::exception&) {
-      const platforms::fault_text why = platforms::explain(std::current_exception());
-      text = fmt::format("{} {}", why.status == platforms::run_status::system ? '~' : '!', why.message);
-    }
-    return text;
-  });
-  const bool failed = answer.text.starts_with("! ") || answer.text.starts_with("~ ");
-  const bool refused = answer.by_system || answer.text.starts_with('~');
-  if (answer.killed || (failed && platforms::interrupt_signal() != 0)) return;
-  if (refused) throw resource_error(failed ? answer.text.substr(2) : answer.death);
-  if (!answer.death.empty()) throw std::runtime_error(answer.death);
-  if (failed) throw std::runtime_error(answer.text.substr(2));
-  if (answer.text.starts_with('?')) throw user_error(problems_in(answer.text.substr(1)));
-  std::istringstream in(answer.text);
-  std::string name;
-  for (double value = 0; in >> name >> value;) {
-    auto row = std::find_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.first == name; });
+  using platforms::run_status;
+  const measured m = platforms::run_in_child([&] { return measured_by(measure); });
+  if (m.status != run_status::ok && platforms::interrupt_signal() != 0) return;
+  if (m.status == run_status::system) throw resource_error(m.message);
+  if (m.status != run_status::ok) throw std::runtime_error(m.message);
+  std::vector<problem> problems;
+  for (const auto& [what, value] : m.problems)
+    problems.push_back({what.first, what.second, value.first, value.second});
+  if (!problems.empty()) throw user_error(problems);
+  for (const auto& [name, value] : m.numbers) {
+    const auto named = [&name = name](const auto& n) { return n.first == name; };
+    auto row = std::find_if(numbers.begin(), numbers.end(), named);
     if (row == numbers.end()) row = numbers.insert(numbers.end(), {name, {}});
     row->second.push_back(value);
   }
-  if (!in.eof()) throw std::runtime_error(fmt::format("the value of {} is no number", name));
 }
 
 /// Runs in which every number was measured.
@@ -168,8 +161,7 @@ std::uint64_t whole_runs(const table& numbers) {
 
 int run_checked(int argc, char** argv) {
   options o = parse_options(argc, argv);
-  if (o.help) return print(help_text()), 0;
-  if (o.version) return print(fmt::format("diecast-bench {}\n", DIECAST_VERSION)), 0;
+  if (app::inform(o.common, "diecast-bench", help_text(), {})) return 0;
   const auto wants = [&o](subject s) { return o.what == s || o.what == subject::all; };
   if (wants(subject::fabric)) {
     const platforms::loaded_config loaded = app::load_config(o.common, "noc_reference.json");

@@ -63,15 +63,6 @@ namespace {
 using app::print;
 using platforms::run_status;
 
-/// Prints what needs no memory; false when there is more to do.
-bool inform(const registries& tables, const options& o) {
-  if (o.help) return print(help_text(tables)), true;
-  if (o.version) return print(fmt::format("{} {}\n", tables.name, DIECAST_VERSION)), true;
-  if (o.schema) return print(platforms::config_schema()), true;
-  if (!o.list.empty()) return print(list_text(tables, o.list)), true;
-  return false;
-}
-
 /// What the patterns need of the memory they run on.
 void check_pattern(const options& o, const config::hbm_block& hbm, const study_point& point) {
   const bool banks = o.pattern != traffic::memory_pattern::seq &&
@@ -102,9 +93,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   point.pattern = o.pattern;
   point.stride_bytes = o.stride_bytes;
   point.check_data = o.check_data;
-  point.progress = o.progress;
-  point.vcd = o.vcd;
-  point.timeline = o.timeline;
+  point.watch_as(o);
   std::vector<pace> paces = o.paces;
   if (o.replay.empty()) {
     point.read_fraction = o.read_fraction.value_or(1.0);
@@ -132,8 +121,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
 
 study_outcome outcome_of(const study_point& point, const config::machine_config& config,
                          const netlist::memory_factory& make_memory) {
-  const std::function<study_outcome()> body = [&] { return simulate(point, config, make_memory); };
-  study_outcome o = platforms::run_in_child(body);
+  study_outcome o = platforms::run_in_child([&] { return simulate(point, config, make_memory); });
   if (o.pattern.empty()) describe(point, config, o);  // it ended before it began
   return o;
 }
@@ -170,9 +158,35 @@ std::string table_rows(const study_outcome& o) {
   return text;
 }
 
+/// --check-config: organization, peak and the closed-form limits of the patterns.
+std::string memory_text(const config::hbm_block& hbm) {
+  const auto g = geometry_of(hbm);
+  std::string text = fmt::format(
+      "{} channel(s) x {} pseudo-channels x {} SIDs x {} bank groups x {} banks x {} rows x {} bursts of {} "
+      "B\n",
+      hbm.ports, g.pseudo_channels, g.sids, g.bank_groups, g.banks, g.rows, g.columns, g.burst_bytes);
+  text +=
+      fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,
+                  static_cast<double>(hbm.ports) * timing::port_gbytes_s(hbm), timing::port_gbytes_s(hbm));
+  if (hbm.model == config::hbm_model::simple)
+    return text + fmt::format("model simple: {} GB/s per pseudo-channel, {} ns; no banks, no refresh\n",
+                              hbm.simple_gbytes_s, hbm.simple_latency_ns);
+  text += fmt::format("refresh leaves {:.1f}% of the time; address map {} above the burst{}\n",
+                      100 * timing::refresh_share(hbm), hbm.address_map,
+                      hbm.bank_hash == config::hbm_bank_hash::none ? "" : ", rows XORed into banks");
+  text += "\nMost that one channel can reach with reads of a burst each:\n";
+  for (const auto p : traffic::all_memory_patterns) {
+    const auto bound = bound_of(p, hbm);
+    if (!bound) continue;
+    text += fmt::format("  {:<14} {:>8.3f} GB/s  {:>5.1f}% of peak  {}\n", traffic::to_string(p),
+                        bound->gbytes_s, 100 * bound->gbytes_s / timing::port_gbytes_s(hbm), bound->limit);
+  }
+  return text;
+}
+
 int run_checked(const registries& tables, int argc, char** argv) {
   const options o = parse_options(argc, argv);
-  if (inform(tables, o)) return 0;
+  if (app::inform(o, tables.name, help_text(tables), [&] { return list_text(tables, o.list); })) return 0;
   const platforms::loaded_config given = app::load_config(o, tables.default_config, tables.data_dir);
   const config::machine_config& config = given.config;
   if (config.sim.fidelity != config::run_fidelity::packet)
@@ -187,7 +201,6 @@ int run_checked(const registries& tables, int argc, char** argv) {
       app::context_of(tables.name, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc,
                       argv),
       config);
-  app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   report.start(table_header(points.front().pattern_text()));
   for (const auto& p : points) {
     study_outcome outcome = measure(o, p, config, tables.make_memory);
@@ -215,31 +228,6 @@ std::string list_text(const registries& tables, const std::string& what) {
   }
   for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.data_dir)))
     if (p.block == "hbm") text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
-  return text;
-}
-
-std::string memory_text(const config::hbm_block& hbm) {
-  const auto g = geometry_of(hbm);
-  std::string text = fmt::format(
-      "{} channel(s) x {} pseudo-channels x {} SIDs x {} bank groups x {} banks x {} rows x {} bursts of {} "
-      "B\n",
-      hbm.ports, g.pseudo_channels, g.sids, g.bank_groups, g.banks, g.rows, g.columns, g.burst_bytes);
-  text +=
-      fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,
-                  static_cast<double>(hbm.ports) * timing::port_gbytes_s(hbm), timing::port_gbytes_s(hbm));
-  if (hbm.model == config::hbm_model::simple)
-    return text + fmt::format("model simple: {} GB/s per pseudo-channel, {} ns; no banks, no refresh\n",
-                              hbm.simple_gbytes_s, hbm.simple_latency_ns);
-  text += fmt::format("refresh leaves {:.1f}% of the time; address map {} above the burst{}\n",
-                      100 * timing::refresh_share(hbm), hbm.address_map,
-                      hbm.bank_hash == config::hbm_bank_hash::none ? "" : ", rows XORed into banks");
-  text += "\nMost that one channel can reach with reads of a burst each:\n";
-  for (const auto p : traffic::all_memory_patterns) {
-    const auto bound = bound_of(p, hbm);
-    if (!bound) continue;
-    text += fmt::format("  {:<14} {:>8.3f} GB/s  {:>5.1f}% of peak  {}\n", traffic::to_string(p),
-                        bound->gbytes_s, 100 * bound->gbytes_s / timing::port_gbytes_s(hbm), bound->limit);
-  }
   return text;
 }
 

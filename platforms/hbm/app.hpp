@@ -22,8 +22,6 @@ int run(const registries& tables, int argc, char** argv);
 
 /// --list patterns | presets
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
-/// --check-config: organization, peak and the closed-form limits of the patterns.
-[[nodiscard]] std::string memory_text(const config::hbm_block& hbm);
 
 // The command line of diecast-hbm as plain values.
 

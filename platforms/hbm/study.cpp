@@ -150,11 +150,6 @@ class watching {
   }
 
  private:
-  static config::machine_config without_pod(config::machine_config c) {
-    c.pod.sips = c.sip.columns = c.sip.rows = 1;
-    c.cube.pes = 0;  // none are built
-    return c;
-  }
   /// None of a memory of another make.
   static std::vector<std::string> names_of(const stack& machine) {
     std::vector<std::string> names;
@@ -167,7 +162,7 @@ class watching {
     if (point.vcd.empty()) return {};
     const std::vector<std::string> paths = names_of(machine);
     observe::check_scopes(config.trace, {{}, {}, paths}, true, false);
-    auto waveform = std::make_unique<observe::vcd_writer>(point.vcd, without_pod(config), nullptr,
+    auto waveform = std::make_unique<observe::vcd_writer>(point.vcd, observe::only_cube(config), nullptr,
                                                           comm::install_plan{}, paths);
     waveform->begin({});
     return waveform;
@@ -177,7 +172,7 @@ class watching {
                                                         const stack& machine) {
     if (point.timeline.empty()) return {};
     observe::check_scopes(config.trace, {{}, {}, names_of(machine)}, false, true);
-    return std::make_unique<observe::timeline>(point.timeline, without_pod(config), nullptr,
+    return std::make_unique<observe::timeline>(point.timeline, observe::only_cube(config), nullptr,
                                                comm::install_plan{}, comm::generic_names());
   }
   [[nodiscard]] std::vector<observe::dram_listener*> listeners() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a memory study: what is asked of an HBM stack and what comes back. Plain values; the outcome
-// crosses the pipe between the run's process and its parent as JSON (platforms/hbm/result).
+// crosses the pipe between the run's process and its parent.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct pace {
 /// As on the command line: "80%", "max", "64 outstanding", "recorded".
 [[nodiscard]] std::string to_string(const pace& p);
 
-struct study_point {
+struct study_point : platforms::watched_run {
   traffic::memory_pattern pattern{traffic::memory_pattern::seq};
   std::uint64_t stride_bytes{};
   std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
@@ -46,10 +46,6 @@ struct study_point {
   std::uint32_t request_bytes{};
   pace speed;
   bool check_data{};
-  std::string vcd;       ///< waveform file; empty for none
-  std::string timeline;  ///< Trace Event file; empty for none
-  platforms::progress_mode progress{platforms::progress_mode::automatic};
-  std::string progress_label;  ///< "run 2 of 5"
 
   /// As on the command line: "rand", "stride:4096", "replay:trace.txt".
   [[nodiscard]] std::string pattern_text() const;
@@ -60,7 +56,7 @@ struct lost_share {
   std::string limit;
   double percent{};
 
-  DIECAST_LIST(fields, limit, percent)
+  DIECAST_FIELDS(limit, percent)
 };
 /// Beside the limits' own names in study_outcome::time_saved: none of them is left.
 inline constexpr const char* all_limits = "all";
@@ -98,7 +94,7 @@ struct study_outcome {
   double peak_rss_mib{};
 
   /// Every plain field of a run in result.json and results.csv by its name, in their order.
-  DIECAST_LIST(fields, pattern, pace, rate_percent, outstanding, read_fraction, request_bytes, requests,
+  DIECAST_FIELDS(pattern, pace, rate_percent, outstanding, read_fraction, request_bytes, requests,
                reads, writes, bytes, time_ns, bandwidth_gbytes_s, peak_gbytes_s, bound_gbytes_s, bound_kind,
                avg_latency_ns, avg_latency_from_acceptance_ns, p50_latency_ns, p99_latency_ns, max_latency_ns,
                avg_write_latency_ns, avg_write_latency_from_acceptance_ns, row_hit_rate, bus_busy_percent,

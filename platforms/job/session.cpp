@@ -20,7 +20,7 @@ namespace diecast::platforms {
 
 session::session(const kernel_run& run, std::uint64_t sips, start_agreement& agreement,
                  std::function<void()> on_round)
-    : run_(run), sips_(sips), on_round_(std::move(on_round)), agreement_(agreement) {
+    : host_side(sips, agreement), run_(run), on_round_(std::move(on_round)) {
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
     arguments_.push_back(sw::make_arguments(run.launch()->kernel, run.launch()->arguments, r));

@@ -25,7 +25,6 @@ namespace diecast::platforms {
 class session final : public host_side {
  public:
   /// `on_round` is called before each launch, once all SIPs are ready.
-  /// `sips`: of this process, whose hosts these are.
   session(const kernel_run& run, std::uint64_t sips, start_agreement& agreement,
           std::function<void()> on_round);
 
@@ -41,11 +40,8 @@ class session final : public host_side {
   }
 
   void join(process_group& group) override;
-  [[nodiscard]] bool finished() const override { return hosts_done_ == sips_; }
   void report(run_outcome& outcome) const override;
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override { return data_fingerprint_; }
-  [[nodiscard]] double install_ns() const override { return install_ns_; }
-  [[nodiscard]] std::optional<sim_time> launched() const override { return agreement_.latest(); }
   [[nodiscard]] std::optional<sim_time> launch_before() const override { return launch_before_; }
   [[nodiscard]] std::uint64_t rounds_done() const override { return rounds_done_; }
 
@@ -65,16 +61,12 @@ class session final : public host_side {
   }
 
   const kernel_run& run_;
-  std::uint64_t sips_;
   std::function<void()> on_round_;
   std::function<void(std::uint32_t, std::span<const std::byte>)> on_result_;
   std::vector<abi::kernel_arguments> arguments_;   ///< by rank
   std::optional<golden::collective_check> check_;  ///< empty: timing only
   std::optional<std::vector<std::byte>> first_output_;
 
-  start_agreement& agreement_;
-
-  double install_ns_{};
   sim_time round_end_;
   std::uint64_t ended_in_round_{};
   std::uint64_t rounds_done_{};
@@ -88,7 +80,6 @@ class session final : public host_side {
   bool equal_{true};
   std::vector<double> values_;  ///< one rank's output; kept for its memory
   std::optional<double> output_min_, output_max_;
-  std::uint64_t hosts_done_{};
   events::run_fingerprint data_fingerprint_;
 };
 
@@ -97,7 +88,6 @@ class session final : public host_side {
 class workload_session final : public host_side, private sw::op_observer {
  public:
   /// `only`: the stream to run, as if the file had no other. `on_start` is called before the launch.
-  /// `sips`: of this process, whose hosts these are.
   workload_session(const stream_run& run, std::optional<std::uint32_t> only, std::uint64_t sips,
                    start_agreement& agreement, std::function<void()> on_start);
 
@@ -105,14 +95,11 @@ class workload_session final : public host_side, private sw::op_observer {
   void firmware(abi::hal& hal, const abi::launch_block& block, const sw::runtime_options& options) override;
 
   void join(process_group& group) override;
-  [[nodiscard]] bool finished() const override { return hosts_done_ == sips_; }
   void report(run_outcome& outcome) const override;
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override {
     return log_.fingerprint();
   }
   [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const override;
-  [[nodiscard]] double install_ns() const override { return install_ns_; }
-  [[nodiscard]] std::optional<sim_time> launched() const override { return agreement_.latest(); }
   [[nodiscard]] std::optional<double> ops_done() const override;
   [[nodiscard]] std::uint64_t rounds_done() const override { return finished() ? 1 : 0; }
   void hear_ops(const std::function<void(const op_on_pe&)>& hear) override { hear_op_ = hear; }
@@ -128,17 +115,13 @@ class workload_session final : public host_side, private sw::op_observer {
 
   const stream_run& run_;
   std::optional<std::uint32_t> only_;
-  std::uint64_t sips_;
   std::function<void()> on_start_;
   std::map<sip_id, abi::host_hal*> hosts_;
   sw::workload_log log_;
   std::function<void(const op_on_pe&)> hear_op_;
-  start_agreement& agreement_;
   sim_time ready_, began_;  ///< before the launch, when its firmware began
-  double install_ns_{};
   double launch_ns_{};
   sim_time last_end_;  ///< from the common start
-  std::uint64_t hosts_done_{};
 };
 
 }  // namespace diecast::platforms

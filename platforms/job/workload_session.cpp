@@ -13,12 +13,11 @@ namespace diecast::platforms {
 workload_session::workload_session(const stream_run& run, std::optional<std::uint32_t> only,
                                    std::uint64_t sips, start_agreement& agreement,
                                    std::function<void()> on_start)
-    : run_(run),
+    : host_side(sips, agreement),
+      run_(run),
       only_(only),
-      sips_(sips),
       on_start_(std::move(on_start)),
-      log_(*run.workload, run.point.data, [this](sip_id sip) -> abi::host_hal& { return *hosts_.at(sip); }),
-      agreement_(agreement) {}
+      log_(*run.workload, run.point.data, [this](sip_id sip) -> abi::host_hal& { return *hosts_.at(sip); }) {}
 
 std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time start) const {
   std::vector<abi::pe_launch> launches;

@@ -18,15 +18,6 @@ namespace {
 
 using app::print;
 
-/// Prints what needs no network; false when there is more to do.
-bool inform(const options& o) {
-  if (o.help) return print(help_text()), true;
-  if (o.version) return print(fmt::format("diecast-noc {}\n", DIECAST_VERSION)), true;
-  if (o.schema) return print(platforms::config_schema()), true;
-  if (!o.list.empty()) return print(list_text(o.list)), true;
-  return false;
-}
-
 /// What all points of the invocation share.
 study_point common_point(const options& o, const config::machine_config& config) {
   const config::noc_block& noc = config.noc;
@@ -42,9 +33,7 @@ study_point common_point(const options& o, const config::machine_config& config)
   point.hot.node = static_cast<std::uint32_t>(noc.rows / 2 * noc.columns + noc.columns / 2);
   take(point.hot.node, o.hotspot_node);
   take(point.hot.fraction, o.hotspot_fraction);
-  point.vcd = o.vcd;
-  point.timeline = o.timeline;
-  point.progress = o.progress;
+  point.watch_as(o);
   if (!o.replay.empty()) {
     const auto nodes = static_cast<std::uint32_t>(noc.columns * noc.rows);
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, nodes));
@@ -70,17 +59,45 @@ std::vector<study_point> points_of(const options& o, const study_point& common, 
 }
 
 study_outcome outcome_of(const study_point& point, const network& net) {
-  const std::function<study_outcome()> body = [&] {
-    return point.transactions ? simulate_transactions(point, net) : simulate(point, net);
-  };
-  study_outcome o = platforms::run_in_child(body);
+  study_outcome o = platforms::run_in_child(
+      [&] { return point.transactions ? simulate_transactions(point, net) : simulate(point, net); });
   if (o.traffic.empty()) describe(point, o);  // it ended before it began
   return o;
 }
 
+/// --check-config: size, VCs, buffers and zero-load latencies.
+std::string network_text(const network& net, std::uint32_t packet_flits) {
+  const auto& t = net.topology;
+  const auto& layout = t.layout({}, {});
+  const timing::noc_timing timing = timing::noc_timing_of(net.config);
+  double links = 0;
+  std::uint32_t most = 0;
+  for (const auto& from : layout.terminals) {
+    for (const auto& to : layout.terminals) {
+      const std::uint32_t d = t.distance(from.router, to.router);
+      links += d;
+      most = std::max(most, d);
+    }
+  }
+  links /= static_cast<double>(net.nodes()) * net.nodes();
+  std::string text = fmt::format("{} nodes on {} routers, {} links of {} GB/s each way, {} VCs of {} flits\n",
+                                 net.nodes(), layout.routers(), t.mesh_links(),
+                                 static_cast<double>(net.config.noc.flit_bytes) * net.config.noc.clock_ghz,
+                                 t.vcs(), fabric::vc_buffer_flits(net.config));
+  text += fmt::format("links per route: {:.3f} on average over all pairs, at most {}\n", links, most);
+  const std::uint64_t none = timing.head_cycles(0) + packet_flits - 1;
+  text += fmt::format(
+      "zero-load latency of a packet of {} flits over d links: {} + {} d cycles, {:.2f} on "
+      "average, at most {}\n",
+      packet_flits, none, timing.hop_cycles,
+      static_cast<double>(none) + static_cast<double>(timing.hop_cycles) * links,
+      none + timing.hop_cycles * most);
+  return text + "no cycle of packets that wait for each other\n";
+}
+
 int run_checked(int argc, char** argv) {
   const options o = parse_options(argc, argv);
-  if (inform(o)) return 0;
+  if (app::inform(o, "diecast-noc", help_text(), [&o] { return list_text(o.list); })) return 0;
   const platforms::loaded_config given = app::load_config(o, "noc_default.json");
   const config::machine_config& written = given.config;
   if (written.sim.fidelity != config::run_fidelity::packet)
@@ -99,7 +116,6 @@ int run_checked(int argc, char** argv) {
       app::context_of("diecast-noc", net.config, platforms::unread_keys(given, {"noc", "sim", "trace"}), argc,
                       argv),
       net.config);
-  app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   report.start(table_header(common.traffic_text()));
   double saturated = std::numeric_limits<double>::infinity();
   std::size_t not_run = 0;
@@ -138,35 +154,6 @@ std::string list_text(const std::string& what) {
   for (const auto& p : platforms::list_presets(platforms::presets_dir()))
     if (p.block == "noc") text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
   return text;
-}
-
-std::string network_text(const network& net, std::uint32_t packet_flits) {
-  const auto& t = net.topology;
-  const auto& layout = t.layout({}, {});
-  const timing::noc_timing timing = timing::noc_timing_of(net.config);
-  double links = 0;
-  std::uint32_t most = 0;
-  for (const auto& from : layout.terminals) {
-    for (const auto& to : layout.terminals) {
-      const std::uint32_t d = t.distance(from.router, to.router);
-      links += d;
-      most = std::max(most, d);
-    }
-  }
-  links /= static_cast<double>(net.nodes()) * net.nodes();
-  std::string text = fmt::format("{} nodes on {} routers, {} links of {} GB/s each way, {} VCs of {} flits\n",
-                                 net.nodes(), layout.routers(), t.mesh_links(),
-                                 static_cast<double>(net.config.noc.flit_bytes) * net.config.noc.clock_ghz,
-                                 t.vcs(), fabric::vc_buffer_flits(net.config));
-  text += fmt::format("links per route: {:.3f} on average over all pairs, at most {}\n", links, most);
-  const std::uint64_t none = timing.head_cycles(0) + packet_flits - 1;
-  text += fmt::format(
-      "zero-load latency of a packet of {} flits over d links: {} + {} d cycles, {:.2f} on "
-      "average, at most {}\n",
-      packet_flits, none, timing.hop_cycles,
-      static_cast<double>(none) + static_cast<double>(timing.hop_cycles) * links,
-      none + timing.hop_cycles * most);
-  return text + "no cycle of packets that wait for each other\n";
 }
 
 }  // namespace diecast::noc

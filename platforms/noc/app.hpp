@@ -22,8 +22,6 @@ int run(int argc, char** argv);
 
 /// --list patterns | presets
 [[nodiscard]] std::string list_text(const std::string& what);
-/// --check-config: size, VCs, buffers and zero-load latencies.
-[[nodiscard]] std::string network_text(const network& net, std::uint32_t packet_flits);
 
 // The command line of diecast-noc as plain values.
 

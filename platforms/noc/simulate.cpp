@@ -239,24 +239,6 @@ std::unique_ptr<traffic::packet_arrivals> arrivals_of(const study_point& point, 
       setup, traffic::destinations(point.pattern, net.grid(), point.hot));
 }
 
-/// No PEs are built: no scope may name one.
-config::machine_config without_pes(config::machine_config c) {
-  c.cube.pes = 0;
-  return c;
-}
-
-std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point, const network& net) {
-  if (point.vcd.empty()) return {};
-  return std::make_unique<observe::vcd_writer>(point.vcd, without_pes(net.config), &net.topology,
-                                               comm::install_plan{}, std::vector<std::string>{});
-}
-
-std::unique_ptr<observe::timeline> timeline_of(const study_point& point, const network& net) {
-  if (point.timeline.empty()) return {};
-  return std::make_unique<observe::timeline>(point.timeline, without_pes(net.config), &net.topology,
-                                             comm::install_plan{}, comm::generic_names());
-}
-
 }  // namespace
 
 study_outcome simulate(const study_point& point, const network& net) {
@@ -265,10 +247,13 @@ study_outcome simulate(const study_point& point, const network& net) {
   platforms::prepare_kernel();
   const platforms::stopwatch elaborating;
   events::hub hub;
-  const auto vcd = waveform_of(point, net);
-  if (vcd) hub.attach(*vcd, observe::vcd_writer::interests(net.config));
-  const auto timeline = timeline_of(point, net);
-  if (timeline) hub.attach(*timeline, observe::timeline::interests);
+  const config::machine_config shown = observe::only_cube(net.config);
+  const auto vcd = platforms::attached<observe::vcd_writer>(
+      !point.vcd.empty(), hub, observe::vcd_writer::interests(shown), point.vcd, shown, &net.topology,
+      comm::install_plan{}, std::vector<std::string>{});
+  const auto timeline = platforms::attached<observe::timeline>(
+      !point.timeline.empty(), hub, observe::timeline::interests, point.timeline, shown, &net.topology,
+      comm::install_plan{}, comm::generic_names());
   // Never destroyed: the process ends after its run.
   auto& pool = *new hw::packet_pool;
   auto& arrivals = *arrivals_of(point, net).release();

@@ -30,7 +30,7 @@ inline constexpr std::uint64_t most_cycles = 1'000'000'000;
 /// Cycles between checks of signals and arrivals.
 inline constexpr std::uint64_t slice_cycles = 1000;
 
-struct study_point {
+struct study_point : platforms::watched_run {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};
   traffic::hotspot hot;
   std::shared_ptr<const replay_trace> replay;                     ///< null: the pattern
@@ -40,10 +40,6 @@ struct study_point {
   std::uint64_t cycles{10'000};        ///< measured
   std::uint64_t warmup_cycles{2'000};  ///< before that
   std::uint64_t latency_bound{500};    ///< cycles; a mean beyond it is saturation
-  std::string vcd;                     ///< waveform file; empty for none
-  std::string timeline;                ///< Trace Event file; empty for none
-  platforms::progress_mode progress{platforms::progress_mode::automatic};
-  std::string progress_label;  ///< "run 2 of 5"
 
   /// As on the command line: "uniform", "replay:trace.txt".
   [[nodiscard]] std::string traffic_text() const;
@@ -55,7 +51,7 @@ struct barrier_row {
   std::uint64_t network{};
   std::uint64_t issue_cycle{}, latency_cycles{};
 
-  DIECAST_LIST(fields, column, row, network, issue_cycle, latency_cycles)
+  DIECAST_FIELDS(column, row, network, issue_cycle, latency_cycles)
 };
 
 struct study_outcome {
@@ -89,7 +85,7 @@ struct study_outcome {
   std::vector<platforms::link_row> links;
 
   /// Every plain field of a run in result.json and results.csv by its name, in their order.
-  DIECAST_LIST(fields, traffic, packet_flits, cycles, offered_flits_per_node_cycle,
+  DIECAST_FIELDS(traffic, packet_flits, cycles, offered_flits_per_node_cycle,
                injected_flits_per_node_cycle, accepted_flits_per_node_cycle, avg_packet_latency_cycles,
                p50_packet_latency_cycles, p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops,
                measured_packets, packets, packet_hops, flit_hops, saturated, fingerprint, duration_cycles)

@@ -116,6 +116,12 @@ instances instances_of(const config::machine_config& config, const fabric::topol
   return all;
 }
 
+config::machine_config only_cube(config::machine_config c) {
+  c.pod.sips = c.sip.columns = c.sip.rows = 1;
+  c.cube.pes = 0;
+  return c;
+}
+
 void check_scopes(const config::trace_block& scopes, const instances& all, bool vcd, bool timeline) {
   if (vcd) need_a_match("--vcd-scope", scopes.vcd_scope, all, true);
   if (timeline) need_a_match("--timeline-scope", scopes.timeline_scope, all, false);

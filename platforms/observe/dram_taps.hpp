@@ -70,6 +70,9 @@ struct instances {
 /// All instances of a pod.
 [[nodiscard]] instances instances_of(const config::machine_config& config, const fabric::topology& topology);
 
+/// What a study of one part shows of a machine: a cube, whose PEs are not built.
+[[nodiscard]] config::machine_config only_cube(config::machine_config c);
+
 /// A scope that matches nothing is a slip, and an empty file would not tell. To be asked before an earlier
 /// file of that name is opened: of the files that are wanted (`vcd`, `timeline`). Throws user_error with a
 /// name that there is.

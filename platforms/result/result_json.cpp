@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <type_traits>
 #include <utility>
 
 #include "models/config/field.hpp"

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sstream>
+#include <functional>
 
 #include "models/config/text.hpp"
 #include "models/numeric/types.hpp"
 #include "platforms/result/result_envelope.hpp"
 #include "platforms/result/result_json.hpp"
 #include "platforms/result/result_table.hpp"
-#include "platforms/result/step_rows.hpp"
 
 namespace diecast::platforms {
 
@@ -55,40 +54,35 @@ std::string links_csv(const std::vector<run_outcome>& runs) {
   return rows_csv(runs, &run_outcome::links, packets ? link_columns : transfer_link_columns);
 }
 
-namespace {
-
-/// Rows as the runs gave them, behind the run's number.
-std::string numbered(const std::string& columns, const std::vector<run_outcome>& runs,
-                     std::string run_outcome::*rows_of) {
-  std::string text = "run," + columns + "\n";
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::istringstream rows(runs[i].*rows_of);
-    for (std::string row; std::getline(rows, row);) text += fmt::format("{},{}\n", i, row);
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string health_csv(const std::vector<run_outcome>& runs) {
-  return numbered("measure,where,value,expected,unit", runs, &run_outcome::health);
-}
-
-std::string waits_csv(const std::vector<run_outcome>& runs) {
-  return numbered(wait_columns(), runs, &run_outcome::waits);
+  return rows_csv(runs, &run_outcome::health, health_columns);
 }
 
 std::string ipcq_csv(const std::vector<run_outcome>& runs) {
   return rows_csv(runs, &run_outcome::queue_pairs);
 }
 
-std::string hbm_csv(const std::vector<run_outcome>& runs) {
-  constexpr std::string_view of_all = ",lost_share";
+namespace {
+
+/// Names a column of each cause where a row has an array of them.
+std::string name_causes(std::string csv, std::string_view array, const char* form, std::size_t causes,
+                        const std::function<std::string_view(std::size_t)>& name) {
   std::string columns;
-  for (std::size_t c = 0; c < timing::lost_causes; ++c)
-    columns += fmt::format(",lost_{}_share", timing::to_string(static_cast<timing::lost_cause>(c)));
-  std::string text = rows_csv(runs, &run_outcome::hbm);
-  return text.replace(text.find(of_all), of_all.size(), columns);
+  for (std::size_t c = 0; c < causes; ++c) columns += fmt::format(fmt::runtime(form), name(c));
+  return csv.replace(csv.find(array), array.size(), columns);
+}
+
+}  // namespace
+
+std::string waits_csv(const std::vector<run_outcome>& runs) {
+  return name_causes(rows_csv(runs, &run_outcome::waits, wait_columns), ",cause_ns", ",{}_ns",
+                     analysis::wait_causes,
+                     [](std::size_t c) { return events::to_string(static_cast<events::wait_cause>(c)); });
+}
+
+std::string hbm_csv(const std::vector<run_outcome>& runs) {
+  return name_causes(rows_csv(runs, &run_outcome::hbm), ",lost_share", ",lost_{}_share", timing::lost_causes,
+                     [](std::size_t c) { return timing::to_string(static_cast<timing::lost_cause>(c)); });
 }
 
 namespace {

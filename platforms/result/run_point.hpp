@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/analysis/waited_time.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/sync_layout.hpp"
@@ -27,10 +28,10 @@ class topology;
 // Lists of the fields of a struct: what writes and reads results takes names and values from them.
 
 /// In a struct: lists these of its members, by their names and in their order.
-#define DIECAST_LIST(list, ...)                                  \
-  static constexpr std::string_view list##_names = #__VA_ARGS__; \
-  [[nodiscard]] auto list() { return std::tie(__VA_ARGS__); }    \
-  [[nodiscard]] auto list() const { return std::tie(__VA_ARGS__); }
+#define DIECAST_FIELDS(...)                                      \
+  static constexpr std::string_view fields_names = #__VA_ARGS__; \
+  [[nodiscard]] auto fields() { return std::tie(__VA_ARGS__); }  \
+  [[nodiscard]] auto fields() const { return std::tie(__VA_ARGS__); }
 
 namespace diecast::platforms {
 
@@ -38,21 +39,27 @@ namespace diecast::platforms {
 /// time where stderr is no terminal.
 enum class progress_mode : std::uint8_t { automatic, on, off };
 
-/// Calls visit(name, value) for each value of a list.
-template <class Values, class Visit>
-void each_of(std::string_view names, Values values, Visit visit) {
+/// How a run is watched, whatever is run.
+struct watched_run {
+  std::string vcd;       ///< waveform file; empty for none
+  std::string timeline;  ///< Trace Event file; empty for none
+  progress_mode progress{progress_mode::automatic};
+  std::string progress_label;  ///< "run 2 of 5"
+
+  void watch_as(const watched_run& other) { *this = other; }
+};
+
+/// Calls visit(name, value) for each field.
+template <class Row, class Visit>
+void each_field(Row& r, Visit visit) {
+  std::string_view names = Row::fields_names;
   const auto next = [&names] {
     names.remove_prefix(names.find_first_not_of(", "));
     const std::string name(names.substr(0, names.find(',')));
     names.remove_prefix(name.size());
     return name;
   };
-  std::apply([&](auto&... value) { (visit(next(), value), ...); }, values);
-}
-
-template <class Row, class Visit>
-void each_field(Row& r, Visit visit) {
-  each_of(Row::fields_names, r.fields(), visit);
+  std::apply([&](auto&... value) { (visit(next(), value), ...); }, r.fields());
 }
 
 /// What ended a run or was found wrong in it, as data, at places as configs spell them.
@@ -65,7 +72,7 @@ struct detected_fault {
   std::vector<std::string> links{};  ///< that the packet came over
   double time_ns{};
 
-  DIECAST_LIST(fields, kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
+  DIECAST_FIELDS(kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
 };
 
 // What a run of a workload reports of its ops and streams. Times count from the common start.
@@ -83,8 +90,8 @@ struct op_row {
   std::optional<bool> verified;  ///< empty: nothing to check, or not checked
   std::optional<std::uint64_t> wrong_elements;
 
-  DIECAST_LIST(fields, id, stream, op, algorithm, iteration, ranks, bytes, start_ns, end_ns, finished,
-               verified, wrong_elements)
+  DIECAST_FIELDS(id, stream, op, algorithm, iteration, ranks, bytes, start_ns, end_ns, finished, verified,
+                 wrong_elements)
 };
 
 struct stream_row {
@@ -99,8 +106,8 @@ struct stream_row {
   std::optional<double> slowdown;     ///< time_ns / isolated_ns
   std::string not_isolated;           ///< why the stream cannot run alone, or has not ended then (--isolate)
 
-  DIECAST_LIST(fields, name, ranks, repeat, ops, start_ns, end_ns, time_ns, finished, verified, isolated_ns,
-               slowdown, not_isolated)
+  DIECAST_FIELDS(name, ranks, repeat, ops, start_ns, end_ns, time_ns, finished, verified, isolated_ns,
+                 slowdown, not_isolated)
 };
 
 /// What results of a kind of job show.
@@ -108,7 +115,7 @@ struct job_form {
   bool moves_data{true};     ///< it has sizes; false: barriers
   bool one_algorithm{true};  ///< it has bandwidths and a bound; false: streams of several
 
-  DIECAST_LIST(fields, moves_data, one_algorithm)
+  DIECAST_FIELDS(moves_data, one_algorithm)
 };
 
 /// Who chose an algorithm.
@@ -116,7 +123,7 @@ enum class chooser : std::uint8_t { user, rule, key, estimate };
 [[nodiscard]] const char* to_string(chooser c);
 
 /// What is asked.
-struct run_point {
+struct run_point : watched_run {
   std::string collective{"all_reduce"};
   std::string algorithm;
   std::string algorithm_reason{"given"};  ///< why this one, when it is named
@@ -134,18 +141,14 @@ struct run_point {
   std::optional<comm::team_spec> team;  ///< team of a barrier; empty: all ranks
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
-  std::string vcd;                      ///< waveform file; empty for none
   std::string flight_file;              ///< where a signal has the flight recorder written
   bool tell_faults{true};               ///< say which faults were met
   bool inspect{};                       ///< say where dispatch tables lead
   bool record{};                        ///< keep what every rank did in every step
-  std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path
   bool waits{};                         ///< sum how long each core waits, by cause
   std::uint64_t jitter_runs{};  ///< runs of --jitter, the one without delays among them; 0: not asked for
   std::uint64_t jitter_ns{};    ///< largest delay of a PE's start in them
-  progress_mode progress{progress_mode::automatic};
-  std::string progress_label;  ///< "run 2 of 5"
 
   /// Of the job of several processes.
   DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
@@ -203,8 +206,8 @@ struct link_row {
   double retry_stall_ns{};  ///< the wire stood still because the retry buffer was full
   double energy_pj{};       ///< UCIe only
 
-  DIECAST_LIST(fields, link, bytes, packets, busy_fraction, stall_ns, payload_bytes, d2d_flits, replays, naks,
-               crc_errors, retry_stall_ns, energy_pj, number)
+  DIECAST_FIELDS(link, bytes, packets, busy_fraction, stall_ns, payload_bytes, d2d_flits, replays, naks,
+                 crc_errors, retry_stall_ns, energy_pj, number)
 };
 /// Columns of links.csv, those of network studies, which every link has, and those of message fidelity.
 inline constexpr std::size_t link_columns = 12, common_link_columns = 5, transfer_link_columns = 4;
@@ -218,8 +221,8 @@ struct queue_pair_row {
   double credit_stall_ns{}, empty_wait_ns{};
   std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
 
-  DIECAST_LIST(fields, pe, direction, sends, bytes, received, bytes_received, credit_stall_ns, empty_wait_ns,
-               occupancy_ns)
+  DIECAST_FIELDS(pe, direction, sends, bytes, received, bytes_received, credit_stall_ns, empty_wait_ns,
+                 occupancy_ns)
 };
 
 /// One HBM channel with banks that served anything, for hbm.csv. Shares of the channel's peak.
@@ -230,8 +233,30 @@ struct hbm_row {
   double busy_share{};
   std::array<double, timing::lost_causes> lost_share{};  ///< by timing::lost_cause
 
-  DIECAST_LIST(fields, channel, reads, writes, activates, busy_share, lost_share)
+  DIECAST_FIELDS(channel, reads, writes, activates, busy_share, lost_share)
 };
+
+/// What one of the machine's own monitors measured, for health.csv.
+struct health_row {
+  std::string measure, where;
+  double value{}, expected{};
+  std::string unit;
+  std::uint64_t section{}, place{};  ///< rows of a section go by rank or SIP
+
+  DIECAST_FIELDS(measure, where, value, expected, unit, section, place)
+};
+inline constexpr std::size_t health_columns = 5;
+
+/// How long one core waited, for waits.csv.
+struct wait_row {
+  std::string pe;
+  std::array<double, analysis::wait_causes> cause_ns{};  ///< by events::wait_cause
+  double poll_ns{}, never_ended_ns{};                    ///< never ended: open at the run's end
+  std::uint64_t rank{};
+
+  DIECAST_FIELDS(pe, cause_ns, poll_ns, never_ended_ns, rank)
+};
+inline constexpr std::size_t wait_columns = 4;
 
 /// One entry of `faults`, for faults_met.
 struct fault_row {
@@ -240,7 +265,7 @@ struct fault_row {
   std::uint64_t met{};  ///< packets or operations it acted on, at all its places
   std::string why_not;  ///< when these are none
 
-  DIECAST_LIST(fields, fault, kind, where, met, why_not)
+  DIECAST_FIELDS(fault, kind, where, met, why_not)
 };
 
 /// Times of a run whose PEs start a little later, platforms/run/simulate.hpp. By draw, the first without
@@ -252,8 +277,8 @@ struct jitter_times {
   std::uint64_t limit_ns{};                 ///< largest delay that can be drawn
   std::vector<double> times_ns, delays_ns;  ///< delays: the largest of each draw
 
-  DIECAST_LIST(fields, median_ns, min_ns, max_ns, spread_percent, spread_without_delay_percent, limit_ns,
-               times_ns, delays_ns)
+  DIECAST_FIELDS(median_ns, min_ns, max_ns, spread_percent, spread_without_delay_percent, limit_ns, times_ns,
+                 delays_ns)
 };
 
 /// What the time above the bound is owed to, platforms/run/simulate.hpp. bound, parts and rest add up to the
@@ -292,8 +317,6 @@ struct run_outcome {
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
   std::string flight_json;         ///< contents of flight.json of a run that came to no good end
-  std::string health;              ///< rows of health.csv, platforms/run/collect.hpp
-  std::string waits;               ///< rows of waits.csv, platforms/result/step_rows.hpp
   std::string steps;               ///< rows of run_point::record, platforms/result/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
@@ -333,6 +356,8 @@ struct run_outcome {
   std::vector<op_row> ops;          ///< ops of a workload
   std::vector<stream_row> streams;  ///< streams of a workload
   std::vector<hbm_row> hbm;
+  std::vector<health_row> health;  ///< platforms/run/collect.hpp
+  std::vector<wait_row> waits;
   std::vector<fault_row> faults;  ///< none without faults
   std::optional<detected_fault>
       detected;  ///< what ended a run of status fault, or which barrier was left too early
@@ -343,7 +368,7 @@ struct run_outcome {
   [[nodiscard]] std::optional<double> timed(double figure) const;
 
   /// Every plain field of a run in result.json by its name, in their order.
-  DIECAST_LIST(fields, collective, algorithm, algorithm_reason, algorithm_chosen_by, fidelity, dtype, op,
+  DIECAST_FIELDS(collective, algorithm, algorithm_reason, algorithm_chosen_by, fidelity, dtype, op,
                bytes, rank_set, ranks, time_ns, time_min_ns, time_max_ns, launch_ns, algbw_gbytes_s,
                busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
                wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,

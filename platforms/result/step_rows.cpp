@@ -124,26 +124,22 @@ std::string to_text(const row_difference& d) {
                      d.found.empty() ? "nothing" : d.found, d.expected.empty() ? "nothing" : d.expected);
 }
 
-std::string wait_columns() {
-  std::string text = "pe";
-  for (std::size_t c = 0; c < analysis::wait_causes; ++c)
-    text += fmt::format(",{}_ns", events::to_string(static_cast<events::wait_cause>(c)));
-  return text + ",poll_ns,never_ended_ns";
-}
-
-std::string wait_rows(const machine_shape& shape, const std::vector<pe_coord>& members,
-                      const analysis::waited_time& waits, sim_time now,
-                      const std::function<bool(sip_id)>& here) {
-  std::string text;
-  for (const pe_coord pe : members) {
-    if (!here(pe.sip)) continue;
-    const analysis::core_waits core = waits.of(pe);
-    text += pe_path(shape, pe);
-    for (const sim_time t : core.by_cause) text += fmt::format(",{}", t.ns());
-    const sim_time open = core.asleep_since ? now - *core.asleep_since : sim_time{};
-    text += fmt::format(",{},{}\n", core.poll.ns(), open.ns());
+std::vector<wait_row> wait_rows(const machine_shape& shape, const std::vector<pe_coord>& members,
+                                const analysis::waited_time& waits, sim_time now,
+                                const std::function<bool(sip_id)>& here) {
+  std::vector<wait_row> rows;
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    if (!here(members[rank].sip)) continue;
+    const analysis::core_waits core = waits.of(members[rank]);
+    wait_row& row = rows.emplace_back();
+    row.pe = pe_path(shape, members[rank]);
+    std::transform(core.by_cause.begin(), core.by_cause.end(), row.cause_ns.begin(),
+                   [](sim_time t) { return t.ns(); });
+    row.poll_ns = core.poll.ns();
+    row.never_ended_ns = core.asleep_since ? (now - *core.asleep_since).ns() : 0;
+    row.rank = rank;
   }
-  return text;
+  return rows;
 }
 
 }  // namespace diecast::platforms

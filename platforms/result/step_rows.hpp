@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/analysis/waited_time.hpp"
+#include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
 
@@ -47,15 +47,10 @@ struct row_difference {
 /// "rank 3, step round 2 (number 3 of launch 0): contents is ..., was ..."
 [[nodiscard]] std::string to_text(const row_difference& d);
 
-// How long each core waited, by cause: waits.csv.
-
-/// Names of the columns behind run.
-[[nodiscard]] std::string wait_columns();
-
-/// A line per member that is `here`: its path and nanoseconds by cause; never_ended_ns is a wait open at
-/// `now`.
-[[nodiscard]] std::string wait_rows(const machine_shape& shape, const std::vector<pe_coord>& members,
-                                    const analysis::waited_time& waits, sim_time now,
-                                    const std::function<bool(sip_id)>& here);
+/// How long each member that is `here` waited until `now`.
+[[nodiscard]] std::vector<wait_row> wait_rows(const machine_shape& shape,
+                                              const std::vector<pe_coord>& members,
+                                              const analysis::waited_time& waits, sim_time now,
+                                              const std::function<bool(sip_id)>& here);
 
 }  // namespace diecast::platforms

@@ -117,8 +117,7 @@ void add_wall_times(std::vector<run_estimate>& rows, const std::vector<std::uniq
     if (row.expected_ns) row.wall_s = per_hop * static_cast<double>(row.packet_hops);
 }
 
-}  // namespace
-
+/// The kernel run on the timed mock machine (sw/mock_machine/timed_run.hpp).
 run_estimate estimate_of(const prepared_run& run) {
   run_outcome described;
   run.describe(described);
@@ -140,6 +139,8 @@ run_estimate estimate_of(const prepared_run& run) {
   e.why_not = o.why_not;
   return e;
 }
+
+}  // namespace
 
 std::vector<run_estimate> estimates_of(const machine_model& machine, const app::registries& tables,
                                        const std::vector<run_point>& points) {

@@ -39,10 +39,10 @@ struct run_estimate {
   bool fits{};                        ///< it can run here
   std::uint64_t messages{}, packet_hops{};
   std::optional<double> wall_s;  ///< that this computer would simulate
-};
 
-/// The kernel run on the timed mock machine (sw/mock_machine/timed_run.hpp).
-[[nodiscard]] run_estimate estimate_of(const prepared_run& run);
+  DIECAST_FIELDS(collective, algorithm, bytes, rank_set, ranks, bound_ns, bound_kind, expected_ns, fits,
+                 why_not, messages, packet_hops, wall_s)
+};
 
 /// Estimates of the points in their order. A point that cannot run keeps its place, with the reason. One of
 /// the shortest runs is simulated to learn what a packet's hop costs on this computer; the others' wall_s

@@ -19,7 +19,6 @@
 
 #include "models/types/error.hpp"
 #include "platforms/result/deadlock_json.hpp"
-#include "platforms/result/result_json.hpp"
 
 namespace diecast::platforms {
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "models/protocol/fault_record.hpp"
+#include "models/types/archive.hpp"
 #include "platforms/result/run_point.hpp"
 
 namespace diecast::platforms {
@@ -49,9 +50,9 @@ struct child_answer {
 [[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
 /// What `body` returns, or an outcome that says what it threw.
-template <class Outcome>
-[[nodiscard]] Outcome outcome_of(const std::function<Outcome()>& body) {
-  Outcome o;
+template <class Body>
+[[nodiscard]] auto outcome_of(const Body& body) {
+  std::invoke_result_t<Body> o;
   try {
     return body();
   } catch (const std::exception&) {

@@ -107,7 +107,7 @@ using credit_ways = std::map<pe_coord, double>;
 /// queue pair sends from, by whatever fault, is held to the longest way of all, not to none.
 [[nodiscard]] double expected_credit_ns(const credit_ways& idle, pe_coord pe);
 
-/// Rows of measure, where, value, expected, unit, one a line. core_clock, of each member's core: cycles of
+/// core_clock, of each member's core: cycles of
 /// its instructions over their time. link_rate, where each UCIe side and SIP link arrives that carried
 /// packets of several flits. crc_errors, of each UCIe side with any: frames that came corrupted; expected by
 /// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where another number came
@@ -120,6 +120,7 @@ using credit_ways = std::map<pe_coord, double>;
 /// credits that never came, as the next one's number shows. credit_latency_max, of each member that got any:
 /// from a release to its credit; expected: as expected_credit_ns() says. `group`: of the processes that
 /// simulate the other SIPs; null when this one has all.
-[[nodiscard]] std::string health_rows(const prepared_run& run, netlist::pod& pod, process_group* group);
+[[nodiscard]] std::vector<health_row> health_rows(const prepared_run& run, netlist::pod& pod,
+                                                  process_group* group);
 
 }  // namespace diecast::platforms

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
+#include <tuple>
 #include <utility>
 
 #include "models/abi/address.hpp"
@@ -13,32 +14,25 @@ namespace {
 /// Rows in the order of sections, and of ranks or SIPs within them, whichever process makes them.
 class table {
  public:
-  struct row {
-    std::uint64_t section{}, place{};
-    std::string text;
-    DIECAST_MEMBERS(section, place, text)
-  };
   /// Rows from here on are of this rank or SIP.
-  void begin(std::uint64_t section, std::uint64_t place) { at_ = {section, place, {}}; }
-  void add(const char* measure, const std::string& where, double value, double expected, const char* unit) {
-    at_.text = fmt::format("{},{},{},{},{}\n", measure, where, value, expected, unit);
-    rows_.push_back(at_);
+  void begin(std::uint64_t section, std::uint64_t place) {
+    std::tie(section_, place_) = std::pair(section, place);
   }
-  void join(process_group* group) {
+  void add(const char* measure, const std::string& where, double value, double expected, const char* unit) {
+    rows_.push_back({measure, where, value, expected, unit, section_, place_});
+  }
+  /// The rows of all processes of `group`; null: there is no other.
+  [[nodiscard]] std::vector<health_row> take(process_group* group) {
     rows_ = joined(group, std::move(rows_));
-    std::stable_sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) {
+    std::stable_sort(rows_.begin(), rows_.end(), [](const health_row& a, const health_row& b) {
       return std::pair(a.section, a.place) < std::pair(b.section, b.place);
     });
-  }
-  [[nodiscard]] std::string text() const {
-    std::string all;
-    for (const row& r : rows_) all += r.text;
-    return all;
+    return std::move(rows_);
   }
 
  private:
-  row at_;
-  std::vector<row> rows_;
+  std::uint64_t section_{}, place_{};
+  std::vector<health_row> rows_;
 };
 
 /// What the sending end of a link has seen of it.
@@ -206,14 +200,13 @@ double expected_credit_ns(const credit_ways& idle, pe_coord pe) {
   return longest;
 }
 
-std::string health_rows(const prepared_run& run, netlist::pod& pod, process_group* group) {
+std::vector<health_row> health_rows(const prepared_run& run, netlist::pod& pod, process_group* group) {
   table t;
   add_cores(run, pod, t);
   add_links(run, pod, group, t);
   add_inlets(run, pod, t);
   add_credits(run, pod, t);
-  t.join(group);
-  return t.text();
+  return t.take(group);
 }
 
 }  // namespace diecast::platforms

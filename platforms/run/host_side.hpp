@@ -35,7 +35,8 @@ struct op_on_pe {
 
 class host_side {
  public:
-  host_side() = default;
+  /// `sips`: of this process, whose hosts these are.
+  host_side(std::uint64_t sips, start_agreement& agreement) : agreement_(agreement), sips_(sips) {}
   host_side(const host_side&) = delete;
   host_side& operator=(const host_side&) = delete;
   virtual ~host_side() = default;
@@ -54,18 +55,18 @@ class host_side {
   virtual void join(process_group& group) = 0;
 
   /// Every host program of this process has ended.
-  [[nodiscard]] virtual bool finished() const = 0;
+  [[nodiscard]] bool finished() const { return hosts_done_ == sips_; }
   /// Fills times, verdict and what else is known, finished or not.
   virtual void report(run_outcome& outcome) const = 0;
   [[nodiscard]] virtual const events::run_fingerprint& data_fingerprint() const = 0;
   /// When the last host had written its queue-pair registers; 0 by the backdoor.
-  [[nodiscard]] virtual double install_ns() const = 0;
+  [[nodiscard]] double install_ns() const { return install_ns_; }
   /// What this kind of run counts beside the rest, by name.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const {
     return {};
   }
   /// Common start of the latest launch; empty before the first.
-  [[nodiscard]] virtual std::optional<sim_time> launched() const = 0;
+  [[nodiscard]] std::optional<sim_time> launched() const { return agreement_.latest(); }
   /// What the launch before it took; empty when it is the first.
   [[nodiscard]] virtual std::optional<sim_time> launch_before() const { return {}; }
   /// Share of the launch's ops that their members have ended, where a launch has several.
@@ -74,6 +75,12 @@ class host_side {
   [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
   /// `hear` is called when a PE begins an op of a workload, and when it has ended it.
   virtual void hear_ops(const std::function<void(const op_on_pe&)>& /*hear*/) {}
+
+ protected:
+  start_agreement& agreement_;
+  std::uint64_t sips_;
+  std::uint64_t hosts_done_{};
+  double install_ns_{};
 };
 
 /// What a PE does with a launch. `draw`: of --jitter; 0: the run itself.

@@ -5,14 +5,17 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <systemc>
+#include <utility>
 
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/time.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
+#include "models/events/events.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/child.hpp"
 
@@ -48,7 +51,17 @@ enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog }
 /// Of this process so far.
 [[nodiscard]] double peak_rss_mib();
 
-// The end of a file that an observer writes.
+// Observers, and the end of a file that one writes.
+
+/// An observer that hears of what happens from now on; none unless it is `wanted`.
+template <class Observer, class... Arguments>
+std::unique_ptr<Observer> attached(bool wanted, events::hub& events, unsigned interests,
+                                   Arguments&&... arguments) {
+  if (!wanted) return {};
+  auto observer = std::make_unique<Observer>(std::forward<Arguments>(arguments)...);
+  events.attach(*observer, interests);
+  return observer;
+}
 
 /// Closes it. A file that could not be finished costs the run nothing but that file.
 template <class Writer, class Outcome>

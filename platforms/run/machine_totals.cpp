@@ -5,7 +5,6 @@
 
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
-#include "platforms/result/result_json.hpp"
 #include "platforms/result/step_rows.hpp"
 #include "platforms/run/collect.hpp"
 
@@ -34,25 +33,12 @@ void add_rows(std::vector<Row>& all, std::vector<Row>& more, Key key) {
   std::stable_sort(all.begin(), all.end(), [&key](const Row& a, const Row& b) { return key(a) < key(b); });
 }
 
-/// Lines that begin with the path of a member, in the order of ranks.
-std::string by_rank(const prepared_run& run, const std::string& text) {
-  std::map<std::string, std::string, std::less<>> line_of;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) line_of[line.substr(0, line.find(','))] = line + '\n';
-  std::string sorted;
-  for (const pe_coord pe : run.members.members) {
-    const auto line = line_of.find(pe_path(run.machine.config.shape(), pe));
-    if (line != line_of.end()) sorted += line->second;
-  }
-  return sorted;
-}
-
-void add_outcome(const prepared_run& run, run_outcome& o, run_outcome part) {
+void add_outcome(const prepared_run& run, run_outcome& o, run_outcome& part) {
   add_rows(o.links, part.links,
            [&run](const link_row& r) { return run.machine.topology.links()[r.number].sip; });
   add_rows(o.queue_pairs, part.queue_pairs, [](const queue_pair_row& r) { return sip_in(r.pe); });
   add_rows(o.hbm, part.hbm, [](const hbm_row& r) { return sip_in(r.channel); });
-  o.waits += part.waits;
+  add_rows(o.waits, part.waits, [](const wait_row& r) { return r.rank; });
   o.steps += part.steps;
   o.elaborate_s = std::max(o.elaborate_s, part.elaborate_s);
   o.wall_s = std::max(o.wall_s, part.wall_s);
@@ -88,7 +74,6 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
       totals.first_unwritten = first;
     hops.merge(part.longest, part.unmatched);
   }
-  o.waits = by_rank(run, o.waits);
   std::vector<step_row> steps = rows_from(o.steps);
   sort(steps);
   o.steps = to_text(steps);

@@ -20,68 +20,13 @@ namespace diecast::platforms {
 
 namespace {
 
-/// An observer that hears of what happens from now on.
-template <class Observer, class... Arguments>
-std::unique_ptr<Observer> attached(events::hub& events, unsigned interests, Arguments&&... arguments) {
-  auto observer = std::make_unique<Observer>(std::forward<Arguments>(arguments)...);
-  events.attach(*observer, interests);
-  return observer;
-}
+/// Number of this process; 0 when it is alone.
+std::uint32_t process_of(const process_group* group) { return group == nullptr ? 0 : group->self(); }
 
-/// Of the instances of a machine those that this process simulates.
-struct own_part {
-  std::uint32_t process{};
-  observe::instance_filter shown;
-  own_part(process_group* group, const std::vector<bool>& sips) {
-    if (group == nullptr) return;
-    process = group->self();
-    shown = [sips](const std::string& path) { return sips.at(sip_in(path)); };
-  }
-};
-
-std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events,
-                                                 const own_part& own) {
-  if (run.point.vcd.empty()) return {};
-  const config::machine_config& config = run.machine.config;
-  return attached<observe::vcd_writer>(
-      events, observe::vcd_writer::interests(config), part_of_file(run.point.vcd, own.process), config,
-      &run.machine.topology, run.plan, observe::dram_channel_paths(config, run.machine.topology),
-      run.names().direction, own.shown);
-}
-
-std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events,
-                                               const own_part& own) {
-  if (run.point.timeline.empty()) return {};
-  return attached<observe::timeline>(
-      events, observe::timeline::interests, part_of_file(run.point.timeline, own.process), run.machine.config,
-      &run.machine.topology, run.plan, run.names().direction, own.shown, own.process);
-}
-
-std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
-  const auto most = run.machine.config.trace.path_events;
-  if (!run.point.critical_path || run.launch() == nullptr || most == 0) return {};
-  return attached<analysis::path_events>(events, analysis::path_events::interests, run.plan, most);
-}
-
-std::unique_ptr<analysis::waited_time> waits_of(const prepared_run& run, events::hub& events) {
-  if (!run.point.waits) return {};
-  return attached<analysis::waited_time>(events, analysis::waited_time::interests);
-}
-
-std::unique_ptr<observe::ccl_trace> trace_of(const prepared_run& run, events::hub& events) {
-  if (!run.point.ccl_trace) return {};
-  return attached<observe::ccl_trace>(events, events::messages, run.names(), stderr);
-}
-
-std::unique_ptr<analysis::credit_checker> credits_of(const prepared_run& run, events::hub& events) {
-  if (!run.machine.config.sim.check_credits) return {};
-  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan, run.names().direction);
-}
-
-std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events::hub& events) {
-  if (!run.point.record) return {};
-  return attached<observe::step_recorder>(
-      events, events::steps | events::messages | events::contents | events::operations, run.names());
+/// The instances of a machine that this process simulates; empty: all.
+observe::instance_filter shown_of(const process_group* group, const std::vector<bool>& sips) {
+  if (group == nullptr) return {};
+  return [sips](const std::string& path) { return sips.at(sip_in(path)); };
 }
 
 std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
@@ -111,14 +56,27 @@ std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
 run_observers::run_observers(const prepared_run& run, bool whole, events::hub& events, process_group* group,
                              const std::vector<bool>& sips)
     : run_(run),
-      hops_(attached<analysis::critical_hops>(events, events::messages, run.plan)),
-      vcd_(whole ? waveform_of(run, events, own_part(group, sips)) : nullptr),
-      timeline_(whole ? timeline_of(run, events, own_part(group, sips)) : nullptr),
-      path_events_(path_events_of(run, events)),
-      waits_(waits_of(run, events)),
-      trace_(whole ? trace_of(run, events) : nullptr),
-      credits_(credits_of(run, events)),
-      steps_(steps_of(run, events)),
+      hops_(attached<analysis::critical_hops>(true, events, events::messages, run.plan)),
+      vcd_(attached<observe::vcd_writer>(
+          whole && !run.point.vcd.empty(), events, observe::vcd_writer::interests(run.machine.config),
+          part_of_file(run.point.vcd, process_of(group)), run.machine.config, &run.machine.topology, run.plan,
+          observe::dram_channel_paths(run.machine.config, run.machine.topology), run.names().direction,
+          shown_of(group, sips))),
+      timeline_(attached<observe::timeline>(
+          whole && !run.point.timeline.empty(), events, observe::timeline::interests,
+          part_of_file(run.point.timeline, process_of(group)), run.machine.config, &run.machine.topology,
+          run.plan, run.names().direction, shown_of(group, sips), process_of(group))),
+      path_events_(attached<analysis::path_events>(
+          run.point.critical_path && run.launch() != nullptr && run.machine.config.trace.path_events != 0,
+          events, analysis::path_events::interests, run.plan, run.machine.config.trace.path_events)),
+      waits_(attached<analysis::waited_time>(run.point.waits, events, analysis::waited_time::interests)),
+      trace_(attached<observe::ccl_trace>(whole && run.point.ccl_trace, events, events::messages, run.names(),
+                                          stderr)),
+      credits_(attached<analysis::credit_checker>(run.machine.config.sim.check_credits, events,
+                                                  events::queue_pairs, run.plan, run.names().direction)),
+      steps_(attached<observe::step_recorder>(
+          run.point.record, events, events::steps | events::messages | events::contents | events::operations,
+          run.names())),
       flight_(run, events),
       judge_(run.watch(events)) {}
 
