@@ -94,11 +94,11 @@ struct study_outcome {
   double peak_rss_mib{};
 
   /// Every plain field of a run in result.json and results.csv by its name, in their order.
-  DIECAST_FIELDS(pattern, pace, rate_percent, outstanding, read_fraction, request_bytes, requests,
-               reads, writes, bytes, time_ns, bandwidth_gbytes_s, peak_gbytes_s, bound_gbytes_s, bound_kind,
-               avg_latency_ns, avg_latency_from_acceptance_ns, p50_latency_ns, p99_latency_ns, max_latency_ns,
-               avg_write_latency_ns, avg_write_latency_from_acceptance_ns, row_hit_rate, bus_busy_percent,
-               forwarded_bursts, verified, checked_reads, wrong_reads)
+  DIECAST_FIELDS(pattern, pace, rate_percent, outstanding, read_fraction, request_bytes, requests, reads,
+                 writes, bytes, time_ns, bandwidth_gbytes_s, peak_gbytes_s, bound_gbytes_s, bound_kind,
+                 avg_latency_ns, avg_latency_from_acceptance_ns, p50_latency_ns, p99_latency_ns,
+                 max_latency_ns, avg_write_latency_ns, avg_write_latency_from_acceptance_ns, row_hit_rate,
+                 bus_busy_percent, forwarded_bursts, verified, checked_reads, wrong_reads)
   /// What a run's process tells its parent.
   DIECAST_MEMBERS(fields(), status, message, output_lost, notes, lost_time, time_saved, wall_s, peak_rss_mib)
 };

@@ -85,10 +85,10 @@ struct study_outcome {
   std::vector<platforms::link_row> links;
 
   /// Every plain field of a run in result.json and results.csv by its name, in their order.
-  DIECAST_FIELDS(traffic, packet_flits, cycles, offered_flits_per_node_cycle,
-               injected_flits_per_node_cycle, accepted_flits_per_node_cycle, avg_packet_latency_cycles,
-               p50_packet_latency_cycles, p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops,
-               measured_packets, packets, packet_hops, flit_hops, saturated, fingerprint, duration_cycles)
+  DIECAST_FIELDS(traffic, packet_flits, cycles, offered_flits_per_node_cycle, injected_flits_per_node_cycle,
+                 accepted_flits_per_node_cycle, avg_packet_latency_cycles, p50_packet_latency_cycles,
+                 p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops, measured_packets, packets,
+                 packet_hops, flit_hops, saturated, fingerprint, duration_cycles)
   /// What a run's process tells its parent.
   DIECAST_MEMBERS(fields(), status, message, output_lost, wall_s, elaborate_s, wakeups, peak_rss_mib,
                   barriers, links)

@@ -368,11 +368,11 @@ struct run_outcome {
   [[nodiscard]] std::optional<double> timed(double figure) const;
 
   /// Every plain field of a run in result.json by its name, in their order.
-  DIECAST_FIELDS(collective, algorithm, algorithm_reason, algorithm_chosen_by, fidelity, dtype, op,
-               bytes, rank_set, ranks, time_ns, time_min_ns, time_max_ns, launch_ns, algbw_gbytes_s,
-               busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
-               wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
-               stats, energy, notes, status)
+  DIECAST_FIELDS(collective, algorithm, algorithm_reason, algorithm_chosen_by, fidelity, dtype, op, bytes,
+                 rank_set, ranks, time_ns, time_min_ns, time_max_ns, launch_ns, algbw_gbytes_s,
+                 busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
+                 wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
+                 stats, energy, notes, status)
   /// What a run's process tells its parent.
   DIECAST_MEMBERS(fields(), message, team, form, output_lost, deadlock_json, critical_path_json, flight_json,
                   health, waits, steps, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
