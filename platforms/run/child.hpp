@@ -72,7 +72,7 @@ template <class Body>
 template <class Body>
 [[nodiscard]] auto run_in_child(const Body& body) {
   using Outcome = std::invoke_result_t<Body>;
-  const child_answer answer = run_text_in_child([&] { return archived(outcome_of<Outcome>(body)); });
+  const child_answer answer = run_text_in_child([&] { return archived(outcome_of(body)); });
   if (answer.death.empty()) return restored<Outcome>(answer.text);
   Outcome o;
   o.status = answer.killed      ? run_status::interrupted

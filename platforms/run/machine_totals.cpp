@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
-#include <sstream>
+#include <iterator>
 
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
@@ -59,11 +58,11 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
           analysis::critical_hops& hops) {
   process_part own{totals, {hops.cube_hops(), hops.sip_hops()}, hops.unmatched(), o};
   own.rows.deadlock_json.clear(), own.rows.flight_json.clear();  // every process has made them
-  const auto all = gathered(group, own);
+  std::vector<process_part> all = gathered(group, own);
   for (std::uint32_t p = 0; p < group.count(); ++p) {
     if (p == group.self()) continue;
-    process_part part = all[p];
-    if (group.self() == 0) add_outcome(run, o, std::move(part.rows));  // the others report nothing
+    process_part& part = all[p];
+    if (group.self() == 0) add_outcome(run, o, part.rows);  // the others report nothing
     const auto sums = sums_of(totals), more = sums_of(part.totals);
     for (std::size_t n = 0; n < sums.size(); ++n) *sums[n] += *more[n];
     add_counts(totals.counts, part.totals.counts);

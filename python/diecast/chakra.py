@@ -119,7 +119,7 @@ class Converter:
         need(isinstance(name, str), place, f"pg_name is {name!r}; expected a text")
         if name in OF_ALL and name not in self.options.groups:
             return None, world
-        need(name in self.options.groups, place, f"pg_name {name!r} is no group of --groups" f"{near(name, self.options.groups)}")
+        need(name in self.options.groups, place, f"pg_name {name!r} is no group of --groups{near(name, self.options.groups)}")
         ranks = self.options.groups[name]
         need(max(ranks) < len(world), place, f"group {name} has rank {max(ranks)}; there are {len(world)} traces")
         need(place.rank in ranks, place, f"rank {place.rank} is not in its group {name}")

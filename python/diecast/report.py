@@ -315,7 +315,7 @@ def page(results, timeline=None):
     row = results.runs[slowest]
     parts = [f"<h1>{escape(name_of(row))} on {escape(results.result['machine']['pes'])} PEs</h1>", question(results)]
     if results.result["status"] != "ok":
-        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p>" f"<pre>{escape(row.get('message', ''))}</pre>")
+        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p><pre>{escape(row.get('message', ''))}</pre>")
     parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs), energy_section(results.runs)]
     if len(results.runs) > 1:
         parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {byte_text(row['bytes'])}: the "
