@@ -15,7 +15,6 @@
 #include "platforms/app/app.hpp"
 #include "platforms/files/output_dir.hpp"
 #include "platforms/mpi/mpi_group.hpp"
-#include "platforms/result/result_json.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/processes.hpp"

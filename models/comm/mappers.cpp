@@ -22,14 +22,13 @@ group map_listed(const mapper_context& c) {
   const machine_shape& shape = c.machine.shape();
   for (const pe_coord& pe : c.listed) {
     if (shape.contains(pe) && !c.machine.has(pe)) {
-      problems.push_back(
-          {where, "an override leaves this PE out", owner_name(pe), "PEs that the machine has"});
+      problems.push_back({where, "an override leaves this PE out", pe_key(pe), "PEs that the machine has"});
     } else if (!shape.contains(pe)) {
-      problems.push_back({where, "no such PE in this machine", owner_name(pe),
+      problems.push_back({where, "no such PE in this machine", pe_key(pe),
                           fmt::format("sip 0..{}, cube 0..{}, pe 0..{}", shape.sips - 1,
                                       shape.cubes_per_sip() - 1, shape.pes_per_cube - 1)});
     } else if (!seen.insert(pe).second) {
-      problems.push_back({where, "a PE is listed twice", owner_name(pe), "every PE once"});
+      problems.push_back({where, "a PE is listed twice", pe_key(pe), "every PE once"});
     }
   }
   if (!problems.empty()) throw user_error(std::move(problems));

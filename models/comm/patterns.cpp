@@ -123,7 +123,7 @@ std::vector<edge> checked(const std::vector<edge>& edges, const std::string& nam
       problems.push_back(
           {fmt::format("ccl.patterns.{}[{}].{}", name, i, key),
            c.shape.contains(end) ? "is no member of the collective" : "no such PE in this machine",
-           owner_name(end), fmt::format("one of the {} members", members.size())});
+           pe_key(end), fmt::format("one of the {} members", members.size())});
     }
   }
   if (!problems.empty()) throw user_error(std::move(problems));

@@ -94,6 +94,7 @@ class archive_writer {
 class archive_reader {
  public:
   explicit archive_reader(std::string_view bytes) : rest_(bytes) {}
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
   template <class... T>
   void operator()(T&&... values) {
     (get(values), ...);
@@ -158,7 +159,9 @@ template <class T>
 template <class T>
 [[nodiscard]] T restored(std::string_view bytes) {
   T value;
-  archive_reader{bytes}(value);
+  archive_reader reader{bytes};
+  reader(value);
+  if (!reader.at_end()) throw std::logic_error("an archive is longer than what is read from it");
   return value;
 }
 

@@ -16,6 +16,10 @@ std::string pe_path(const machine_shape& shape, pe_coord pe) {
   return fmt::format("{}.pe{}", cube_path(shape, pe.sip, pe.cube), pe.pe.value);
 }
 
+std::string pe_key(pe_coord pe) {
+  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
+}
+
 static machine_shape named{0, 0, 0, 0};
 
 void name_pes_of(const machine_shape& shape) { named = shape; }
@@ -27,7 +31,7 @@ std::string cube_name(sip_id sip, cube_id cube) {
 
 std::string owner_name(pe_coord pe) {
   if (named.contains(pe)) return pe_path(named, pe);
-  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
+  return pe_key(pe);
 }
 
 }  // namespace diecast

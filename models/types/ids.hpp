@@ -61,6 +61,9 @@ struct machine_shape {
 [[nodiscard]] std::string cube_path(const machine_shape& shape, sip_id sip, cube_id cube);
 [[nodiscard]] std::string pe_path(const machine_shape& shape, pe_coord pe);
 
+/// A PE as configs spell it: "sip0.cube5.pe3".
+[[nodiscard]] std::string pe_key(pe_coord pe);
+
 /// From here on the names below are paths, too: of this machine, the one that the process simulates.
 void name_pes_of(const machine_shape& shape);
 // Names where the shape of the machine is not known; without a machine "sip0 cube5" and "sip0.cube5.pe3".

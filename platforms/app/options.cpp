@@ -170,7 +170,6 @@ std::vector<comm::team_spec> parse_teams(const std::string& text) {
 
 /// "64KiB", "4KiB:1MiB:x4", "4KiB:16KiB:+4KiB"; without a step the factor is 2. Throws user_error.
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
-  constexpr std::size_t most_points = 10'000;
   const auto parts = config::split(text, ':');
   const auto refuse = [&](const char* what) {
     throw user_error(problem{"--bytes", what, text,

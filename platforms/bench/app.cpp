@@ -118,7 +118,7 @@ struct measured {
   /// What is wrong with the input, by the parts of each problem.
   std::vector<std::pair<std::pair<std::string, std::string>, std::pair<std::string, std::string>>> problems;
 
-  DIECAST_FIELDS(status, message, output_lost, numbers, problems)
+  DIECAST_MEMBERS(status, message, output_lost, numbers, problems)
 };
 
 template <class Measure>

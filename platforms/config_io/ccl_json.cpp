@@ -122,10 +122,6 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
   return e;
 }
 
-std::string name_of(pe_coord pe) {
-  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
-}
-
 json direction_schema(const std::string& description) {
   return {{"type", "string"}, {"pattern", "^[^,\"\\r\\n]+$"}, {"description", description}};
 }
@@ -174,7 +170,7 @@ setting members_setting() {
   };
   const auto write = [](const algorithm_settings& a) {
     json members;
-    for (const pe_coord& pe : a.members) members.push_back(name_of(pe));
+    for (const pe_coord& pe : a.members) members.push_back(pe_key(pe));
     return members;
   };
   return {"members",
@@ -269,9 +265,9 @@ json ccl_patterns_json(const config::ccl_tables& tables) {
   for (const config::custom_pattern& p : tables.patterns) {
     json& edges = all[p.name] = json::array();
     for (const config::custom_edge& e : p.edges) {
-      edges.push_back({{"from", name_of(e.from)},
+      edges.push_back({{"from", pe_key(e.from)},
                        {"direction", e.direction},
-                       {"to", name_of(e.to)},
+                       {"to", pe_key(e.to)},
                        {"bidirectional", e.bidirectional}});
       if (e.reverse) edges.back()["reverse"] = *e.reverse;
     }

@@ -106,7 +106,8 @@ void trace_events::append(const std::string& part) {
   if (!events) throw not_written(flag_ + ' ' + part);
   if (events.peek() != std::ifstream::traits_type::eof())
     file_ << (any_ ? "," : "") << events.rdbuf(), any_ = true;
-  std::filesystem::remove(part);
+  std::error_code failed;
+  if (!std::filesystem::remove(part, failed)) throw not_written(flag_ + ' ' + part);
 }
 
 void trace_events::close() {

@@ -7,13 +7,11 @@
 #include <set>
 #include <tuple>
 
-#include "hw/base/time.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/numeric/convert.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/process_group.hpp"
-#include "platforms/run/simulate.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::platforms {

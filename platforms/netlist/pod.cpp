@@ -9,7 +9,7 @@
 namespace diecast::netlist {
 namespace {
 
-std::string cube_name(const machine_shape& shape, cube_id c) {
+std::string instance_name(const machine_shape& shape, cube_id c) {
   return fmt::format("cube_{}_{}", shape.cube_x(c), shape.cube_y(c));
 }
 
@@ -31,7 +31,7 @@ void sip::build(const build_context& context, hw::host_program program) {
   for (std::uint32_t c = 0; c < shape.cubes_per_sip(); ++c)
     modules.emplace_back([&, c] {
       cubes_[c] =
-          std::make_unique<cube>(cube_name(shape, cube_id{c}).c_str(), context, id_, cube_id{c}, pool_);
+          std::make_unique<cube>(instance_name(shape, cube_id{c}).c_str(), context, id_, cube_id{c}, pool_);
     });
   for (const auto& link : context.topology.sip_links()) {
     if (link.from.sip != id_.value) continue;
@@ -95,7 +95,7 @@ void sip::bind_edge(const build_context& context, cube_id c, fabric::side edge, 
   const auto faults = fabric::faults_of_side(context.config, context.topology, id_, c, edge);
   if (faults.empty()) return from.bind(to);
   const auto timing = timing::ucie_timing_of(context.config, context.topology.ucie(id_, c, edge));
-  const std::string cube = cube_name(context.topology.shape(), c);
+  const std::string cube = instance_name(context.topology.shape(), c);
   const std::string label = fmt::format("{}_ucie_{}_faults", cube, fabric::to_string(edge));
   const std::string link = fmt::format("{}.{}.ucie_{}", name(), cube, fabric::to_string(edge));
   faults_.push_back(std::make_unique<hw::fault_interposer>(

@@ -19,6 +19,7 @@
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
+#include "platforms/run/progress.hpp"
 
 namespace diecast::noc {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: what is asked of it and what comes back. Plain values; they cross the pipe between the
-// run's process and its parent as JSON (platforms/result/result_json).
+// run's process and its parent as an archive (models/types/archive.hpp).
 #pragma once
 
 #include <array>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/collect.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "hw/base/time.hpp"

@@ -44,7 +44,8 @@ void count(const prepared_run& run, const sw::timed_machine& machine, machine_to
 void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& more);
 /// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
 [[nodiscard]] std::uint64_t sip_in(const std::string& path);
-/// Makes rows, totals and hops those of all processes, in the order that one process would have.
+/// Makes totals and hops those of all processes, and in process 0 the rows, in the order that one process
+/// would have.
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops);
 

@@ -9,7 +9,6 @@
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
 #include "models/random/stream.hpp"
-#include "platforms/run/child.hpp"
 #include "platforms/run/simulate.hpp"
 
 namespace diecast::platforms {

@@ -91,6 +91,4 @@ struct prepared_run : abstract_interface {
 [[nodiscard]] std::unique_ptr<prepared_run> prepare_point(const machine_model& machine,
                                                           const app::registries& tables, run_point point);
 
-// Faults of kind wrong_install: an install plan as a careless host would have made it.
-
 }  // namespace diecast::platforms

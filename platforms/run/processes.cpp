@@ -22,7 +22,6 @@
 #include "platforms/config_io/config_json.hpp"
 #include "platforms/files/input.hpp"
 #include "platforms/files/output_dir.hpp"
-#include "platforms/result/result_json.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::platforms {
@@ -120,7 +119,9 @@ void launched::talk(std::string_view input) {
   std::array<bool, 2> open{true, true};
   while (open[0] || open[1]) {
     if (dump_requested())
-      tell("a signal asks for the flight recorder, which runs of several processes lack; the run continues");
+      tell(
+          "a signal asks for the flight recorder, which several processes cannot write before the end; the "
+          "run continues");
     if (input.empty() && interrupt_signal() != 0 && !told) {
       input = "!";
       told = true;

@@ -168,6 +168,7 @@ void run_observers::report_rows(netlist::pod& pod, run_outcome& o) const {
 }
 
 void run_observers::close_files(process_group* group, run_outcome& o) {
+  const std::size_t before = o.message.size();
   dram_->catch_up();
   if (vcd_) finish_waveform(*vcd_, o);
   const double window_from = run_.machine.config.trace.vcd_from_ns;
@@ -177,12 +178,14 @@ void run_observers::close_files(process_group* group, run_outcome& o) {
         window_from, hw::now().ns()));
   const bool merges = group == nullptr || group->self() == 0;
   if (timeline_ && !merges) finish_file(*timeline_, o);
-  if (group != nullptr)
-    for (const std::string& lost : group->gather(o.output_lost ? o.message : "")) {
-      if (lost.empty() || o.output_lost) continue;
+  if (group != nullptr) {
+    const std::vector<std::string> lost = group->gather(o.message.substr(before));
+    for (std::uint32_t p = 0; p < group->count(); ++p) {
+      if (p == group->self() || lost[p].empty()) continue;
       o.output_lost = true;
-      o.message += (o.message.empty() ? "" : "\n") + lost;
+      o.message += lost[p];
     }
+  }
   if (!timeline_ || !merges) return;
   for (std::uint32_t p = 1; group != nullptr && p < group->count(); ++p)
     timeline_->append(part_of_file(run_.point.timeline, p));

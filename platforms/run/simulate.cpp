@@ -43,7 +43,7 @@ struct end_by_fault {
   run_status status{};
   std::string message;
   std::optional<detected_fault> detected;
-  DIECAST_FIELDS(at, instance, status, message, detected)
+  DIECAST_MEMBERS(at, instance, status, message, detected)
 };
 void take_first_fault(const prepared_run& run, const hw::fault_sink& faults, process_group& group,
                       run_outcome& o) {

@@ -35,7 +35,7 @@ class windows : immovable {
  public:
   windows(process_group& group, const fabric::sip_partition& partition, const prepared_run& run);
 
-  /// For the links that are cut; before the netlist is built.
+  /// For the links that are cut and for staging between processes; before the netlist is built.
   [[nodiscard]] hw::boundary_outlet outlet();
   /// As run_slices(), of all processes together: each returns the same. All clocks then show the same time.
   [[nodiscard]] end_of_run play(netlist::pod& pod, const host_side& hosts, thread_agreement& agreement,

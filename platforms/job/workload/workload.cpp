@@ -9,7 +9,6 @@
 #include "platforms/job/jobs.hpp"
 #include "platforms/job/signal_judge.hpp"
 #include "platforms/job/stream_run.hpp"
-#include "platforms/run/child.hpp"
 #include "platforms/run/simulate.hpp"
 
 namespace diecast::platforms {
