@@ -71,10 +71,10 @@ template <class Body>
 /// that status.
 template <class Body>
 [[nodiscard]] auto run_in_child(const Body& body) {
-  using Outcome = std::invoke_result_t<Body>;
+  using outcome = std::invoke_result_t<Body>;
   const child_answer answer = run_text_in_child([&] { return archived(outcome_of(body)); });
-  if (answer.death.empty()) return restored<Outcome>(answer.text);
-  Outcome o;
+  if (answer.death.empty()) return restored<outcome>(answer.text);
+  outcome o;
   o.status = answer.killed      ? run_status::interrupted
              : answer.by_system ? run_status::system
                                 : run_status::internal;

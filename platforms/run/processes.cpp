@@ -93,6 +93,7 @@ class launched : immovable {
     dup2(ends[2][1], 2);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) std::signal(number, SIG_DFL);
     std::vector<char*> words;
+    words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     execvp(words[0], words.data());
