@@ -160,7 +160,8 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   return p;
 }
 
-/// What blocks send begins on leg 0, or in a tree.
+/// Packets of VC `vc` can come in at this terminal: over a link in every VC, from a block on leg 0 or in a
+/// tree.
 bool cube_noc::may_enter(std::uint16_t terminal, unsigned vc) const {
   const auto number = static_cast<std::uint8_t>(vc);
   return layout_.terminals[terminal].leads_on() || topology_.leg_of(number) == 0 ||

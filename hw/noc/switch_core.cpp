@@ -81,7 +81,7 @@ switch_core::switch_core(const parameters& p, environment& outside)
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {
   check_neighbors(p.ports);
-  std::size_t most_in_vcs = 1;  // of a router
+  std::size_t most_in_vcs = 1;  // input VCs with a buffer, at the router that has most
   in_vcs_.reserve(p.ports.size() * p.vcs);
   for (std::uint32_t n = 0; n < p.ports.size(); ++n) {
     add_in_vcs(p, n);

@@ -82,7 +82,7 @@ class record_queue {
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(done));
     first_ += done;
   }
-  // Of a queue whose items pass their first stations in one process and the others in another one.
+  // For a queue whose items pass their first stations in one process and the others in another one.
 
   /// Takes the oldest item, which has passed the first `here` stations.
   [[nodiscard]] Item leave(std::size_t here) {

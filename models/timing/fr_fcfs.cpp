@@ -229,8 +229,8 @@ void dram_scheduler::set_age_limit() {
   }
 }
 
-/// Of the banks that `mask_of` names, the requests that `request_of` names and that a column command may
-/// serve. `all`: whatever their age.
+/// Considers for a column command, in each bank that `mask_of` names, the request that `request_of` names.
+/// `all`: whatever its age.
 template <class Mask, class Request>
 void dram_scheduler::scan_columns(dram_tick t, choice& c, bool all, Mask mask_of, Request request_of) const {
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {

@@ -59,7 +59,7 @@ template <class Enum>
   return static_cast<Enum>(at - names.begin());
 }
 
-/// Of a pointer to a member: "tcm_kib" of &pe_block::tcm_kib.
+/// The name of the member that a pointer leads to: "tcm_kib" for &pe_block::tcm_kib.
 template <auto Member>
 [[nodiscard]] constexpr std::string_view member_name() {
   return enum_names::written<Member>();

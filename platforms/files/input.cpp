@@ -58,8 +58,8 @@ void read_descriptor(int fd, input_file& file) {
   if (!file.failure.empty()) file.text = {};
 }
 
-/// Of a regular file; empty where there is none. Pipes and devices have no contents that an output could
-/// replace.
+/// The identity of a regular file; empty where there is none. Pipes and devices have no contents that an
+/// output could replace.
 std::optional<file_identity> identity_of(const std::filesystem::path& path) {
   struct stat s {};
   return stat(path.c_str(), &s) == 0 ? identity_in(s) : std::nullopt;

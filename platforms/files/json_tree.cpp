@@ -84,7 +84,7 @@ std::string place_of(std::string_view text, std::size_t position) {
 
 /// "[json.exception...] parse error at line 1, column 2: WHY" -> "WHY"
 std::string reason(const std::string& what) {
-  constexpr std::size_t longest = 200;  // of what may have a number of any length
+  constexpr std::size_t longest = 200;  // characters of a message, which may quote a number of any length
   for (const char* const mark : {": syntax error while parsing ", "] "}) {
     const std::size_t at = what.find(mark);
     if (at != std::string::npos) return what.substr(at + std::strlen(mark), longest);

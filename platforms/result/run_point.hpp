@@ -150,7 +150,7 @@ struct run_point : watched_run {
   std::uint64_t jitter_runs{};  ///< runs of --jitter, the one without delays among them; 0: not asked for
   std::uint64_t jitter_ns{};    ///< largest delay of a PE's start in them
 
-  /// Of the job of several processes.
+  /// What processes that simulate a run together are told of it.
   DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
                   iters, warmup, isolate, data, pattern_data, team, workload, ccl_trace, vcd, flight_file,
                   tell_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)

@@ -108,8 +108,8 @@ using credit_ways = std::map<pe_coord, double>;
 /// queue pair sends from, by whatever fault, is held to the longest way of all, not to none.
 [[nodiscard]] double expected_credit_ns(const credit_ways& idle, pe_coord pe);
 
-/// core_clock, of each member's core: cycles of
-/// its instructions over their time. link_rate, where each UCIe side and SIP link arrives that carried
+/// Rows by their `measure`. core_clock, of each member's core: cycles of its
+/// instructions over their time. link_rate, where each UCIe side and SIP link arrives that carried
 /// packets of several flits. crc_errors, of each UCIe side with any: frames that came corrupted; expected by
 /// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where another number came
 /// than left: those that came; expected: those that left (of a run that was cut off, packets on their way

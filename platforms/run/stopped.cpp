@@ -79,7 +79,7 @@ class flight_list {
   std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
 };
 
-/// What this process sees.
+/// Collects what is under way in the SIPs of this process.
 class lookout {
  public:
   lookout(const prepared_run& run, netlist::pod& pod) : run_(run), pod_(pod) {}
