@@ -90,8 +90,7 @@ class reporter {
     planned_ = runs.size();
     std::vector<run_outcome> outcomes(planned_);
     for (std::size_t i = 0; i < planned_; ++i) runs[i]->describe(outcomes[i]);
-    table_.emplace(outcomes,
-                   std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r->point.data; }),
+    table_.emplace(outcomes, std::ranges::all_of(runs, [](const auto& r) { return r->point.data; }),
                    runs.front()->point.jitter_runs > 0);
     report_.start(table_->start());
   }
@@ -207,7 +206,7 @@ int print_estimates(const registries& tables, options o, const platforms::machin
   } else {
     print(o.format == output_format::csv ? platforms::estimate_csv(rows) : platforms::estimate_table(rows));
   }
-  const bool any = std::any_of(rows.begin(), rows.end(), [](const auto& e) { return e.fits; });
+  const bool any = std::ranges::any_of(rows, [](const auto& e) { return e.fits; });
   return any ? 0 : platforms::exit_code(platforms::run_status::error);
 }
 

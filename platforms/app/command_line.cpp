@@ -36,11 +36,11 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
 
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
   for (const auto& [binary, flags] : flags_of_binaries)
-    if (flag.starts_with("--") && std::find(flags.begin(), flags.end(), flag.substr(2)) != flags.end())
+    if (flag.starts_with("--") && std::ranges::find(flags, flag.substr(2)) != flags.end())
       throw user_error(
           problem{"command line", fmt::format("a flag of {}", binary), flag, "a flag of --help"});
   std::string keys, name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   for (const config::block_table& b : config::tables())
     for (const config::field& f : b.fields)
       if (f.key == name) keys += fmt::format("{}--set {}=VALUE", keys.empty() ? "" : " or ", f.path());
@@ -299,7 +299,7 @@ void read_config_flags(flag_reader& r, common_options& o) {
   o.sets = r.all("set");
   r.with("seed", [&](const std::string& flag, const std::string& v) {
     const auto is_seed = [](const std::string& set) { return set.starts_with("sim.seed="); };
-    const auto other = std::find_if(o.sets.begin(), o.sets.end(), is_seed);
+    const auto other = std::ranges::find_if(o.sets, is_seed);
     if (other != o.sets.end())
       r.add({flag, "sets the same key as --set", v + " and " + *other, "one of the two"});
     o.sets.push_back(fmt::format("sim.seed={}", config::count_argument(flag, v)));

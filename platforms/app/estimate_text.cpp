@@ -19,8 +19,7 @@ std::vector<const run_estimate*> by_size_and_time(const std::vector<run_estimate
   const auto key = [](const run_estimate* e) {
     return std::tuple(e->bytes, e->ranks, !e->expected_ns, e->expected_ns.value_or(0));
   };
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const auto* a, const auto* b) { return key(a) < key(b); });
+  std::ranges::stable_sort(sorted, {}, key);
   return sorted;
 }
 
@@ -117,8 +116,7 @@ std::string explanation_text(const run_outcome& o) {
   const explanation& e = *o.why;
   std::vector<const time_part*> parts;
   for (const time_part& p : e.parts) parts.push_back(&p);
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto* a, const auto* b) { return a->time_ns > b->time_ns; });
+  std::ranges::stable_sort(parts, std::greater{}, &time_part::time_ns);
   std::string text = fmt::format("    where {:.1f} ns went:\n", e.time_ns);
   text += line(e.bound_ns, e.time_ns, bound_words(o));
   constexpr double shown_percent = 0.05;

@@ -212,7 +212,7 @@ void read_run(flag_reader& r, options& o) {
   r.with("algorithm", [&](const string& f, const string& v) {
     o.algorithms = config::split(v, ',');
     const auto holds = [&o](const char* name) {
-      return std::find(o.algorithms.begin(), o.algorithms.end(), name) != o.algorithms.end();
+      return std::ranges::find(o.algorithms, name) != o.algorithms.end();
     };
     if (o.algorithms.size() > 1 && holds("all"))
       throw user_error(problem{f, "combines all with other names", v, "NAME[,NAME..] or all"});

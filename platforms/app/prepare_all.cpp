@@ -45,7 +45,7 @@ std::string kib_text(std::uint64_t bytes) {
 
 std::string sizes_of(const omission& o) {
   if (!o.has_sizes) return "";
-  const auto [least, most] = std::minmax_element(o.sizes.begin(), o.sizes.end());
+  const auto [least, most] = std::ranges::minmax_element(o.sizes);
   return o.sizes.size() == 1 ? size_text(*least)
                              : fmt::format("{} to {}", size_text(*least), size_text(*most));
 }
@@ -79,7 +79,7 @@ void add(std::vector<omission>& all, const registries& tables, const run_point& 
                  e.problems().front(),
                  {}};
   if (lack != nullptr) found.lack = lack->lacks();
-  const auto same = std::find_if(all.begin(), all.end(), [&found](const omission& o) {
+  const auto same = std::ranges::find_if(all, [&found](const omission& o) {
     if (o.algorithm != found.algorithm || o.lack.has_value() != found.lack.has_value()) return false;
     return found.lack ? o.lack->memory == found.lack->memory : to_string(o.why) == to_string(found.why);
   });
@@ -106,7 +106,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
       }
       for (const auto& found : e.problems()) {
         const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
-        if (std::none_of(problems.begin(), problems.end(), same)) problems.push_back(found);
+        if (std::ranges::none_of(problems, same)) problems.push_back(found);
       }
     }
   }

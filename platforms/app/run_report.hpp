@@ -38,7 +38,7 @@ bool inform(const common_options& o, const std::string& binary, const std::strin
 template <class Outcome>
 [[nodiscard]] int exit_code_of(const std::vector<Outcome>& runs) {
   const platforms::run_status status = platforms::worst(runs);
-  const bool lost = std::any_of(runs.begin(), runs.end(), [](const Outcome& o) { return o.output_lost; });
+  const bool lost = std::ranges::any_of(runs, [](const Outcome& o) { return o.output_lost; });
   using platforms::run_status;
   if (status != run_status::internal && status != run_status::system && lost) return platforms::output_failed;
   if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();

@@ -32,7 +32,7 @@ struct options {
 };
 
 double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
@@ -145,8 +145,7 @@ void add_run(Measure measure, table& numbers) {
     problems.push_back({what.first, what.second, value.first, value.second});
   if (!problems.empty()) throw user_error(problems);
   for (const auto& [name, value] : m.numbers) {
-    const auto named = [&name = name](const auto& n) { return n.first == name; };
-    auto row = std::find_if(numbers.begin(), numbers.end(), named);
+    auto row = std::ranges::find(numbers, name, &table::value_type::first);
     if (row == numbers.end()) row = numbers.insert(numbers.end(), {name, {}});
     row->second.push_back(value);
   }
@@ -155,8 +154,7 @@ void add_run(Measure measure, table& numbers) {
 /// Runs in which every number was measured.
 std::uint64_t whole_runs(const table& numbers) {
   if (numbers.empty()) return 0;
-  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
-  return std::min_element(numbers.begin(), numbers.end(), fewer)->second.size();
+  return std::ranges::min(numbers | std::views::transform([](const auto& n) { return n.second.size(); }));
 }
 
 int run_checked(int argc, char** argv) {

@@ -259,7 +259,7 @@ std::string registers_markdown() {
   std::vector<abi::register_description> all;
   for (const auto map : {abi::register_map(), abi::tag_register_map()})
     all.insert(all.end(), map.begin(), map.end());
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  std::ranges::sort(all, {}, &abi::register_description::offset);
   for (const abi::register_description& r : all)
     page += fmt::format("| {:#07x} | `{}` | {} | {} |\n", r.offset, r.name, access_name(r.mode),
                         table_cell(r.meaning));

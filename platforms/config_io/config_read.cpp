@@ -226,7 +226,7 @@ void read_chain(const fs::path& file, std::vector<const input_file*>& open, read
   const auto same = [input](const input_file* f) {
     return f == input || (f->identity && f->identity == input->identity);
   };
-  if (const auto seen = std::find_if(open.begin(), open.end(), same); seen != open.end()) {
+  if (const auto seen = std::ranges::find_if(open, same); seen != open.end()) {
     std::vector<std::string> cycle;
     for (auto at = seen; at != open.end(); ++at) cycle.push_back((*at)->path.string());
     cycle.push_back(file.lexically_normal().string());
@@ -343,7 +343,7 @@ std::vector<std::string> preset_names(const fs::path& folder, const std::string&
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder / block, error))
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -356,7 +356,7 @@ std::string preset_source(const json_node& preset) {
 
 void read_preset(const fs::path& folder, const preset_choice& choice, reading& r) {
   const std::vector<std::string> names = preset_names(folder, choice.block);
-  if (std::find(names.begin(), names.end(), choice.name) == names.end()) {
+  if (std::ranges::find(names, choice.name) == names.end()) {
     const std::string known = names.empty() ? fmt::format("block {} has no presets", choice.block)
                                             : "one of " + config::join(names);
     r.problems.push_back(

@@ -51,7 +51,7 @@ class ignored_list {
           count_line.second,
           fmt::format("{}:{}: {} ignored{}", file, count_line.second, what,
                       count_line.first > 1 ? fmt::format(" ({} times)", count_line.first) : ""));
-    std::sort(lines.begin(), lines.end());
+    std::ranges::sort(lines);
     std::vector<std::string> out;
     for (auto& [line, t] : lines) out.push_back(std::move(t));
     return out;
@@ -107,7 +107,7 @@ class parser {
     for (const pugi::xml_attribute a : n.attributes()) {
       if (!seen.insert(a.name()).second)
         add(n, fmt::format("<{}>: attribute {} is given twice", n.name(), a.name()), a.value());
-      if (std::find(known.begin(), known.end(), std::string_view(a.name())) == known.end())
+      if (std::ranges::find(known, std::string_view(a.name())) == known.end())
         ignored_.add(fmt::format("unknown attribute {} of <{}>", a.name(), n.name()), line_of(n));
     }
   }
@@ -191,15 +191,14 @@ class parser {
           "allreduce, allgather, reduce_scatter (reducescatter) or alltoall");
     }
     for (const pugi::xml_node gpu : children(n, "gpu")) p.gpus.push_back(read_gpu(gpu));
-    std::stable_sort(p.gpus.begin(), p.gpus.end(),
-                     [](const comm::program_rank& a, const comm::program_rank& b) { return a.id < b.id; });
+    std::ranges::stable_sort(p.gpus, {}, &comm::program_rank::id);
     p.in_place = flag(n, "inplace", shares_buffers(p));
   }
 
   /// Without inplace: a program that declares no output (or no input) of its own, or writes none, works in
   /// place.
   static bool shares_buffers(const comm::program& p) {
-    return std::all_of(p.gpus.begin(), p.gpus.end(), [](const comm::program_rank& r) {
+    return std::ranges::all_of(p.gpus, [](const comm::program_rank& r) {
       return r.input_chunks == 0 || r.output_chunks == 0 || !writes_output(r);
     });
   }
@@ -207,9 +206,8 @@ class parser {
     const auto writes = [](const comm::program_step& s) {
       return comm::writes_destination(s.type) && s.destination == program_buffer::output;
     };
-    return std::any_of(r.blocks.begin(), r.blocks.end(), [&](const comm::thread_block& b) {
-      return std::any_of(b.steps.begin(), b.steps.end(), writes);
-    });
+    return std::ranges::any_of(
+        r.blocks, [&](const comm::thread_block& b) { return std::ranges::any_of(b.steps, writes); });
   }
 
   comm::program_rank read_gpu(pugi::xml_node n) {

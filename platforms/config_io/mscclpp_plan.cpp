@@ -277,8 +277,7 @@ class plan_reader {
   plan_op read_op(const json_node& n, const std::string& path, std::size_t semaphores) {
     plan_op op;
     op.name = text(n, "name", path);
-    const auto form =
-        std::find_if(forms.begin(), forms.end(), [&](const op_form& f) { return op.name == f.name; });
+    const auto form = std::ranges::find(forms, op.name, &op_form::name);
     if (form == forms.end())
       refuse(within(path, "name"), "is no supported operation", op.name,
              "put, get, signal, wait, copy, re, res, rre, rres, ... (no multicast: gstore, glre, glres)");

@@ -273,7 +273,7 @@ class plan_translator {
       const comm::buffer_extent x = extent(c), y = extent(to);
       return !c.remote && x.storage == y.storage && x.first_chunk == y.first_chunk;
     };
-    const bool in_place = std::any_of(op.sources.begin(), op.sources.end(), is_result);
+    const bool in_place = std::ranges::any_of(op.sources, is_result);
     const bool only_one = op.sources.size() > 1 && op.sources[1].remote;
     plan_chunks addend = !in_place && only_one ? op.sources.front() : to;
     step_places last;

@@ -43,7 +43,7 @@ bool in_range(const op_field& f, std::uint64_t n) { return in_range(f, static_ca
 
 bool is_choice(const op_field& f, const std::string& word) {
   if (f.choices.empty()) return !word.empty();
-  return std::find(f.choices.begin(), f.choices.end(), word) != f.choices.end();
+  return std::ranges::find(f.choices, word) != f.choices.end();
 }
 
 std::string range_words(const op_field& f, const char* what) {
@@ -90,7 +90,7 @@ bool accepts(const op_field& f, const op_value& value) {
   if (const auto* x = std::get_if<double>(&value)) return in_range(f, *x);
   if (const auto* s = std::get_if<std::string>(&value)) return is_choice(f, *s);
   if (const auto* list = std::get_if<std::vector<std::uint64_t>>(&value))
-    return std::all_of(list->begin(), list->end(), [&f](std::uint64_t n) { return in_range(f, n); });
+    return std::ranges::all_of(*list, [&f](std::uint64_t n) { return in_range(f, n); });
   return true;
 }
 

@@ -61,7 +61,7 @@ class workload_reader {
   std::string text(const json_node& node, const std::string& path) {
     const std::string* const s = node.string();
     const auto control = [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; };
-    if (s != nullptr && std::any_of(s->begin(), s->end(), control)) {
+    if (s != nullptr && std::ranges::any_of(*s, control)) {
       report(path, "holds a line break or another control character", describe(node), "a name on one line");
     } else if (s != nullptr && !s->empty()) {
       return *s;
@@ -262,7 +262,7 @@ void workload_reader::read_op(const std::string& path, const json_node& node, co
   for (const op_field& f : kind->fields) {
     if (o.has(f.name)) continue;
     const auto given = [&f](const auto& member) { return member.first == f.name; };
-    if (std::any_of(members->begin(), members->end(), given)) continue;  // refused above
+    if (std::ranges::any_of(*members, given)) continue;  // refused above
     if (f.otherwise) {
       o.fields.emplace(f.name, *f.otherwise);
     } else if (f.required) {
@@ -273,8 +273,7 @@ void workload_reader::read_op(const std::string& path, const json_node& node, co
 
 void workload_reader::read_field(const std::string& path, const std::string& name, const json_node& node,
                                  const op_schema& kind, comm::workload_op& o) {
-  const auto f = std::find_if(kind.fields.begin(), kind.fields.end(),
-                              [&name](const op_field& field) { return field.name == name; });
+  const auto f = std::ranges::find(kind.fields, name, &op_field::name);
   if (f == kind.fields.end()) {
     std::vector<std::string> known{"id", "op", "after", "group"};
     for (const op_field& field : kind.fields) known.push_back(field.name);
@@ -347,7 +346,7 @@ std::string text_of(const comm::op_value& value) {
 
 std::string field_row(const op_field& f) {
   std::string value = expectation(f);
-  std::replace(value.begin(), value.end(), '|', '/');
+  std::ranges::replace(value, '|', '/');
   const char* const none = f.required ? "required" : "";
   return fmt::format("| `{}` | {} | {} | {} |\n", f.name, value, f.otherwise ? text_of(*f.otherwise) : none,
                      f.description);

@@ -63,10 +63,7 @@ constexpr std::array classes{
 
 constexpr const char* healthy = "healthy";
 
-auto find(const std::string& kind) {
-  return std::find_if(classes.begin(), classes.end(),
-                      [&kind](const finding_class& c) { return c.kind == kind; });
-}
+auto find(const std::string& kind) { return std::ranges::find(classes, kind, &finding_class::kind); }
 
 }  // namespace
 

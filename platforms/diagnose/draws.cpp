@@ -191,8 +191,7 @@ void experiment_series::ask_changed(const char* id, const observation* o) {
 }
 
 bool experiment_series::was_asked(const std::string& id) const {
-  return std::any_of(file_.questions.begin(), file_.questions.end(),
-                     [&id](const rated_question& q) { return q.id == id; });
+  return std::ranges::find(file_.questions, id, &rated_question::id) != file_.questions.end();
 }
 
 std::string experiment_series::record(const char* id, const char* word, const rate& after) {

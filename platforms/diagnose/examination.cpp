@@ -74,7 +74,7 @@ void one_packet_messages(experiment_series& t) {
 /// the next one held back by its credit, is right.
 void one_at_a_time(experiment_series& t) {
   const auto any = [&t](std::initializer_list<const char*> kinds) {
-    return std::any_of(kinds.begin(), kinds.end(), [&t](const char* kind) { return t.found(kind); });
+    return std::ranges::any_of(kinds, [&t](const char* kind) { return t.found(kind); });
   };
   if (right(t.base()) || !any({"drop", "gap", "half_message", "missing_packets"})) return;
   if (any({"bit_flip", "duplicate", "link_down", "lost_credit", "overtaken_credit"})) return;
@@ -176,8 +176,8 @@ case_file examination(experiment_runner& runner, const target& who) {
 /// asked for.
 std::optional<target> with_its_job(const target& who, const observation& given) {
   const auto says = [&who](const char* flag) {
-    return std::any_of(who.arguments.begin(), who.arguments.end(),
-                       [flag](const std::string& word) { return word.starts_with(flag); });
+    return std::ranges::any_of(who.arguments,
+                               [flag](const std::string& word) { return word.starts_with(flag); });
   };
   if (given.exit_code != 2 || !has_problem(given, "barriers_only")) return {};
   if (says("--collective") || says("--workload") || says("--bytes") || says("--algorithm")) return {};

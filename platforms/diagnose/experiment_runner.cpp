@@ -161,8 +161,7 @@ json observation::fault() const {
 }
 
 bool has_problem(const observation& o, const std::string& kind) {
-  return std::any_of(o.problems.begin(), o.problems.end(),
-                     [&kind](const json& p) { return p.value("kind", "") == kind; });
+  return std::ranges::any_of(o.problems, [&kind](const json& p) { return p.value("kind", "") == kind; });
 }
 
 std::string observation::complaint() const { return errors.substr(0, errors.find('\n')); }
@@ -174,8 +173,8 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     const auto is_word = [&word](const std::string& f) { return is_flag(word, f); };
-    if (std::any_of(switches.begin(), switches.end(), is_word)) continue;
-    const auto flag = std::find_if(flags.begin(), flags.end(), is_word);
+    if (std::ranges::any_of(switches, is_word)) continue;
+    const auto flag = std::ranges::find_if(flags, is_word);
     if (flag == flags.end()) {
       kept.push_back(word);
     } else if (word == *flag) {
@@ -277,7 +276,7 @@ std::vector<std::string> experiment_runner::with(const changes& changed) const {
   for (const std::string& word : changed)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
   std::vector<std::string> words = without(arguments_, replaced, {});
-  if (std::find(replaced.begin(), replaced.end(), "--workload") != replaced.end())
+  if (std::ranges::find(replaced, "--workload") != replaced.end())
     words = without(words,
                     {"--collective", "--algorithm", "--bytes", "--dtype", "--op", "--ranks", "--iters",
                      "--warmup", "--data", "--team"},

@@ -46,15 +46,15 @@ std::vector<reduction> reductions(std::uint64_t bytes, bool sized) {
 }
 
 bool has(const changes& more, std::initializer_list<const char*> flags) {
-  return std::any_of(flags.begin(), flags.end(),
-                     [&more](const char* f) { return std::find(more.begin(), more.end(), f) != more.end(); });
+  return std::ranges::any_of(flags,
+                             [&more](const char* f) { return std::ranges::find(more, f) != more.end(); });
 }
 
 /// Classes that any fault has for a consequence: of what is left over they tell nothing new.
 bool is_effect(const std::string& kind) {
   constexpr std::array<std::string_view, 6> effects{"deadlock_cycle",  "half_message", "stuck_packets",
                                                     "missing_packets", "hang",         "unexplained_fault"};
-  return std::find(effects.begin(), effects.end(), kind) != effects.end();
+  return std::ranges::find(effects, kind) != effects.end();
 }
 
 /// Whether a list that begins here, as in "pe, cube, sip", has these ranks. Of a run that left no result they
@@ -166,7 +166,7 @@ std::optional<collective_job> experiment_series::job() const {
 }
 
 void experiment_series::look_into(const collective_job& part, const observation& o) {
-  const auto file = std::find(o.changes.begin(), o.changes.end(), "--workload");
+  const auto file = std::ranges::find(o.changes, "--workload");
   changes flags{file, std::next(file, 2)};
   at_ = {number_of(o), flags, part.bytes, part};
   keep_draw_of(o);
@@ -178,8 +178,8 @@ void experiment_series::look_into(own_kind job, const changes& flags, const obse
 }
 
 std::size_t experiment_series::number_of(const observation& o) const {
-  const auto at = std::find_if(file_.observations.begin(), file_.observations.end(),
-                               [&o](const observation& known) { return &known == &o; });
+  const auto at =
+      std::ranges::find_if(file_.observations, [&o](const observation& known) { return &known == &o; });
   return static_cast<std::size_t>(std::distance(file_.observations.begin(), at));
 }
 
@@ -234,13 +234,13 @@ std::vector<const observation*> experiment_series::looked_at() const {
 
 bool experiment_series::was_tried(const std::string& name) const {
   const auto all = looked_at();
-  return std::any_of(all.begin(), all.end(), [&](const observation* o) {
+  return std::ranges::any_of(all, [&](const observation* o) {
     return o->name == prefix_ + name && !o->timed_out && o->exit_code != 2;
   });
 }
 
 bool experiment_series::all_hidden() const {
-  return std::all_of(open_.begin(), open_.end(), [](const finding& f) { return f.hidden; });
+  return std::ranges::all_of(open_, [](const finding& f) { return f.hidden; });
 }
 
 /// The findings that wrong results tell of.

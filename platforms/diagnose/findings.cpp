@@ -28,8 +28,7 @@ std::string most_blamed(const json& problems) {
   std::map<std::string, std::size_t> blamed;
   for (const json& p : problems)
     for (const json& pe : p.value("pes", json::array())) ++blamed[pe.get<std::string>()];
-  const auto most = std::max_element(blamed.begin(), blamed.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(blamed, {}, [](const auto& b) { return b.second; });
   return most == blamed.end() ? "" : most->first;
 }
 
@@ -162,7 +161,7 @@ std::string text_of(const json& j, const char* key) {
 /// Whether every packet that left came, as far as the machine counts: then no message is lost on its way.
 bool all_came(const observation& o) {
   const auto short_of = [](const measurement& m) { return m.measure == "packets" && m.value < m.expected; };
-  return !o.health.empty() && std::none_of(o.health.begin(), o.health.end(), short_of);
+  return !o.health.empty() && std::ranges::none_of(o.health, short_of);
 }
 
 void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
@@ -203,11 +202,10 @@ void polled(const observation& o, std::vector<finding>& found) {
 bool lost_between(const json& waits) {
   const auto is = [](const json& wait, std::initializer_list<const char*> operations) {
     const std::string what = text_of(wait, "operation");
-    return std::find(operations.begin(), operations.end(), what) != operations.end();
+    return std::ranges::find(operations, what) != operations.end();
   };
-  return std::any_of(waits.begin(), waits.end(), [&](const json& taker) {
-    return is(taker, {"receive", "probe"}) &&
-           std::any_of(waits.begin(), waits.end(), [&](const json& sender) {
+  return std::ranges::any_of(waits, [&](const json& taker) {
+    return is(taker, {"receive", "probe"}) && std::ranges::any_of(waits, [&](const json& sender) {
              return is(sender, {"send", "receipt"}) && text_of(sender, "waiter") == text_of(taker, "on") &&
                     text_of(sender, "on") == text_of(taker, "waiter");
            });
@@ -321,13 +319,13 @@ finding made(std::string kind, std::string where, diagnose::evidence shown, std:
 }
 
 bool has_link_in_doubt(const observation& o) {
-  return std::any_of(o.health.begin(), o.health.end(), [&o](const measurement& m) {
+  return std::ranges::any_of(o.health, [&o](const measurement& m) {
     return m.measure == "link_rate" && state_of(m, o) == link_state::in_doubt;
   });
 }
 
 bool names(const std::vector<finding>& findings, const std::string& kind) {
-  return std::any_of(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == kind; });
+  return std::ranges::find(findings, kind, &finding::kind) != findings.end();
 }
 
 std::vector<finding> signs_of(const observation& o) {

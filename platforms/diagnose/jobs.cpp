@@ -164,9 +164,7 @@ rank_list beside(const rank_list& two, std::size_t count) {
     for (const std::int64_t next : {std::int64_t{rank} - 1, std::int64_t{rank} + 1}) {
       const auto at = static_cast<std::uint32_t>(next);
       const bool is_rank = next >= 0 && static_cast<std::size_t>(next) < count;
-      const auto is_in = [at](const rank_list& ranks) {
-        return std::find(ranks.begin(), ranks.end(), at) != ranks.end();
-      };
+      const auto is_in = [at](const rank_list& ranks) { return std::ranges::find(ranks, at) != ranks.end(); };
       if (is_rank && !is_in(two) && !is_in(near)) near.push_back(at);
     }
   }
@@ -179,7 +177,7 @@ std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
   for (std::size_t rank = 0; rank < sips.size(); ++rank)
     first.emplace(sips[rank], static_cast<std::uint32_t>(rank));
   const auto is_named = [&found](std::uint32_t a, std::uint32_t b) {
-    return std::any_of(found.begin(), found.end(), [a, b](const finding& f) {
+    return std::ranges::any_of(found, [a, b](const finding& f) {
       return sips_in(f.where) == std::set{a, b};
     });
   };
@@ -192,7 +190,7 @@ std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
       pairs.emplace_back(!is_named(a->first, b->first), std::min(k - i, count - (k - i)),
                          rank_list{a->second, b->second});
   }
-  std::sort(pairs.begin(), pairs.end());
+  std::ranges::sort(pairs);
   std::vector<rank_list> in_order;
   in_order.reserve(pairs.size());
   for (const auto& p : pairs) in_order.push_back(std::get<rank_list>(p));

@@ -16,18 +16,15 @@ namespace {
 /// Evidence of the losers goes to the winner, if there is one.
 void absorb(std::vector<finding>& findings, const std::string& winner,
             std::initializer_list<const char*> losers) {
-  const auto to =
-      std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
+  const auto to = std::ranges::find(findings, winner, &finding::kind);
   if (to == findings.end()) return;
   std::vector<evidence> evidence;
-  const auto loses = [&losers](const finding& f) {
-    return std::any_of(losers.begin(), losers.end(), [&f](const char* kind) { return f.kind == kind; });
-  };
   for (const char* loser : losers)
     for (const finding& f : findings)
       if (f.kind == loser) evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
   to->evidence.insert(to->evidence.end(), evidence.begin(), evidence.end());
-  std::erase_if(findings, loses);
+  std::erase_if(findings,
+                [&](const finding& f) { return std::ranges::find(losers, f.kind) != losers.end(); });
 }
 
 /// Gives a class its last name.
@@ -59,11 +56,10 @@ void name_disorder(std::vector<finding>& findings) {
   constexpr std::array kinds{"reorder", "duplicate", "link_down", "drop", "gap"};
   for (finding& f : findings) {
     if (f.kind != disordered) continue;
-    const auto there = std::find_if(findings.begin(), findings.end(), [&](const finding& g) {
-      return g.where == f.where && std::find(kinds.begin(), kinds.end(), g.kind) != kinds.end();
+    const auto there = std::ranges::find_if(findings, [&](const finding& g) {
+      return g.where == f.where && std::ranges::find(kinds, g.kind) != kinds.end();
     });
-    const auto any =
-        std::find_if(kinds.begin(), kinds.end(), [&](const char* kind) { return names(findings, kind); });
+    const auto any = std::ranges::find_if(kinds, [&](const char* kind) { return names(findings, kind); });
     if (there != findings.end()) {
       f.kind = there->kind;
     } else if (any != kinds.end()) {
@@ -94,8 +90,8 @@ std::vector<evidence>::iterator said_before(std::vector<evidence>& all) {
 /// Where there is enough evidence, what says the same again gives way to what nothing says yet.
 void add_piece(std::vector<evidence>& all, const evidence& piece) {
   if (all.size() < enough) return all.push_back(piece);
-  const bool known = std::any_of(all.begin(), all.end(),
-                                 [gist = gist_of(piece)](const evidence& e) { return gist_of(e) == gist; });
+  const bool known =
+      std::ranges::any_of(all, [gist = gist_of(piece)](const evidence& e) { return gist_of(e) == gist; });
   const auto again = said_before(all);
   if (!known && again != all.end()) *again = piece;
 }
@@ -108,12 +104,16 @@ void add_evidence(finding& to, const finding& from) {
   to.counted = to.counted || from.counted;
 }
 
+auto of_same_class(std::vector<finding>& findings, const finding& f) {
+  return std::ranges::find_if(
+      findings, [&f](const finding& known) { return known.kind == f.kind && known.where == f.where; });
+}
+
 /// Findings that have come to be of one class at one place are one: the first, as in merge().
 void join(std::vector<finding>& findings) {
   std::vector<finding> joined;
   for (finding& f : findings) {
-    const auto same = std::find_if(joined.begin(), joined.end(),
-                                   [&](const finding& g) { return g.kind == f.kind && g.where == f.where; });
+    const auto same = of_same_class(joined, f);
     if (same == joined.end()) {
       joined.push_back(std::move(f));
     } else {
@@ -133,7 +133,7 @@ void blame_links(std::vector<finding>& findings) {
         const finding& other = findings[k];
         if (k == i || other.kind != kind) continue;
         const bool behind = !is_link(other.where) && !other.counted &&
-                            std::any_of(other.evidence.begin(), other.evidence.end(), [&](const evidence& e) {
+                            std::ranges::any_of(other.evidence, [&](const evidence& e) {
                               return may_have_crossed(e, findings[i].where);
                             });
         if (!behind) continue;
@@ -151,9 +151,8 @@ void overrun_to_barrier(std::vector<finding>& findings) {
   if (!names(findings, overrun)) return;
   for (const char* effect : {"drop", "miscounted_message", "gap", "half_message", "stuck_packets",
                              "missing_packets", "hang", "dead_pe", "deadlock_cycle", disordered}) {
-    const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
-      return f.kind == effect && is_link(f.where);
-    });
+    const auto lost = std::ranges::find_if(
+        findings, [effect](const finding& f) { return f.kind == effect && is_link(f.where); });
     for (finding& f : findings)
       if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
     absorb(findings, overrun, {effect});
@@ -165,9 +164,7 @@ void overrun_to_barrier(std::vector<finding>& findings) {
 
 void merge(std::vector<finding>& findings, std::vector<finding> more) {
   for (finding& f : more) {
-    const auto same = std::find_if(findings.begin(), findings.end(), [&](const finding& known) {
-      return known.kind == f.kind && known.where == f.where;
-    });
+    const auto same = of_same_class(findings, f);
     if (same == findings.end()) {
       findings.push_back(std::move(f));
       continue;
@@ -182,8 +179,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
 
 void sort_by_gravity(std::vector<finding>& findings) {
   const auto gravity = [](const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); };
-  std::stable_sort(findings.begin(), findings.end(),
-                   [&](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
+  std::ranges::stable_sort(findings, {}, gravity);
 }
 
 void resolve(std::vector<finding>& findings) {
@@ -224,8 +220,7 @@ void resolve(std::vector<finding>& findings) {
          {"half_message", "stuck_packets", "missing_packets", "drop", "lost_credit", "late_credit"});
   absorb(findings, "link_degraded", {"late_credit"});
   if (names(findings, "lost_credit") && !names(findings, "link_down")) {
-    const bool hidden =
-        std::all_of(findings.begin(), findings.end(), [](const finding& f) { return f.hidden; });
+    const bool hidden = std::ranges::all_of(findings, [](const finding& f) { return f.hidden; });
     for (finding& f : findings)
       if (f.kind == "lost_credit") f.hidden = hidden;
   }

@@ -116,8 +116,7 @@ bool narrowing::uses_tags() const {
   if (run.is_object() && run.value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
   if (!t_.base().flight.is_object()) return false;
   const json entries = t_.base().flight.value("entries", json::array());
-  return std::any_of(entries.begin(), entries.end(),
-                     [](const json& e) { return e.contains("communicator"); });
+  return std::ranges::any_of(entries, [](const json& e) { return e.contains("communicator"); });
 }
 
 /// What else shows it: fewer bytes, an eighth at a time, and fewer ranks.
@@ -226,8 +225,7 @@ bool narrowing::pair_across_sips(collective_job& job) {
 
 bool narrowing::take_fewer(collective_job& job) {
   const std::vector<rank_list> parts = parts_of(job.ranks);
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const rank_list& part) { return shown_among(part, job); });
+  return std::ranges::any_of(parts, [&](const rank_list& part) { return shown_among(part, job); });
 }
 
 /// Whether these ranks, not tried before, show it: then they are the job's.

@@ -124,9 +124,8 @@ void look_into_another_algorithm(experiment_series& t,
   std::optional<collective_job> job = t.job();
   if (!right(t.base()) || !t.healthy_so_far() || !job) return;
   const auto all = t.looked_at();
-  const auto bad = std::find_if(all.begin(), all.end(), [&](const observation* o) {
-    return wrong_data(*o) && o->text("algorithm") != job->algorithm;
-  });
+  const auto bad = std::ranges::find_if(
+      all, [&](const observation* o) { return wrong_data(*o) && o->text("algorithm") != job->algorithm; });
   if (bad == all.end()) return;
   job->algorithm = (*bad)->text("algorithm");
   look_into_job(t, *job, "the collective with " + job->algorithm, {}, examine);
@@ -164,7 +163,7 @@ void look_into_the_rest(experiment_series& t, const std::function<void(experimen
     }
     // What shows at the place that was to be left out is the same: a part of the ranks may call it otherwise.
     const std::vector<finding> found = t.new_findings();
-    const bool again = std::any_of(found.begin(), found.end(), [&first = known.front()](const finding& f) {
+    const bool again = std::ranges::any_of(found, [&first = known.front()](const finding& f) {
       return f.kind == first.kind || f.where == first.where;
     });
     again ? t.dismiss() : t.conclude();
@@ -187,7 +186,7 @@ constexpr cost of_one{1, 5.0};
 
 /// What makes one job go wrong makes the next one go wrong, too: what costs time only does not.
 bool harmless(const std::vector<finding>& known) {
-  return std::all_of(known.begin(), known.end(), [](const finding& f) { return f.hidden; });
+  return std::ranges::all_of(known, [](const finding& f) { return f.hidden; });
 }
 
 void look_into_one(experiment_series& t, const own_job& job, std::uint32_t pes,

@@ -18,8 +18,7 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 std::string number_behind(const std::string& name, std::string_view kind) {
   if (!name.starts_with(kind)) return {};
   const std::string number = name.substr(kind.size());
-  return std::all_of(number.begin(), number.end(), [](char c) { return is_digit(c) || c == '_'; }) ? number
-                                                                                                   : "";
+  return std::ranges::all_of(number, [](char c) { return is_digit(c) || c == '_'; }) ? number : "";
 }
 
 }  // namespace
@@ -64,7 +63,7 @@ bool is_link(const std::string& place) {
 }
 
 bool may_have_crossed(const evidence& e, const std::string& link) {
-  if (!e.links.empty()) return std::find(e.links.begin(), e.links.end(), link) != e.links.end();
+  if (!e.links.empty()) return std::ranges::find(e.links, link) != e.links.end();
   std::set<std::string> ends;
   for (const std::string& pe : e.pes) {
     const path_parts p = parts_of_path(pe);

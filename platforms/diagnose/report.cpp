@@ -20,7 +20,7 @@ std::vector<std::string> only_in(const finding& f, const case_file& file) {
   if (file.observations.empty() || file.observations.front().exit_code != 0 || f.hidden) return names;
   for (const observation& o : file.observations) {
     const auto is_of = [&o](const evidence& e) { return e.experiment == o.name; };
-    if (std::any_of(f.evidence.begin(), f.evidence.end(), is_of)) names.push_back(o.name);
+    if (std::ranges::any_of(f.evidence, is_of)) names.push_back(o.name);
   }
   if (!names.empty() && names.front() == file.observations.front().name) names.clear();
   // Those on a job of the diagnosis's own go without saying.
@@ -49,8 +49,7 @@ ordered_json questions_json(const case_file& file) {
   ordered_json all = ordered_json::array();
   for (const char* id : {"staging", "checksum", "split_sendrecv", "mr_cache_monitor", "algorithm",
                          "transport", "size", "ranks", "route", "history"}) {
-    const auto q = std::find_if(file.questions.begin(), file.questions.end(),
-                                [id](const rated_question& asked) { return asked.id == id; });
+    const auto q = std::ranges::find(file.questions, id, &rated_question::id);
     if (q == file.questions.end()) {
       all.push_back({{"id", id}, {"answer", "not applicable"}, {"before", nullptr}, {"after", nullptr}});
     } else {

@@ -69,8 +69,7 @@ std::optional<file_identity> identity_of(const std::filesystem::path& path) {
 
 const input_file& read_input(const std::string& reader, const std::filesystem::path& path) {
   std::deque<input_file>& files = remembered();
-  const auto known =
-      std::find_if(files.begin(), files.end(), [&path](const input_file& f) { return f.path == path; });
+  const auto known = std::ranges::find(files, path, &input_file::path);
   if (known != files.end()) return *known;
   input_file& file = files.emplace_back(input_file{reader, path, {}, {}, {}});
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -94,9 +93,8 @@ void forget_inputs() { remembered().clear(); }
 const input_file* input_at(const std::filesystem::path& output) {
   const auto identity = identity_of(output);
   if (!identity) return nullptr;
-  const auto same = [&identity](const input_file& f) { return f.identity == identity; };
   const auto& files = inputs();
-  const auto found = std::find_if(files.begin(), files.end(), same);
+  const auto found = std::ranges::find(files, identity, &input_file::identity);
   return found == files.end() ? nullptr : &*found;
 }
 

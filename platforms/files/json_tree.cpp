@@ -40,11 +40,11 @@ const document_kind* kind_of_document(const json_object& members) {
       return key == k.mark ||
              (schema && std::string_view(k.mark).ends_with('/') && value.string()->starts_with(k.mark));
     };
-    const auto found = std::find_if(document_kinds.begin(), document_kinds.end(), marks);
+    const auto found = std::ranges::find_if(document_kinds, marks);
     if (found != document_kinds.end()) return &*found;
   }
   const auto block = [](const auto& member) { return config::find_block(member.first) != nullptr; };
-  return std::any_of(members.begin(), members.end(), block) ? &config_document : nullptr;
+  return std::ranges::any_of(members, block) ? &config_document : nullptr;
 }
 
 problem as_other(const std::string& file, const document_kind& k, const char* wanted) {
@@ -76,7 +76,7 @@ namespace {
 
 std::string place_of(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position == 0 ? 0 : position - 1);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const auto line = std::ranges::count(before, '\n') + 1;
   const std::size_t start = before.rfind('\n');
   const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
   return fmt::format("line {}, column {}", line, column);

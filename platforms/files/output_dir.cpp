@@ -138,8 +138,7 @@ std::string without_number(const std::string& name) {
 const beginning* beginning_of(std::string name) {
   while (name.ends_with(partial)) name.resize(name.size() - partial.size());
   name = without_number(name);
-  const auto* const found =
-      std::find_if(named.begin(), named.end(), [&name](const beginning& b) { return b.name == name; });
+  const auto* const found = std::ranges::find(named, name, &beginning::name);
   return found == named.end() ? nullptr : found;
 }
 
@@ -185,7 +184,7 @@ bool is_own(const fs::path& file) {
   constexpr std::size_t longest = 200;
   std::string text = text_of(file, longest);
   const auto starts = [&text](std::string_view head) { return text.starts_with(head); };
-  if (std::any_of(anywhere.begin(), anywhere.end(), starts)) return true;
+  if (std::ranges::any_of(anywhere, starts)) return true;
   const std::string name = file.filename().string();
   const beginning* const own = beginning_of(name);
   if (own == nullptr) return false;
@@ -227,8 +226,7 @@ std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& nam
           fmt::format("--out {}: {} has the name of a file of the run itself; expected another",
                       path_.string(), n.string()));
   const auto is_named = [&](const fs::path& file) {
-    return std::any_of(named.begin(), named.end(),
-                       [&](const fs::path& n) { return fs::equivalent(file, n, error); });
+    return std::ranges::any_of(named, [&](const fs::path& n) { return fs::equivalent(file, n, error); });
   };
   std::vector<fs::path> earlier;
   std::vector<problem> inputs;
@@ -263,7 +261,7 @@ void output_dir::remove_all(const std::vector<fs::path>& files) const {
   std::vector<std::pair<fs::path, fs::path>> renamed;
   std::error_code error, none;
   std::vector<fs::path> order = files;
-  std::stable_partition(order.begin(), order.end(), [](const fs::path& f) {
+  std::ranges::stable_partition(order, [](const fs::path& f) {
     return f.filename() == "result.json" || f.filename() == "diagnosis.json";
   });
   for (const fs::path& file : order) {

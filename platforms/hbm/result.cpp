@@ -45,8 +45,8 @@ std::array<std::string, timing::lost_causes> lost_limits() {
 using limit_names = std::array<std::string, timing::removable_limits.size() + 1>;
 limit_names saved_limits() {
   limit_names names;
-  std::transform(timing::removable_limits.begin(), timing::removable_limits.end(), names.begin(),
-                 [](const timing::removable_limit& limit) { return timing::to_string(limit.cause); });
+  std::ranges::transform(timing::removable_limits, names.begin(),
+                         [](const timing::removable_limit& limit) { return timing::to_string(limit.cause); });
   names.back() = all_limits;
   return names;
 }

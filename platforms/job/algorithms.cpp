@@ -16,8 +16,7 @@ namespace {
 
 template <class Entry>
 const Entry* entry_named(const std::vector<Entry>& entries, const std::string& name) {
-  const auto at =
-      std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  const auto at = std::ranges::find(entries, name, &Entry::name);
   return at == entries.end() ? nullptr : &*at;
 }
 
@@ -25,7 +24,7 @@ template <class Entry>
 std::vector<std::string> names_of(const std::vector<Entry>& entries) {
   std::vector<std::string> names;
   for (const Entry& e : entries)
-    if (std::find(names.begin(), names.end(), e.name) == names.end()) names.push_back(e.name);
+    if (std::ranges::find(names, e.name) == names.end()) names.push_back(e.name);
   return names;
 }
 
@@ -88,15 +87,14 @@ void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_p
 /// Those that run on the same ranks one after the other: a table compares equal ranks.
 void sort_by_ranks(std::vector<std::string>& algorithms, const app::registries& tables,
                    const std::string& collective) {
-  std::stable_sort(algorithms.begin(), algorithms.end(), [&](const std::string& a, const std::string& b) {
-    return usual_ranks_of(tables, collective, a) < usual_ranks_of(tables, collective, b);
-  });
+  std::ranges::stable_sort(algorithms, {},
+                           [&](const std::string& name) { return usual_ranks_of(tables, collective, name); });
 }
 
 }  // namespace
 
 const sw::kernel_entry* kernel_of(const app::registries& tables, const run_point& point) {
-  const auto at = std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
+  const auto at = std::ranges::find_if(tables.kernels, [&](const sw::kernel_entry& k) {
     return k.collective == point.collective && k.name == point.algorithm;
   });
   return at == tables.kernels.end() ? nullptr : &*at;
@@ -109,8 +107,7 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
   for (const auto& k : tables.kernels) {
     collectives.insert(k.collective);
     if (k.collective != collective) continue;
-    const bool fits =
-        !ranks || std::find(k.rank_sets.begin(), k.rank_sets.end(), *ranks) != k.rank_sets.end();
+    const bool fits = !ranks || std::ranges::find(k.rank_sets, *ranks) != k.rank_sets.end();
     if (fits) names.push_back(k.name);
   }
   if (names.empty() && collectives.contains(collective))
@@ -200,7 +197,7 @@ comm::group members_for(const app::registries& tables, const config::machine_con
                                          : s.mapper.value_or(comm::mapper_of(kernel.rank_sets.front()));
   comm::group members = map_members(tables, config, mapper, s, kernel.name);
   const auto& sets = kernel.rank_sets;
-  if (std::find(sets.begin(), sets.end(), members.set) == sets.end()) {
+  if (std::ranges::find(sets, members.set) == sets.end()) {
     const bool by_flag = point.ranks.has_value();
     throw user_error(problem{by_flag ? "--ranks" : path_of(kernel.name) + ".mapper",
                              fmt::format("{} does not run on this rank set", kernel.name),
@@ -252,7 +249,7 @@ std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const
     std::vector<std::string> known;
     for (const auto& k : tables.kernels)
       if (k.collective == comm::to_string(rule.what)) known.push_back(k.name);
-    if (std::find(known.begin(), known.end(), rule.algorithm) != known.end()) continue;
+    if (std::ranges::find(known, rule.algorithm) != known.end()) continue;
     problems.push_back({fmt::format("ccl: {}", rule.where),
                         fmt::format("no such {} algorithm", comm::to_string(rule.what)), rule.algorithm,
                         config::join(known)});

@@ -103,7 +103,7 @@ void session::widen_range(std::span<const std::byte> got) {
   values_.resize(got.size() / numeric::size_of(run_.point.type));
   numeric::to_double(run_.point.type, got, values_);
   if (values_.empty()) return;
-  const auto [low, high] = std::minmax_element(values_.begin(), values_.end());
+  const auto [low, high] = std::ranges::minmax_element(values_);
   output_min_ = std::min(output_min_.value_or(*low), *low);
   output_max_ = std::max(output_max_.value_or(*high), *high);
 }
@@ -188,8 +188,8 @@ void session::report(run_outcome& o) const {
   for (std::size_t i = run_.point.warmup; i < times_.size(); ++i) times_ns.push_back(times_[i].ns());
   o.time_ns = mean(times_ns);
   if (!times_ns.empty()) {
-    o.time_min_ns = *std::min_element(times_ns.begin(), times_ns.end());
-    o.time_max_ns = *std::max_element(times_ns.begin(), times_ns.end());
+    o.time_min_ns = *std::ranges::min_element(times_ns);
+    o.time_max_ns = *std::ranges::max_element(times_ns);
   }
   o.launch_ns = mean(launch_ns_);
   if (!finished()) return;

@@ -173,8 +173,8 @@ void workload_session::report(run_outcome& o) const {
   o.verified_how = "every op's data, at the instant each member has ended it";
   if (*o.wrong_elements == 0) return;
   o.status = run_status::wrong;
-  const auto first = std::find_if(o.ops.begin(), o.ops.end(),
-                                  [](const op_row& op) { return op.wrong_elements.value_or(0) != 0; });
+  const auto first =
+      std::ranges::find_if(o.ops, [](const op_row& op) { return op.wrong_elements.value_or(0) != 0; });
   o.message =
       fmt::format("{} elements; the first in {}, iteration {} of stream {}, with {}", *o.wrong_elements,
                   first->id, first->iteration, first->stream, *first->wrong_elements);

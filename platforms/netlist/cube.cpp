@@ -37,12 +37,12 @@ build_order::build_order(const std::string& text) {
 void build_order::run(const std::string& where, const std::vector<std::function<void()>>& steps) const {
   std::vector<std::size_t> order(steps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (kind_ == kind::reverse) std::reverse(order.begin(), order.end());
+  if (kind_ == kind::reverse) std::ranges::reverse(order);
   if (kind_ == kind::shuffle) {
     const random::stream draws(seed_, where, "build_order");
     std::vector<std::pair<std::uint64_t, std::size_t>> keyed;
     for (const std::size_t i : order) keyed.emplace_back(draws.at(i), i);
-    std::sort(keyed.begin(), keyed.end());
+    std::ranges::sort(keyed);
     for (std::size_t i = 0; i < keyed.size(); ++i) order[i] = keyed[i].second;
   }
   for (const std::size_t i : order) steps[i]();
@@ -94,7 +94,7 @@ bool cube::is_absent(const build_context& context, const fabric::terminal& termi
 }
 
 std::size_t cube::place_of(pe_id id) const {
-  const auto at = std::find(coords_.begin(), coords_.end(), pe_coord{sip_, id_, id});
+  const auto at = std::ranges::find(coords_, pe_coord{sip_, id_, id});
   if (at == coords_.end()) throw std::out_of_range(fmt::format("{} has no pe{}", name(), id.value));
   return static_cast<std::size_t>(at - coords_.begin());
 }

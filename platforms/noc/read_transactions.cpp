@@ -31,7 +31,7 @@ class line_fields {
     constexpr std::array<std::string_view, 8> known{"core",  "network", "op",    "target",
                                                     "bytes", "at",      "after", "until"};
     for (const auto& [name, value] : fields_)
-      if (std::find(known.begin(), known.end(), name) == known.end())
+      if (std::ranges::find(known, name) == known.end())
         refuse("unknown key", name, "core, network, op, target, bytes, at, after or until");
   }
   [[nodiscard]] const json_node* find(std::string_view name) const {
@@ -222,9 +222,7 @@ class trace_reader {
     if (problems_.empty() && trace_.packets.empty())
       problems_.push_back({file_, "holds no packet", "", "lines CYCLE SRC DST FLITS"});
     if (!problems_.empty()) throw user_error(problems_);
-    std::stable_sort(trace_.packets.begin(), trace_.packets.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.cycle, a.source) < std::tie(b.cycle, b.source);
-    });
+    std::ranges::stable_sort(trace_.packets, {}, [](const auto& p) { return std::tie(p.cycle, p.source); });
     return std::move(trace_);
   }
 

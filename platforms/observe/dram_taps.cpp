@@ -90,9 +90,8 @@ void need_a_match(const char* flag, const std::string& glob, const instances& al
   const auto link = [&](const std::string& name) {
     return matches(name) || (has_drivers && matches(name.substr(0, name.rfind('.'))));
   };
-  if (std::any_of(all.pes.begin(), all.pes.end(), matches) ||
-      std::any_of(all.links.begin(), all.links.end(), link) ||
-      std::any_of(all.channels.begin(), all.channels.end(), matches))
+  if (std::ranges::any_of(all.pes, matches) || std::ranges::any_of(all.links, link) ||
+      std::ranges::any_of(all.channels, matches))
     return;
   std::string example;
   for (const auto* list : {&all.pes, &all.links, &all.channels})

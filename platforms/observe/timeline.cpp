@@ -34,7 +34,7 @@ std::uint32_t cube_number(const machine_shape& shape, std::uint32_t sip, std::ui
 std::size_t usage_row(const machine_shape& shape, const fabric::link& l) {
   constexpr std::size_t per_cube = kinds.size() - 1;
   if (l.kind == fabric::link_kind::sip) return shape.cubes() * per_cube;
-  const auto kind = static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), l.kind) - kinds.begin());
+  const auto kind = static_cast<std::size_t>(std::ranges::find(kinds, l.kind) - kinds.begin());
   return cube_number(shape, l.sip, l.cube) * per_cube + kind;
 }
 
@@ -213,8 +213,7 @@ void timeline::on(const events::message_event& e) {
     file_.instant(t->at, "receive " + names_(e.pe, e.qp), e.at,
                   {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
     auto& waiting = flows_[{e.pe, e.qp}];
-    const auto mine =
-        std::find_if(waiting.begin(), waiting.end(), [&](const flow& f) { return f.sequence == e.sequence; });
+    const auto mine = std::ranges::find(waiting, e.sequence, &flow::sequence);
     if (mine == waiting.end()) return;
     file_.flow(false, mine->from, next_flow_, mine->sent);
     file_.flow(true, t->at, next_flow_++, e.at);

@@ -30,7 +30,7 @@ std::string code_of(std::uint32_t n) {
 /// what is not printable, and % are %XX.
 std::string vcd_name(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
-  if (!name.empty() && std::all_of(name.begin(), name.end(), plain)) return name;
+  if (!name.empty() && std::ranges::all_of(name, plain)) return name;
   std::string escaped = "\\";
   for (const unsigned char c : name)
     escaped +=

@@ -211,12 +211,11 @@ json causes_json(const analysis::path& path) {
   std::vector<std::pair<std::string, sim_time>> sums;
   for (const auto& e : path.edges) {
     const std::string cause = cause_of(e);
-    auto at = std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == cause; });
+    auto at = std::ranges::find(sums, cause, &std::pair<std::string, sim_time>::first);
     if (at == sums.end()) at = sums.insert(at, {cause, sim_time{}});
     at->second += e.to - e.from;
   }
-  std::stable_sort(sums.begin(), sums.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(sums, std::greater{}, &std::pair<std::string, sim_time>::second);
   json causes = json::array();
   for (const auto& [cause, time] : sums)
     causes.push_back({{"cause", cause},

@@ -57,11 +57,8 @@ class writer {
     for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[members[r]] = r;
     const auto& groups = recorder.groups();
     for (std::uint32_t g = 0; g < groups.size(); ++g) order_.push_back(g);
-    std::sort(order_.begin(), order_.end(), [&groups](std::uint32_t a, std::uint32_t b) {
-      const auto key = [&groups](std::uint32_t g) {
-        return std::tie(groups[g].begun, groups[g].slot, groups[g].told);
-      };
-      return key(a) < key(b);
+    std::ranges::sort(order_, {}, [&groups](std::uint32_t g) {
+      return std::tie(groups[g].begun, groups[g].slot, groups[g].told);
     });
     number_.resize(groups.size());
     for (std::uint32_t n = 0; n < order_.size(); ++n) number_[order_[n]] = n + 1;
@@ -88,7 +85,7 @@ class writer {
                   {"last_completed_collective", done ? launched : launched - 1}}}};
     for (const std::uint32_t g : order_) {
       const auto& members = recorder_.groups()[g].members;
-      if (std::find(members.begin(), members.end(), pe.pe) == members.end()) continue;
+      if (std::ranges::find(members, pe.pe) == members.end()) continue;
       const auto counts = recorder_.barriers_of(pe.pe, g);
       groups[team_name(g)] = {{"last_enqueued_collective", counts.entered},
                               {"last_started_collective", counts.entered},
@@ -294,7 +291,7 @@ std::vector<step_group> grouped(const json& rows) {
   for (const json& row : rows) {
     const std::string step = row.at("step");
     const bool done = row.at("state") == "done";
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const step_group& g) {
+    const auto same = std::ranges::find_if(groups, [&](const step_group& g) {
       return g.step == step && (std::string(g.state) == "done") == done;
     });
     step_group& g = same != groups.end() ? *same : groups.emplace_back();
@@ -302,8 +299,7 @@ std::vector<step_group> grouped(const json& rows) {
     g.state = done ? "done" : "unfinished";
     g.ranks.push_back(row.at("rank"));
   }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const step_group& a, const step_group& b) { return a.ranks.size() < b.ranks.size(); });
+  std::ranges::stable_sort(groups, {}, [](const step_group& g) { return g.ranks.size(); });
   return groups;
 }
 

@@ -97,9 +97,8 @@ std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_c
   const auto known = latest_group_.find(slot);
   if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, told))
     return known->second;
-  const auto same = std::find_if(groups_.begin(), groups_.end(), [&](const flight_group& g) {
-    return g.slot == slot && std::ranges::equal(g.told, told);
-  });
+  const auto same = std::ranges::find_if(
+      groups_, [&](const flight_group& g) { return g.slot == slot && std::ranges::equal(g.told, told); });
   const auto at = static_cast<std::uint32_t>(same - groups_.begin());
   if (same == groups_.end())
     groups_.push_back({slot, sim_time::never(), {told.begin(), told.end()}, {told.begin(), told.end()}});
@@ -108,12 +107,12 @@ std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_c
 
 /// A PE that no list names follows the first PE of its rank, in any order of arrival.
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
-  const auto told = [&g](pe_coord p) { return std::find(g.told.begin(), g.told.end(), p) != g.told.end(); };
-  if (std::find(g.members.begin(), g.members.end(), pe) != g.members.end()) return;
+  const auto told = [&g](pe_coord p) { return std::ranges::find(g.told, p) != g.told.end(); };
+  if (std::ranges::find(g.members, pe) != g.members.end()) return;
   std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last told before
   for (const pe_coord p : g.told)
     if (p < pe && (!first || *first < p)) first = p;
-  auto at = first ? std::find(g.members.begin(), g.members.end(), *first) + 1 : g.members.begin();
+  auto at = first ? std::ranges::find(g.members, *first) + 1 : g.members.begin();
   while (at != g.members.end() && *at < pe && !told(*at)) ++at;
   g.members.insert(at, pe);
 }
@@ -234,8 +233,7 @@ void flight_recorder::on(const events::queue_pair_used& e) {
 std::vector<flight_operation> flight_recorder::operations_of(pe_coord pe) const {
   const track& t = tracks_[shape_.pe_index(pe)];
   std::vector<flight_operation> all = t.ring;
-  std::sort(all.begin(), all.end(),
-            [](const flight_operation& a, const flight_operation& b) { return a.record_id < b.record_id; });
+  std::ranges::sort(all, {}, &flight_operation::record_id);
   return all;
 }
 

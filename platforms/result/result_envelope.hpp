@@ -125,7 +125,7 @@ template <class Outcome, class WriteRun>
   result_node list = result_node::array();
   for (const Outcome& o : runs) list.push_back(write_run(o));
   run_status status = worst(runs);
-  const bool lost = std::any_of(runs.begin(), runs.end(), [](const Outcome& o) { return o.output_lost; });
+  const bool lost = std::ranges::any_of(runs, [](const Outcome& o) { return o.output_lost; });
   if (status == run_status::ok && lost) status = run_status::error;  // not everything asked for is there
   return result_text(context, std::move(machine), std::move(list), std::move(costs), status);
 }

@@ -149,8 +149,8 @@ const std::vector<result_table::column>& result_table::all_columns() {
 result_table::result_table(const std::vector<run_outcome>& planned, bool data, bool jitter)
     : table_({}), data_(data) {
   const auto differs = [&planned](const auto& text) {
-    return std::any_of(planned.begin(), planned.end(),
-                       [&](const run_outcome& o) { return text(o) != text(planned.front()); });
+    return std::ranges::any_of(planned,
+                               [&](const run_outcome& o) { return text(o) != text(planned.front()); });
   };
   one_algorithm_ = !differs([](const run_outcome& o) { return o.algorithm; });
   std::vector<text_column> shapes;
@@ -179,7 +179,7 @@ std::string result_table::caption(const run_outcome& o) const {
   if (one_type) text += fmt::format(", {}", o.dtype) + (o.op == "none" ? "" : " " + o.op);
   text += fmt::format(", {}", ranks_text(o));
   const auto is_team = [](const column* c) { return c->shape.name == "team"; };
-  if (!o.team.empty() && std::none_of(columns_.begin(), columns_.end(), is_team)) text += ", team " + o.team;
+  if (!o.team.empty() && std::ranges::none_of(columns_, is_team)) text += ", team " + o.team;
   if (one_type) text += "; algbw and busbw in GB/s";
   if (!o.of_packets()) text += "; sim.fidelity=" + o.fidelity;
   if (!data_) text += "; --no-data: not checked";

@@ -28,8 +28,7 @@ constexpr std::array<status_row, 10> statuses{{{run_status::internal, "internal"
                                                {run_status::ok, "ok", 0}}};
 
 const status_row& row_of(run_status s) {
-  const auto at =
-      std::find_if(statuses.begin(), statuses.end(), [s](const auto& r) { return r.status == s; });
+  const auto at = std::ranges::find_if(statuses, [s](const auto& r) { return r.status == s; });
   return at == statuses.end() ? statuses.front() : *at;
 }
 
@@ -65,7 +64,7 @@ run_status status_named(const std::string& name) {
 
 run_status worst(const std::vector<run_status>& all) {
   for (const status_row& r : statuses)
-    if (std::find(all.begin(), all.end(), r.status) != all.end()) return r.status;
+    if (std::ranges::find(all, r.status) != all.end()) return r.status;
   return run_status::ok;
 }
 

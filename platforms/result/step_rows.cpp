@@ -45,10 +45,7 @@ std::optional<row_difference> difference(const step_row& a, const step_row& b) {
 
 }  // namespace
 
-void sort(std::vector<step_row>& rows) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const step_row& a, const step_row& b) { return key_of(a) < key_of(b); });
-}
+void sort(std::vector<step_row>& rows) { std::ranges::stable_sort(rows, {}, key_of); }
 
 std::string to_text(const std::vector<step_row>& rows) {
   std::string text;
@@ -133,8 +130,7 @@ std::vector<wait_row> wait_rows(const machine_shape& shape, const std::vector<pe
     const analysis::core_waits core = waits.of(members[rank]);
     wait_row& row = rows.emplace_back();
     row.pe = pe_path(shape, members[rank]);
-    std::transform(core.by_cause.begin(), core.by_cause.end(), row.cause_ns.begin(),
-                   [](sim_time t) { return t.ns(); });
+    std::ranges::transform(core.by_cause, row.cause_ns.begin(), [](sim_time t) { return t.ns(); });
     row.poll_ns = core.poll.ns();
     row.never_ended_ns = core.asleep_since ? (now - *core.asleep_since).ns() : 0;
     row.rank = rank;

@@ -275,8 +275,7 @@ void set_fingerprints(const host_side& s, std::uint64_t engines, run_outcome& o)
 }
 
 std::uint64_t whole_stat(const run_outcome& o, std::string_view name) {
-  const auto at =
-      std::find_if(o.stats.begin(), o.stats.end(), [name](const auto& s) { return s.first == name; });
+  const auto at = std::ranges::find(o.stats, name, [](const auto& s) { return std::string_view(s.first); });
   return static_cast<std::uint64_t>(at->second);
 }
 

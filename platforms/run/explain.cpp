@@ -45,8 +45,8 @@ jitter_times summary_of(std::vector<double> times_ns, std::vector<double> delays
   jitter_times j;
   std::vector<double> sorted = times_ns, without;
   for (std::size_t i = 0; i < times_ns.size(); ++i) without.push_back(times_ns[i] - delays_ns[i]);
-  std::sort(sorted.begin(), sorted.end());
-  std::sort(without.begin(), without.end());
+  std::ranges::sort(sorted);
+  std::ranges::sort(without);
   j.median_ns = median_of(sorted);
   j.min_ns = sorted.front();
   j.max_ns = sorted.back();
@@ -325,7 +325,7 @@ void add_explanation(const prepared_run& run, const app::registries& tables, con
   std::vector<std::size_t> order(e.parts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   add_savings(runs, order, e.parts);
-  std::reverse(order.begin(), order.end());
+  std::ranges::reverse(order);
   add_savings(runs, order, e.parts);
   e.rest_ns = weigh_alone(runs, e.parts);
   if (runs.failed()) return;

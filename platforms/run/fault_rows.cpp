@@ -137,8 +137,8 @@ std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
   const config::machine_config& c = run.machine.config;
   const std::vector<pe_coord> named = pes_named(c, f.where);
   const auto& members = run.members.members;
-  const bool takes_part = named.empty() || std::any_of(named.begin(), named.end(), [&members](pe_coord pe) {
-                            return std::find(members.begin(), members.end(), pe) != members.end();
+  const bool takes_part = named.empty() || std::ranges::any_of(named, [&members](pe_coord pe) {
+                            return std::ranges::find(members, pe) != members.end();
                           });
   const std::string outside = takes_part ? "" : "no PE there is a rank of this run; ";
   const char* const what = config::chances_of(f.kind, named.empty());

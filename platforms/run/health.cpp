@@ -24,9 +24,7 @@ class table {
   /// The rows of all processes of `group`; null: there is no other.
   [[nodiscard]] std::vector<health_row> take(process_group* group) {
     rows_ = joined(group, std::move(rows_));
-    std::stable_sort(rows_.begin(), rows_.end(), [](const health_row& a, const health_row& b) {
-      return std::pair(a.section, a.place) < std::pair(b.section, b.place);
-    });
+    std::ranges::stable_sort(rows_, {}, [](const health_row& r) { return std::pair(r.section, r.place); });
     return std::move(rows_);
   }
 

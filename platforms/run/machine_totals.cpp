@@ -29,7 +29,7 @@ std::vector<std::uint64_t*> sums_of(machine_totals& t) {
 template <class Row, class Key>
 void add_rows(std::vector<Row>& all, std::vector<Row>& more, Key key) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  std::stable_sort(all.begin(), all.end(), [&key](const Row& a, const Row& b) { return key(a) < key(b); });
+  std::ranges::stable_sort(all, {}, key);
 }
 
 void add_outcome(const prepared_run& run, run_outcome& o, run_outcome& part) {

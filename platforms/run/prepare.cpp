@@ -196,9 +196,9 @@ bool pair_by_first_match(comm::install_plan& plan, pe_coord pe) {
   bool changed = false;
   for (comm::queue_pair_install& q : plan.queue_pairs) {
     if (q.owner != pe || !q.tx || q.through != comm::carrier::queue_pairs) continue;
-    const auto first = std::find_if(
-        plan.queue_pairs.begin(), plan.queue_pairs.end(),
-        [&q](const auto& other) { return other.owner == q.peer && other.peer == q.owner && other.rx; });
+    const auto first = std::ranges::find_if(plan.queue_pairs, [&q](const auto& other) {
+      return other.owner == q.peer && other.peer == q.owner && other.rx;
+    });
     if (first == plan.queue_pairs.end() || first->rx_base == q.peer_rx_base) continue;
     q.peer_rx_base = first->rx_base;
     changed = true;

@@ -210,7 +210,7 @@ bool is_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0;
   const char* const path = std::getenv("PATH");
   const auto folders = config::split(path != nullptr ? path : "/bin:/usr/bin", ':');
-  return std::any_of(folders.begin(), folders.end(), [&name](const std::string& folder) {
+  return std::ranges::any_of(folders, [&name](const std::string& folder) {
     return access(((folder.empty() ? "." : folder) + "/" + name).c_str(), X_OK) == 0;
   });
 }

@@ -68,7 +68,7 @@ void progress_bar::update(sim_time simulated, const std::function<run_progress()
 
 double distance::ended_pes() const {
   const auto& members = run_.members.members;
-  const auto ended = std::count_if(members.begin(), members.end(), ended_);
+  const auto ended = std::ranges::count_if(members, ended_);
   return static_cast<double>(ended) / static_cast<double>(std::max<std::size_t>(members.size(), 1));
 }
 

@@ -53,9 +53,8 @@ void take_first_fault(const prepared_run& run, const hw::fault_sink& faults, pro
     own.push_back({sim_time{faults.at().value()}, faults.instance(), o.status, o.message, o.detected});
   }
   const auto all = joined(&group, std::move(own));
-  const auto first = std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.at, a.instance) < std::tie(b.at, b.instance);
-  });
+  const auto first =
+      std::ranges::min_element(all, {}, [](const auto& end) { return std::tie(end.at, end.instance); });
   o.status = first->status;
   o.message = first->message;
   o.detected = first->detected;
@@ -194,7 +193,7 @@ run_outcome simulate_part(const prepared_run& run, const app::registries& tables
                           const fabric::sip_partition& partition) {
   windows others(group, partition, run);
   share own{&group, &others, partition.sips_of(group.self()), 0};
-  own.count = static_cast<std::uint64_t>(std::count(own.sips.begin(), own.sips.end(), true));
+  own.count = static_cast<std::uint64_t>(std::ranges::count(own.sips, true));
   run_outcome o = simulate_share(run, tables, only, draw, own);
   const window_counts& c = others.counts();
   if (std::getenv("DIECAST_WINDOWS") != nullptr)

@@ -87,8 +87,7 @@ class lookout {
     for (const auto& sip : pod_.sips()) look_at(*sip);
     for (const auto& fault : pod_.link_faults()) {
       const auto& links = run_.machine.topology.sip_links();
-      const auto link =
-          std::find_if(links.begin(), links.end(), [&](const auto& l) { return l.name == fault->link(); });
+      const auto link = std::ranges::find_if(links, [&](const auto& l) { return l.name == fault->link(); });
       begin(3, link->index);
       fault->visit([&](const hw::sip_message& m) { add(m.header, "held on " + fault->link(), true); });
     }
@@ -131,7 +130,7 @@ class lookout {
     sip.pool().visit([&](const hw::packet& p) {
       if (!held.contains(&p)) headers.push_back(p.header);
     });
-    std::sort(headers.begin(), headers.end());
+    std::ranges::sort(headers);
     for (const auto& h : headers) add(h, fmt::format("in the fabric of sip{}", h.source.sip), true);
     begin(4, sip.id().value);
     if (sip.io().staging() == nullptr) return;
@@ -148,9 +147,7 @@ class lookout {
 
 flight_list collect_flights(const prepared_run& run, netlist::pod& pod, process_group* group) {
   auto seen = joined(group, lookout(run, pod).all());
-  std::stable_sort(seen.begin(), seen.end(), [](const sighting& a, const sighting& b) {
-    return std::pair(a.section, a.place) < std::pair(b.section, b.place);
-  });
+  std::ranges::stable_sort(seen, {}, [](const sighting& s) { return std::pair(s.section, s.place); });
   flight_list flights;
   for (const sighting& s : seen) flights.add(s);
   return flights;
@@ -162,8 +159,7 @@ std::vector<Row> by_rank(const prepared_run& run, process_group* group, std::vec
   std::map<pe_coord, std::size_t> rank;
   for (const pe_coord pe : run.members.members) rank.emplace(pe, rank.size());
   std::vector<Row> all = joined(group, std::move(own));
-  std::stable_sort(all.begin(), all.end(),
-                   [&](const Row& a, const Row& b) { return rank.at(a.pe) < rank.at(b.pe); });
+  std::ranges::stable_sort(all, {}, [&](const Row& row) { return rank.at(row.pe); });
   return all;
 }
 

@@ -154,7 +154,7 @@ process_state windows::own_state(const host_side& hosts, const hw::fault_sink& f
 
 bool windows::start_hosts(const std::vector<process_state>& all) const {
   const auto waits = [](const process_state& s) { return s.hosts_ready != sim_time::never(); };
-  const auto others = std::count_if(all.begin(), all.end(), waits) - (waits(all[group_.self()]) ? 1 : 0);
+  const auto others = std::ranges::count_if(all, waits) - (waits(all[group_.self()]) ? 1 : 0);
   const bool others_ready = others + 1 == static_cast<std::ptrdiff_t>(all.size());
   sim_time at = least(all, &process_state::started);
   const bool decided = at != sim_time::never();
@@ -207,7 +207,7 @@ end_of_run windows::play(netlist::pod& pod, const host_side& hosts, thread_agree
     const std::vector<process_state> all = group_.states(own_state(hosts, faults));
     if (start_hosts(all)) continue;
     const sim_time next = least(all, &process_state::next);
-    const auto any = [&all](auto is) { return std::any_of(all.begin(), all.end(), is); };
+    const auto any = [&all](auto is) { return std::ranges::any_of(all, is); };
     const bool fault = least(all, &process_state::fault) != sim_time::never();
     if (next == sim_time::never()) {
       sim_time last;

@@ -122,7 +122,7 @@ barrier_run::barrier_run(const machine_model& given, const app::registries& tabl
   auto known = algorithms_of(tables, point.collective);
   known.emplace_back(automatic_algorithm);
   if (point.algorithm.empty()) point.algorithm = automatic_algorithm;
-  if (std::find(known.begin(), known.end(), point.algorithm) == known.end())
+  if (std::ranges::find(known, point.algorithm) == known.end())
     throw user_error(problem{"--algorithm",
                              config::with_nearest("no such barrier algorithm", point.algorithm, known),
                              point.algorithm, config::join(known)});

@@ -17,9 +17,8 @@ namespace {
 
 comm::rank_set rank_set_of(const run_point& point, const app::registries& tables) {
   if (point.ranks) return *point.ranks;
-  const auto first = std::find_if(tables.kernels.begin(), tables.kernels.end(),
-                                  [&](const auto& k) { return k.collective == point.collective; });
-  return first->rank_sets.front();
+  return std::ranges::find(tables.kernels, point.collective, &sw::kernel_entry::collective)
+      ->rank_sets.front();
 }
 
 /// The point as an algorithm runs it: on the ranks the user gave, by the mapper of the algorithm's own
@@ -87,8 +86,8 @@ class refusals {
   [[nodiscard]] std::vector<problem> problems() const {
     const auto& first = refused_.front().second;
     const auto text = [](const std::vector<problem>& all) { return std::string(user_error(all).what()); };
-    const bool alike = std::all_of(refused_.begin(), refused_.end(),
-                                   [&](const auto& r) { return text(r.second) == text(first); });
+    const bool alike =
+        std::ranges::all_of(refused_, [&](const auto& r) { return text(r.second) == text(first); });
     if (alike && refused_.size() > 1) return first;
     std::vector<problem> named;
     for (const auto& [name, all] : refused_) {

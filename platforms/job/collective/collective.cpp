@@ -124,7 +124,7 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
                  const std::string& collective) {
   for (const std::string& name : given) {
     if (name == automatic_algorithm) continue;
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
     throw user_error(problem{
         "--algorithm", config::with_nearest(fmt::format("no such {} algorithm", collective), name, known),
         name, config::join(known)});

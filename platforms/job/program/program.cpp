@@ -48,7 +48,7 @@ comm::group members_of(const config::population& machine, comm::rank_set set, st
 std::uint64_t most_rings(const comm::program_wiring& w) {
   std::ptrdiff_t most = 0;
   for (const auto& of_rank : w.queue_pairs)
-    most = std::max(most, std::count_if(of_rank.begin(), of_rank.end(), [](const auto& q) { return q.rx; }));
+    most = std::max(most, std::ranges::count_if(of_rank, [](const auto& q) { return q.rx; }));
   return static_cast<std::uint64_t>(most);
 }
 
@@ -138,7 +138,7 @@ program_run::program_run(const machine_model& given, const run_point& what, prog
 }
 
 std::string program_run::direction_name(pe_coord pe, comm::direction d) const {
-  const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
+  const auto rank = std::ranges::find(members.members, pe) - members.members.begin();
   const auto& own = wiring.queue_pairs[static_cast<std::size_t>(rank)];
   return d < own.size() ? own[d].name() : comm::direction_name(d);
 }
