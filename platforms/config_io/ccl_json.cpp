@@ -41,19 +41,9 @@ std::optional<pe_coord> parse_pe(const std::string& text) {
   return pe_coord{sip_id{numbers[0]}, cube_id{numbers[1]}, pe_id{numbers[2]}};
 }
 
-struct reader {
-  const std::string& file;
-  std::vector<problem>& problems;
+struct reader : json_checker {
+  explicit reader(const json_checker& file) : json_checker(file) {}
 
-  void report(const std::string& path, std::string what, std::string value, std::string expected) {
-    problems.push_back({file + ": " + path, std::move(what), std::move(value), std::move(expected)});
-  }
-  void wrong_type(const std::string& path, const json_node& node, std::string expected) {
-    report(path, "wrong type", describe(node), std::move(expected));
-  }
-  void unknown(const std::string& path, const std::string& name, const std::vector<std::string>& known) {
-    report(path, config::with_nearest("unknown key", name, known), "", "one of " + config::join(known));
-  }
   std::optional<std::string> text(const std::string& path, const json_node& node, std::string expected) {
     if (const std::string* s = node.string(); s != nullptr && !s->empty()) return *s;
     wrong_type(path, node, std::move(expected));
@@ -93,12 +83,9 @@ Entry& entry_named(std::vector<Entry>& entries, const std::string& name) {
 
 config::custom_edge read_edge(reader& r, const std::string& path, const json_node& node) {
   config::custom_edge e;
-  const json_object* const members = node.object();
-  if (members == nullptr) return r.wrong_type(path, node, "an object with from, direction and to"), e;
   bool from = false;
   bool to = false;
-  for (const auto& [key, value] : *members) {
-    const std::string at = fmt::format("{}.{}", path, key);
+  const auto read = [&](const std::string& at, const std::string& key, const json_node& value) {
     if (key == "from" || key == "to") {
       (key == "from" ? from : to) = true;
       if (const auto pe = r.pe(at, value)) (key == "from" ? e.from : e.to) = *pe;
@@ -107,15 +94,13 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
     } else if (key == "reverse") {
       e.reverse = r.direction(at, value);
     } else if (key == "bidirectional") {
-      if (const auto* b = std::get_if<bool>(&value.value)) {
-        e.bidirectional = *b;
-      } else {
-        r.wrong_type(at, value, "true or false");
-      }
+      if (!value.flag()) r.wrong_type(at, value, "true or false");
+      e.bidirectional = value.flag().value_or(e.bidirectional);
     } else {
       r.unknown(at, key, {"from", "direction", "to", "bidirectional", "reverse"});
     }
-  }
+  };
+  if (!r.members(path, node, "an object with from, direction and to", read)) return e;
   if (!from || !to || e.direction.empty())
     r.report(path, "an edge is not complete", describe(node), "from, direction and to");
   return e;
@@ -161,11 +146,11 @@ setting choice_setting(const char* key, const std::array<const char*, N>& words,
 
 setting members_setting() {
   const auto read = [](reader& r, const std::string& path, const json_node& node, algorithm_settings& a) {
-    const json_array* const items = node.array();
-    if (items == nullptr) return r.wrong_type(path, node, "a list of PEs");
-    a.members.clear();
-    for (std::size_t i = 0; i < items->size(); ++i)
-      if (const auto pe = r.pe(fmt::format("{}[{}]", path, i), (*items)[i])) a.members.push_back(*pe);
+    std::vector<pe_coord> members;
+    const auto add = [&](const std::string& at, const json_node& item) {
+      if (const auto pe = r.pe(at, item)) members.push_back(*pe);
+    };
+    if (r.items(path, node, "a list of PEs", add)) a.members = members;
   };
   const auto write = [](const algorithm_settings& a) {
     json members;
@@ -213,40 +198,28 @@ json named_objects(json item, const std::string& description) {
 
 }  // namespace
 
-void read_ccl_algorithms(const json_node& node, const std::string& file, config::ccl_tables& tables,
-                         std::vector<problem>& problems) {
-  reader r{file, problems};
-  const json_object* const named = node.object();
-  if (named == nullptr) return r.wrong_type("ccl.algorithms", node, "an object with settings by algorithm");
-  for (const auto& [name, member] : *named) {
-    const std::string path = "ccl.algorithms." + name;
-    const json_object* const keys = member.object();
-    if (keys == nullptr) {
-      r.wrong_type(path, member, "an object with settings");
-      continue;
-    }
-    algorithm_settings& a = entry_named(tables.algorithms, name);
-    for (const auto& [key, value] : *keys) read_setting(r, fmt::format("{}.{}", path, key), key, value, a);
-  }
+void read_ccl_algorithms(const json_node& node, const json_checker& file, config::ccl_tables& tables) {
+  reader r(file);
+  r.members("ccl.algorithms", node, "an object with settings by algorithm",
+            [&](const std::string& path, const std::string& name, const json_node& keys) {
+              if (keys.object() == nullptr) return r.wrong_type(path, keys, "an object with settings");
+              algorithm_settings& a = entry_named(tables.algorithms, name);
+              for (const auto& [key, value] : *keys.object())
+                read_setting(r, fmt::format("{}.{}", path, key), key, value, a);
+            });
 }
 
-void read_ccl_patterns(const json_node& node, const std::string& file, config::ccl_tables& tables,
-                       std::vector<problem>& problems) {
-  reader r{file, problems};
-  const json_object* const named = node.object();
-  if (named == nullptr) return r.wrong_type("ccl.patterns", node, "an object with lists of edges by name");
-  for (const auto& [name, member] : *named) {
-    const std::string path = "ccl.patterns." + name;
-    const json_array* const items = member.array();
-    if (items == nullptr) {
-      r.wrong_type(path, member, "a list of edges");
-      continue;
-    }
-    config::custom_pattern& p = entry_named(tables.patterns, name);
-    p.edges.clear();
-    for (std::size_t i = 0; i < items->size(); ++i)
-      p.edges.push_back(read_edge(r, fmt::format("{}[{}]", path, i), (*items)[i]));
-  }
+void read_ccl_patterns(const json_node& node, const json_checker& file, config::ccl_tables& tables) {
+  reader r(file);
+  r.members("ccl.patterns", node, "an object with lists of edges by name",
+            [&](const std::string& path, const std::string& name, const json_node& edges) {
+              if (edges.array() == nullptr) return r.wrong_type(path, edges, "a list of edges");
+              config::custom_pattern& p = entry_named(tables.patterns, name);
+              p.edges.clear();
+              r.items(path, edges, "", [&](const std::string& at, const json_node& edge) {
+                p.edges.push_back(read_edge(r, at, edge));
+              });
+            });
 }
 
 json ccl_algorithms_json(const config::ccl_tables& tables) {

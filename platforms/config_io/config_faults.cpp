@@ -20,9 +20,8 @@ std::optional<field_value> to_links(const json_array& items) {
   for (const json_node& item : items) {
     const json_array* const pair = item.array();
     if (pair == nullptr || pair->size() != 2) return std::nullopt;
-    const auto* const from = std::get_if<std::uint64_t>(&pair->front().value);
-    const auto* const to = std::get_if<std::uint64_t>(&pair->back().value);
-    if (from == nullptr || to == nullptr || *from > UINT32_MAX || *to > UINT32_MAX) return std::nullopt;
+    const auto from = pair->front().count(), to = pair->back().count();
+    if (!from || !to || *from > UINT32_MAX || *to > UINT32_MAX) return std::nullopt;
     links.push_back({static_cast<std::uint32_t>(*from), static_cast<std::uint32_t>(*to)});
   }
   return links;
@@ -31,28 +30,21 @@ std::optional<field_value> to_links(const json_array& items) {
 }  // namespace
 
 std::optional<field_value> convert_node(const config::field& f, const json_node& node) {
-  const auto* const n = std::get_if<std::uint64_t>(&node.value);
+  const std::string* const s = node.string();
+  const bool automatic = s != nullptr && *s == "auto";
   switch (f.type) {
-    case config::field_type::boolean:
-      if (const auto* b = std::get_if<bool>(&node.value)) return *b;
-      return std::nullopt;
+    case config::field_type::boolean: return node.flag();
     case config::field_type::count_or_auto:
-      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      if (automatic) return config::automatic{};
       [[fallthrough]];
-    case config::field_type::count:
-      if (n != nullptr) return *n;
-      return std::nullopt;
+    case config::field_type::count: return node.count();
     case config::field_type::real_or_auto:
-      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      if (automatic) return config::automatic{};
       [[fallthrough]];
-    case config::field_type::real:
-      if (n != nullptr) return static_cast<double>(*n);
-      if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
-      if (const auto* x = std::get_if<json_real>(&node.value)) return x->value;
-      return std::nullopt;
+    case config::field_type::real: return node.real();
     case config::field_type::text:
     case config::field_type::choice:
-      if (const std::string* s = node.string()) return *s;
+      if (s != nullptr) return *s;
       return std::nullopt;
     case config::field_type::links:
       if (const json_array* items = node.array()) return to_links(*items);
@@ -63,12 +55,6 @@ std::optional<field_value> convert_node(const config::field& f, const json_node&
 
 namespace {
 
-const json_node* member(const json_object& members, std::string_view name) {
-  for (const auto& [key, value] : members)
-    if (key == name) return &value;
-  return nullptr;
-}
-
 std::vector<std::string> keys_of(const fault_kind_entry& kind) {
   std::vector<std::string> names{"kind", "where"};
   names.insert(names.end(), kind.keys.begin(), kind.keys.end());
@@ -77,65 +63,60 @@ std::vector<std::string> keys_of(const fault_kind_entry& kind) {
 }
 
 void read_key(fault_setting& fault, const fault_kind_entry& kind, const std::string& path,
-              const std::string& name, const json_node& node, const problem_reporter& report) {
+              const std::string& name, const json_node& node, json_checker& check) {
   const fault_key* const key = config::find_fault_key(name);
   if (key == nullptr)
-    return report(path, config::with_nearest("unknown key", name, keys_of(kind)), describe(node),
-                  "one of " + config::join(keys_of(kind)));
+    return check.report(path, config::with_nearest("unknown key", name, keys_of(kind)), describe(node),
+                        "one of " + config::join(keys_of(kind)));
   if (!config::takes(kind.kind, name))
-    return report(path, fmt::format("does not apply to a fault of kind {}", kind.name), describe(node),
-                  "one of " + config::join(keys_of(kind)));
+    return check.report(path, fmt::format("does not apply to a fault of kind {}", kind.name), describe(node),
+                        "one of " + config::join(keys_of(kind)));
   const auto value = convert_node(key->row, node);
   if (value && config::accepts(key->row, *value)) return key->set(fault, *value);
-  report(path, value ? "value out of range" : "wrong type", describe(node), config::expectation(key->row));
+  check.report(path, value ? "value out of range" : "wrong type", describe(node),
+               config::expectation(key->row));
 }
 
-fault_setting read_fault(const std::string& path, const json_node& node, const problem_reporter& report) {
+fault_setting read_fault(const std::string& path, const json_node& node, json_checker& check) {
   fault_setting fault;
   const json_object* const members = node.object();
-  if (members == nullptr) {
-    report(path, "wrong type", describe(node), "an object with kind and where");
-    return fault;
-  }
-  const json_node* const name = member(*members, "kind");
-  const fault_kind_entry* const kind =
-      name == nullptr || name->string() == nullptr ? nullptr : config::find_fault_kind(*name->string());
+  if (members == nullptr) return check.wrong_type(path, node, "an object with kind and where"), fault;
+  const json_node* const name = node.member("kind");
+  const std::string* const given = name == nullptr ? nullptr : name->string();
+  const fault_kind_entry* const kind = given == nullptr ? nullptr : config::find_fault_kind(*given);
   if (kind == nullptr) {
     std::vector<std::string> names;
     for (const fault_kind_entry& k : config::fault_kinds()) names.push_back(k.name);
-    const std::string* const given = name == nullptr ? nullptr : name->string();
-    report(path + ".kind",
-           name == nullptr ? "is missing"
-                           : config::with_nearest("no such kind of fault", given ? *given : "", names),
-           name == nullptr ? "" : describe(*name), "one of " + config::join(names));
+    check.report(path + ".kind",
+                 name == nullptr ? "is missing"
+                                 : config::with_nearest("no such kind of fault", given ? *given : "", names),
+                 name == nullptr ? "" : describe(*name), "one of " + config::join(names));
     return fault;
   }
   fault.kind = kind->kind;
   for (const auto& [key, value] : *members)
-    if (key != "kind") read_key(fault, *kind, fmt::format("{}.{}", path, key), key, value, report);
-  if (member(*members, "where") == nullptr)
-    report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));
+    if (key != "kind") read_key(fault, *kind, fmt::format("{}.{}", path, key), key, value, check);
+  if (node.member("where") == nullptr)
+    check.report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));
   const bool of_install = fault.variant != "trap" && fault.variant != "wrong_routine";
   if (!fault.variant.empty() && of_install != (fault.kind == config::fault_kind::wrong_install))
-    report(path + ".how", fmt::format("does not apply to a fault of kind {}", kind->name),
-           '"' + fault.variant + '"', of_install ? "trap or wrong_routine" : "swap, overlap or first_match");
+    check.report(path + ".how", fmt::format("does not apply to a fault of kind {}", kind->name),
+                 '"' + fault.variant + '"',
+                 of_install ? "trap or wrong_routine" : "swap, overlap or first_match");
   if (fault.kind == config::fault_kind::slow_pe && std::floor(fault.factor) != fault.factor)
-    report(path + ".factor", "a core's clock is divided by a whole number", fmt::format("{}", fault.factor),
-           "a whole number");
+    check.report(path + ".factor", "a core's clock is divided by a whole number",
+                 fmt::format("{}", fault.factor), "a whole number");
   return fault;
 }
 
 }  // namespace
 
-std::vector<fault_setting> read_faults(const json_node& node, const problem_reporter& report) {
+std::vector<fault_setting> read_faults(const json_node& node, json_checker& check) {
   std::vector<fault_setting> faults;
-  const json_array* const items = node.array();
-  if (items == nullptr) {
-    report("faults", "wrong type", describe(node), "a list of {\"kind\": NAME, \"where\": NAME, ...}");
-    return faults;
-  }
-  for (std::size_t i = 0; i < items->size(); ++i)
-    faults.push_back(read_fault(fmt::format("faults[{}]", i), (*items)[i], report));
+  check.items("faults", node, "a list of {\"kind\": NAME, \"where\": NAME, ...}",
+              [&](const std::string& path, const json_node& item) {
+                faults.push_back(read_fault(path, item, check));
+              });
   return faults;
 }
 

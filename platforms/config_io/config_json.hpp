@@ -8,7 +8,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -61,13 +60,8 @@ struct preset_info {
 
 // The list `faults` of a config, and its schema and reference table.
 
-/// path within the file, what, value, expected
-using problem_reporter =
-    std::function<void(const std::string&, const std::string&, const std::string&, const std::string&)>;
-
 /// [{"kind": NAME, "where": GLOB, ...}, ...]. What is wrong is reported; the entry then holds defaults there.
-[[nodiscard]] std::vector<config::fault_setting> read_faults(const json_node& node,
-                                                             const problem_reporter& report);
+[[nodiscard]] std::vector<config::fault_setting> read_faults(const json_node& node, json_checker& check);
 
 /// The section of docs/config.md.
 [[nodiscard]] std::string faults_markdown();

@@ -32,26 +32,20 @@ std::string rejection_of(const std::string& what, const field& f, std::string_vi
   return config::did_you_mean(what, std::to_string(*config::parse_size(near) / *unit));
 }
 
-class file_reader {
+class file_reader : public json_checker {
  public:
-  file_reader(std::string file, reading& r) : file_(std::move(file)), r_(r) {}
+  file_reader(std::string file, reading& r) : json_checker(std::move(file), r.problems), r_(r) {}
 
-  void report(const std::string& path, std::string what, std::string value, std::string expected) {
-    if (r_.problems.size() >= most_problems) return;
-    r_.problems.push_back(
-        {path.empty() ? file_ : file_ + ": " + path, std::move(what), std::move(value), std::move(expected)});
-  }
   void report_unknown(const std::string& path) {
     if (r_.problems.size() >= most_problems) return;
-    problem p = config::unknown_key(path);
-    p.where = file_ + ": " + path;
-    r_.problems.push_back(std::move(p));
+    const problem p = config::unknown_key(path);
+    report(path, p.what, p.value, p.expected);
   }
 
   void key(const field& f, const json_node& node) {
     const auto value = convert_node(f, node);
     if (value && config::accepts(f, *value)) {
-      r_.assignments.push_back({&f, *value, file_});
+      r_.assignments.push_back({&f, *value, file()});
       return;
     }
     const char* const what = value ? "value out of range" : "wrong type";
@@ -63,88 +57,69 @@ class file_reader {
   void preset(const std::string& block, const json_node& node) {
     const std::string path = block + ".preset";
     if (const std::string* name = node.string()) {
-      r_.presets.push_back({block, *name, file_ + ": " + path});
+      r_.presets.push_back({block, *name, at(path)});
     } else {
-      report(path, "wrong type", describe(node), "the name of a preset, as text");
+      wrong_type(path, node, "the name of a preset, as text");
     }
   }
 
-  /// Keys that hold entries by name; false for others.
-  bool named(const std::string& path, const json_node& node) {
+  /// Keys that hold a list, or entries by name; false for others.
+  bool list(const std::string& path, const json_node& node) {
     if (path == "ccl.algorithms") {
-      read_ccl_algorithms(node, file_, r_.ccl, r_.problems);
+      read_ccl_algorithms(node, *this, r_.ccl);
     } else if (path == "ccl.patterns") {
-      read_ccl_patterns(node, file_, r_.ccl, r_.problems);
+      read_ccl_patterns(node, *this, r_.ccl);
+    } else if (path == "faults") {
+      r_.faults = read_faults(node, *this);
+    } else if (path == "overrides") {
+      overrides(node);
     } else {
       return false;
     }
-    r_.list_origins[path] = file_;
+    r_.list_origins[path] = file();
     return true;
   }
 
   void block(const block_table& table, const json_node& node) {
-    const json_object* const members = node.object();
-    if (members == nullptr) {
-      report(table.name, "wrong type", describe(node), "an object");
-      return;
-    }
-    for (const auto& [name, member] : *members) {
-      const std::string path = table.name + "." + name;
-      if (name == "preset") {
-        preset(table.name, member);
-      } else if (named(path, member)) {
-        continue;
-      } else if (const field* f = config::find_field(path)) {
-        key(*f, member);
-      } else {
-        report_unknown(path);
-      }
-    }
+    members(table.name, node, "an object",
+            [&](const std::string& path, const std::string& name, const json_node& member) {
+              if (name == "preset") {
+                preset(table.name, member);
+              } else if (list(path, member)) {
+                return;
+              } else if (const field* f = config::find_field(path)) {
+                key(*f, member);
+              } else {
+                report_unknown(path);
+              }
+            });
   }
 
   /// [{"match": GLOB, "set": {KEY: VALUE, ...}}, ...]
   void overrides(const json_node& node) {
-    const json_array* const items = node.array();
-    if (items == nullptr) {
-      report("overrides", "wrong type", describe(node), "a list of {\"match\": NAME, \"set\": {...}}");
-      return;
-    }
     r_.overrides.emplace();
-    r_.list_origins["overrides"] = file_;
-    for (std::size_t i = 0; i < items->size(); ++i) {
-      const std::string path = fmt::format("overrides[{}]", i);
-      r_.overrides->push_back(override_entry(path, (*items)[i]));
-    }
-  }
-
-  void faults(const json_node& node) {
-    r_.list_origins["faults"] = file_;
-    r_.faults =
-        read_faults(node, [this](const std::string& path, const std::string& what, const std::string& value,
-                                 const std::string& expected) { report(path, what, value, expected); });
+    items("overrides", node, "a list of {\"match\": NAME, \"set\": {...}}",
+          [this](const std::string& path, const json_node& item) {
+            r_.overrides->push_back(override_entry(path, item));
+          });
   }
 
   config::instance_override override_entry(const std::string& path, const json_node& node) {
     config::instance_override o;
-    const json_object* const members = node.object();
-    if (members == nullptr) {
-      report(path, "wrong type", describe(node), "an object with match and set");
-      return o;
-    }
     bool sets = false;
-    const std::string in_set = path + ".set";
-    for (const auto& [name, member] : *members) {
+    const auto read = [&](const std::string& at, const std::string& name, const json_node& member) {
       if (name == "match" && member.string() != nullptr && !member.string()->empty()) {
         o.match = *member.string();
       } else if (name == "set" && member.object() != nullptr) {
         sets = !member.object()->empty();
-        for (const auto& [key, value] : *member.object()) override_value(in_set, key, value, o);
+        for (const auto& [key, value] : *member.object()) override_value(at, key, value, o);
       } else {
         const bool known = name == "match" || name == "set";
-        report(fmt::format("{}.{}", path, name), known ? "wrong type" : "unknown key", describe(member),
+        report(at, known ? "wrong type" : "unknown key", describe(member),
                "match, instance names as text with * and ?, and set, an object");
       }
-    }
+    };
+    if (!members(path, node, "an object with match and set", read)) return o;
     if (o.match.empty()) report(path, "has no match", "", "the name of the instances to change");
     if (!sets) report(path, "sets nothing", "", "set, an object with at least one key");
     return o;
@@ -156,15 +131,10 @@ class file_reader {
     if (key == nullptr) {
       std::vector<std::string> names;
       for (const config::override_key& k : config::override_keys()) names.push_back(k.name);
-      return report(path + "." + name, config::with_nearest("unknown key", name, names), "",
-                    "one of " + config::join(names));
+      return unknown(path + "." + name, name, names);
     }
-    std::optional<field_value> value;
-    if (key->row != nullptr) {
-      value = convert_node(*key->row, node);
-    } else if (const auto* b = std::get_if<bool>(&node.value)) {
-      value = *b;
-    }
+    const auto value =
+        key->row != nullptr ? convert_node(*key->row, node) : std::optional<field_value>(node.flag());
     if (value && config::accepts_override(*key, *value)) return key->set(o, *value);
     report(path + "." + name, value ? "value out of range" : "wrong type", describe(node),
            config::override_expectation(*key));
@@ -172,8 +142,7 @@ class file_reader {
 
   /// Where an editor finds the schema of this file: text that says nothing about the machine.
   void schema(const json_node& node) {
-    if (node.string() == nullptr)
-      report("$schema", "wrong type", describe(node), "the place of a JSON Schema, as text");
+    if (node.string() == nullptr) wrong_type("$schema", node, "the place of a JSON Schema, as text");
   }
 
   /// A key as --set has it. Whether there is such a key is told when it stands where it should.
@@ -188,37 +157,19 @@ class file_reader {
       if (name == "extends") continue;
       if (name == "$schema") {
         schema(member);
-        continue;
-      }
-      if (name == "overrides") {
-        overrides(member);
-        continue;
-      }
-      if (name == "faults") {
-        faults(member);
-        continue;
-      }
-      if (const block_table* table = config::find_block(name)) {
+      } else if (const block_table* table = config::find_block(name)) {
         block(*table, member);
       } else if (const std::size_t dot = name.find('.'); config::find_block(name.substr(0, dot)) != nullptr) {
         dotted(name, dot);
-      } else {
+      } else if (!list(name, member)) {
         report_unknown(name);
       }
     }
   }
 
  private:
-  std::string file_;
   reading& r_;
 };
-
-const json_node* find(const json_object& members, std::string_view name) {
-  const json_node* found = nullptr;
-  for (const auto& [key, member] : members)
-    if (key == name) found = &member;
-  return found;
-}
 
 /// `open` holds the files that extend this one, outermost first.
 void read_chain(const fs::path& file, std::vector<const input_file*>& open, reading& r) {
@@ -250,14 +201,14 @@ void read_chain(const fs::path& file, std::vector<const input_file*>& open, read
   }
   file_reader reader(file.string(), r);
   const json_object* const members = tree->object();
-  if (members == nullptr) return reader.report("", "wrong type", describe(*tree), "an object with blocks");
+  if (members == nullptr) return reader.wrong_type("", *tree, "an object with blocks");
 
   open.push_back(input);
-  if (const json_node* base = find(*members, "extends")) {
+  if (const json_node* base = tree->member("extends")) {
     if (const std::string* name = base->string()) {
       read_chain(file.parent_path() / *name, open, r);
     } else {
-      reader.report("extends", "wrong type", describe(*base), "the path of a config, relative to this file");
+      reader.wrong_type("extends", *base, "the path of a config, relative to this file");
     }
   }
   open.pop_back();
@@ -281,7 +232,7 @@ bool read_table(const std::string& path, std::string_view value, const std::stri
       node = json_node{json_object{{path.substr(dot + 1, end - dot - 1), std::move(*node)}}};
       end = dot;
     }
-    file_reader(origin, r).named(key, *node);
+    file_reader(origin, r).list(key, *node);
     return true;
   }
   return false;
@@ -308,15 +259,11 @@ void read_set(std::string_view text, reading& r) {
   }
   const std::string path(text.substr(0, equals));
   const std::string_view value = text.substr(equals + 1);
-  if (path == "overrides") {
-    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).overrides(*tree);
+  if (path == "overrides" || path == "faults") {
+    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).list(path, *tree);
     return;
   }
   if (read_table(path, value, origin, r)) return;
-  if (path == "faults") {
-    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).faults(*tree);
-    return;
-  }
   const std::size_t dot = path.find('.');
   if (dot != std::string::npos && path.substr(dot) == ".preset" && config::find_block(path.substr(0, dot))) {
     r.presets.push_back({path.substr(0, dot), std::string(value), origin});
@@ -348,8 +295,7 @@ std::vector<std::string> preset_names(const fs::path& folder, const std::string&
 }
 
 std::string preset_source(const json_node& preset) {
-  const json_object* const members = preset.object();
-  const json_node* const source = members == nullptr ? nullptr : find(*members, "source");
+  const json_node* const source = preset.member("source");
   const std::string* const text = source == nullptr ? nullptr : source->string();
   return text == nullptr ? std::string{} : *text;
 }
@@ -368,8 +314,7 @@ void read_preset(const fs::path& folder, const preset_choice& choice, reading& r
   if (!tree) return;
   file_reader reader(file.string(), r);
   const json_object* const members = tree->object();
-  if (members == nullptr)
-    return reader.report("", "wrong type", describe(*tree), "an object with keys of the block");
+  if (members == nullptr) return reader.wrong_type("", *tree, "an object with keys of the block");
   if (preset_source(*tree).empty())
     reader.report("source", "missing or not a text", "", "where the numbers come from");
   for (const auto& [name, member] : *members) {

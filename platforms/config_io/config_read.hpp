@@ -81,12 +81,9 @@ void read_preset(const std::filesystem::path& folder, const preset_choice& choic
 //   "patterns":   { "star": [ { "from": "sip0.cube0.pe0", "direction": "out1", "to": "sip0.cube1.pe0",
 //                               "bidirectional": true, "reverse": "in" }, ... ] }
 
-/// Reads the value of ccl.algorithms or ccl.patterns into `tables`: objects merge, lists replace. What is
-/// wrong is appended with `file` in front.
-void read_ccl_algorithms(const json_node& node, const std::string& file, config::ccl_tables& tables,
-                         std::vector<problem>& problems);
-void read_ccl_patterns(const json_node& node, const std::string& file, config::ccl_tables& tables,
-                       std::vector<problem>& problems);
+/// Reads the value of ccl.algorithms or ccl.patterns into `tables`: objects merge, lists replace.
+void read_ccl_algorithms(const json_node& node, const json_checker& file, config::ccl_tables& tables);
+void read_ccl_patterns(const json_node& node, const json_checker& file, config::ccl_tables& tables);
 
 [[nodiscard]] nlohmann::ordered_json ccl_algorithms_json(const config::ccl_tables& tables);
 [[nodiscard]] nlohmann::ordered_json ccl_patterns_json(const config::ccl_tables& tables);

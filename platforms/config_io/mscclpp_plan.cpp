@@ -91,17 +91,15 @@ class plan_reader {
   }
   const json_node* find(const json_node& o, const std::string& key, const std::string& path) const {
     if (o.object() == nullptr) refuse(path.empty() ? "plan" : path, "is no object", describe(o), "an object");
-    for (const auto& [name, value] : *o.object())
-      if (name == key) return &value;
-    return nullptr;
+    return o.member(key);
   }
   const json_node& need(const json_node& o, const std::string& key, const std::string& path) const {
     if (const json_node* const found = find(o, key, path)) return *found;
     refuse(within(path, key), "is missing", "", "an execution plan of MSCCL++");
   }
   std::int64_t whole(const json_node& n, const std::string& path, std::int64_t low, std::int64_t high) const {
-    const auto* const v = std::get_if<std::uint64_t>(&n.value);
-    if (v == nullptr || std::cmp_less(*v, low) || std::cmp_greater(*v, high))
+    const auto v = n.count();
+    if (!v || std::cmp_less(*v, low) || std::cmp_greater(*v, high))
       refuse(path, "is no whole number in range", describe(n), fmt::format("{} to {}", low, high));
     return static_cast<std::int64_t>(*v);
   }
@@ -161,16 +159,14 @@ class plan_reader {
       refuse("protocol", "is unknown", p.protocol, "Simple or LL");
     if (p.protocol == "LL") file_.notes.emplace_back("protocol LL runs as Simple");
     const json_node& in_place = need(root_, "inplace", "");
-    const bool* const flag = std::get_if<bool>(&in_place.value);
-    if (flag == nullptr) refuse("inplace", "is no flag", describe(in_place), "true or false");
-    p.in_place = *flag;
+    if (!in_place.flag()) refuse("inplace", "is no flag", describe(in_place), "true or false");
+    p.in_place = *in_place.flag();
     for (auto& [key, bytes] :
          {std::pair{"min_message_size", &p.min_bytes}, {"max_message_size", &p.max_bytes}}) {
       const json_node* const n = find(root_, key, "");
       if (n == nullptr) continue;
-      const auto* const v = std::get_if<std::uint64_t>(&n->value);
-      if (v == nullptr) refuse(key, "is no number of bytes", describe(*n), "a whole number");
-      *bytes = *v;
+      if (!n->count()) refuse(key, "is no number of bytes", describe(*n), "a whole number");
+      *bytes = *n->count();
     }
   }
 

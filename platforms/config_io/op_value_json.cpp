@@ -24,18 +24,10 @@ std::optional<op_value> to_words(const json_array& items) {
 std::optional<op_value> to_counts(const json_array& items) {
   std::vector<std::uint64_t> counts;
   for (const json_node& item : items) {
-    const auto* const n = std::get_if<std::uint64_t>(&item.value);
-    if (n == nullptr) return std::nullopt;
-    counts.push_back(*n);
+    if (!item.count()) return std::nullopt;
+    counts.push_back(*item.count());
   }
   return counts;
-}
-
-std::optional<op_value> to_real(const json_node& node) {
-  if (const auto* n = std::get_if<std::uint64_t>(&node.value)) return static_cast<double>(*n);
-  if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
-  if (const auto* x = std::get_if<json_real>(&node.value)) return x->value;
-  return std::nullopt;
 }
 
 bool in_range(const op_field& f, double x) { return x >= f.least && x <= f.most; }
@@ -53,28 +45,20 @@ std::string range_words(const op_field& f, const char* what) {
 }  // namespace
 
 std::optional<op_value> convert(const op_field& f, const json_node& node) {
-  const auto* const n = std::get_if<std::uint64_t>(&node.value);
   const std::string* const s = node.string();
   switch (f.type) {
-    case op_field_type::flag:
-      if (const auto* b = std::get_if<bool>(&node.value)) return *b;
-      return std::nullopt;
-    case op_field_type::count:
-      if (n != nullptr) return *n;
-      return std::nullopt;
+    case op_field_type::flag: return node.flag();
+    case op_field_type::count: return node.count();
     case op_field_type::size:
-      if (n != nullptr) return *n;
-      if (s != nullptr)
-        if (const auto size = config::parse_size(*s)) return *size;
-      return std::nullopt;
-    case op_field_type::real: return to_real(node);
+      if (s != nullptr) return config::parse_size(*s);
+      return node.count();
+    case op_field_type::real: return node.real();
     case op_field_type::word:
       if (s != nullptr) return *s;
       return std::nullopt;
     case op_field_type::count_or_word:
-      if (n != nullptr) return *n;
       if (s != nullptr) return *s;
-      return std::nullopt;
+      return node.count();
     case op_field_type::words:
       if (node.array() != nullptr) return to_words(*node.array());
       return std::nullopt;

@@ -14,50 +14,32 @@ namespace {
 using comm::op_field;
 using comm::op_schema;
 
-class workload_reader {
+class workload_reader : json_checker {
  public:
   workload_reader(std::string file, std::span<const op_schema> kinds, std::vector<problem>& problems)
-      : file_(std::move(file)), kinds_(kinds), problems_(problems) {}
+      : json_checker(std::move(file), problems), kinds_(kinds) {}
 
   comm::workload read(const json_node& root) {
     comm::workload w;
-    w.source = file_;
-    const json_object* const members = object(root, "");
-    if (members == nullptr) return w;
-    bool streams = false;
-    for (const auto& [name, node] : *members) {
+    w.source = file();
+    const auto read_part = [&](const std::string& path, const std::string& name, const json_node& node) {
       if (name == "groups") {
-        read_groups(node, w);
+        members(path, node, "an object",
+                [&](const std::string& at, const std::string& group, const json_node& value) {
+                  read_group(at, group, value, w);
+                });
       } else if (name == "streams") {
-        streams = true;
         read_streams(node, w);
       } else {
-        unknown(name, name, {"groups", "streams"});
+        unknown(path, name, {"groups", "streams"});
       }
-    }
-    if (!streams) report("streams", "is missing", "", "a list of streams");
+    };
+    if (members("", root, "an object", read_part) && root.member("streams") == nullptr)
+      report("streams", "is missing", "", "a list of streams");
     return w;
   }
 
  private:
-  [[nodiscard]] std::string at(const std::string& path) const {
-    return path.empty() ? file_ : file_ + ": " + path;
-  }
-  void report(const std::string& path, std::string what, std::string value, std::string expected) {
-    if (problems_.size() >= most_problems) return;
-    problems_.push_back({at(path), std::move(what), std::move(value), std::move(expected)});
-  }
-  void wrong_type(const std::string& path, const json_node& node, std::string expected) {
-    report(path, "wrong type", describe(node), std::move(expected));
-  }
-  void unknown(const std::string& path, const std::string& name, const std::vector<std::string>& known) {
-    if (problems_.size() >= most_problems) return;
-    report(path, config::with_nearest("unknown key", name, known), "", "one of " + config::join(known));
-  }
-  const json_object* object(const json_node& node, const std::string& path) {
-    if (node.object() == nullptr) wrong_type(path, node, "an object");
-    return node.object();
-  }
   std::string text(const json_node& node, const std::string& path) {
     const std::string* const s = node.string();
     const auto control = [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; };
@@ -75,126 +57,95 @@ class workload_reader {
   std::optional<std::vector<std::uint64_t>> ranks(const json_node& node, const std::string& path);
   std::vector<std::string> texts(const json_node& node, const std::string& path);
 
-  void read_groups(const json_node& node, comm::workload& w);
-  void read_group(const std::string& name, const json_node& node, comm::workload& w);
+  void read_group(const std::string& path, const std::string& name, const json_node& node, comm::workload& w);
   void read_streams(const json_node& node, comm::workload& w);
   void read_stream(const std::string& path, const json_node& node, comm::workload_stream& s);
   void read_on(const std::string& path, const json_node& node, comm::workload_stream& s);
   void read_ops(const std::string& path, const json_node& node, comm::workload_stream& s);
   void read_op(const std::string& path, const json_node& node, comm::workload_op& o);
-  const op_schema* kind_of(const std::string& path, const json_object& members, comm::workload_op& o);
+  const op_schema* kind_of(const std::string& path, const json_node& node, comm::workload_op& o);
   void read_field(const std::string& path, const std::string& name, const json_node& node,
                   const op_schema& kind, comm::workload_op& o);
 
-  std::string file_;
   std::span<const op_schema> kinds_;
-  std::vector<problem>& problems_;
 };
 
 std::optional<std::vector<std::uint64_t>> workload_reader::ranks(const json_node& node,
                                                                  const std::string& path) {
-  const json_array* const items = node.array();
-  if (items == nullptr) {
-    wrong_type(path, node, "a list of ranks");
-    return std::nullopt;
-  }
-  std::vector<std::uint64_t> list;
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    const auto* const n = std::get_if<std::uint64_t>(&(*items)[i].value);
-    if (n != nullptr) {
-      list.push_back(*n);
-    } else {
-      wrong_type(fmt::format("{}[{}]", path, i), (*items)[i], "a rank: a whole number from 0");
-      return std::nullopt;
-    }
-  }
-  return list;
+  std::optional<std::vector<std::uint64_t>> list(std::in_place);
+  const auto add = [&](const std::string& at, const json_node& item) {
+    if (!list) return;  // the first that is wrong is told
+    if (item.count()) return list->push_back(*item.count());
+    wrong_type(at, item, "a rank: a whole number from 0");
+    list.reset();
+  };
+  return items(path, node, "a list of ranks", add) ? list : std::nullopt;
 }
 
 std::vector<std::string> workload_reader::texts(const json_node& node, const std::string& path) {
   std::vector<std::string> list;
-  const json_array* const items = node.array();
-  if (items == nullptr) {
-    wrong_type(path, node, "a list of ids");
-    return list;
-  }
-  for (std::size_t i = 0; i < items->size(); ++i)
-    list.push_back(text((*items)[i], fmt::format("{}[{}]", path, i)));
+  items(path, node, "a list of ids",
+        [&](const std::string& at, const json_node& item) { list.push_back(text(item, at)); });
   return list;
 }
 
-void workload_reader::read_groups(const json_node& node, comm::workload& w) {
-  const json_object* const members = object(node, "groups");
-  if (members == nullptr) return;
-  for (const auto& [name, group] : *members) read_group(name, group, w);
-}
-
-void workload_reader::read_group(const std::string& name, const json_node& node, comm::workload& w) {
-  const std::string path = "groups." + name;
+void workload_reader::read_group(const std::string& path, const std::string& name, const json_node& node,
+                                 comm::workload& w) {
   comm::workload_group g;
   g.where = at(path);
   g.name = name;
   const std::vector<std::string> sets{"pe", "cube", "sip"};
-  const json_object* const members = object(node, path);
-  if (members == nullptr) return;
-  for (const auto& [key, value] : *members) {
+  if (node.object() == nullptr) return wrong_type(path, node, "an object");
+  for (const auto& [key, value] : *node.object()) {
+    const std::string here = path + "." + key;
     if (key == "list") {
-      g.list = ranks(value, path + ".list");
+      g.list = ranks(value, here);
       if (!g.list) return;
     } else if (key == "ranks") {
-      const std::string set = text(value, path + ".ranks");
+      const std::string set = text(value, here);
       if (set == "pe" || set == "cube" || set == "sip") {
         g.set = set == "pe" ? comm::rank_set::pe : set == "cube" ? comm::rank_set::cube : comm::rank_set::sip;
       } else if (!set.empty()) {
-        report(path + ".ranks", config::with_nearest("no such rank set", set, sets), set, "pe, cube or sip");
+        report(here, config::with_nearest("no such rank set", set, sets), set, "pe, cube or sip");
       }
     } else {
-      unknown(path + "." + key, key, {"ranks", "list"});
+      unknown(here, key, {"ranks", "list"});
     }
   }
   w.groups.push_back(std::move(g));
 }
 
 void workload_reader::read_streams(const json_node& node, comm::workload& w) {
-  const json_array* const items = node.array();
-  if (items == nullptr) return wrong_type("streams", node, "a list of streams");
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    comm::workload_stream s;
-    s.name = fmt::format("stream{}", i);
-    const std::string path = fmt::format("streams[{}]", i);
+  items("streams", node, "a list of streams", [&](const std::string& path, const json_node& item) {
+    comm::workload_stream& s = w.streams.emplace_back();
+    s.name = fmt::format("stream{}", w.streams.size() - 1);
     s.where = at(path);
-    read_stream(path, (*items)[i], s);
-    w.streams.push_back(std::move(s));
-  }
+    read_stream(path, item, s);
+  });
 }
 
 void workload_reader::read_stream(const std::string& path, const json_node& node, comm::workload_stream& s) {
-  const json_object* const members = object(node, path);
-  if (members == nullptr) return;
-  bool on = false;
-  const json_node* ops = nullptr;
-  for (const auto& [name, value] : *members) {
-    const std::string here = path + "." + name;
+  const auto read = [&](const std::string& here, const std::string& name, const json_node& value) {
     if (name == "name") {
       s.name = text(value, here);
     } else if (name == "on") {
-      on = true;
       read_on(here, value, s);
     } else if (name == "repeat") {
-      const auto* const n = std::get_if<std::uint64_t>(&value.value);
-      if (n != nullptr && *n >= 1 && *n <= comm::max_workload_repeats) {
+      const auto n = value.count();
+      if (n && *n >= 1 && *n <= comm::max_workload_repeats) {
         s.repeat = *n;
       } else {
-        report(here, n == nullptr ? "wrong type" : "value out of range", describe(value),
+        report(here, n ? "value out of range" : "wrong type", describe(value),
                fmt::format("a whole number from 1 to {}", comm::max_workload_repeats));
       }
-    } else if (name == "ops") {
-      ops = &value;
-    } else {
+    } else if (name != "ops") {
       unknown(here, name, {"name", "on", "repeat", "ops"});
     }
-  }
-  if (!on) report(path + ".on", "is missing", "", "the name of a group, or a list of ranks");
+  };
+  if (!members(path, node, "an object", read)) return;
+  const json_node* const ops = node.member("ops");
+  if (node.member("on") == nullptr)
+    report(path + ".on", "is missing", "", "the name of a group, or a list of ranks");
   if (ops == nullptr) return report(path + ".ops", "is missing", "", "a list of ops");
   read_ops(path + ".ops", *ops, s);
 }
@@ -210,26 +161,22 @@ void workload_reader::read_on(const std::string& path, const json_node& node, co
 }
 
 void workload_reader::read_ops(const std::string& path, const json_node& node, comm::workload_stream& s) {
-  const json_array* const items = node.array();
-  if (items == nullptr) return wrong_type(path, node, "a list of ops");
-  if (items->empty()) report(path, "is empty", "[]", "at least one op");
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    comm::workload_op o;
-    const std::string here = fmt::format("{}[{}]", path, i);
+  const auto read = [&](const std::string& here, const json_node& item) {
+    comm::workload_op& o = s.ops.emplace_back();
     o.where = at(here);
-    o.id = fmt::format("{}.{}", s.name, i);
-    read_op(here, (*items)[i], o);
-    s.ops.push_back(std::move(o));
-  }
+    o.id = fmt::format("{}.{}", s.name, s.ops.size() - 1);
+    read_op(here, item, o);
+  };
+  if (items(path, node, "a list of ops", read) && s.ops.empty())
+    report(path, "is empty", "[]", "at least one op");
 }
 
-const op_schema* workload_reader::kind_of(const std::string& path, const json_object& members,
+const op_schema* workload_reader::kind_of(const std::string& path, const json_node& node,
                                           comm::workload_op& o) {
   std::vector<std::string> known;
   for (const op_schema& k : kinds_) known.push_back(k.name);
-  for (const auto& [name, value] : members) {
-    if (name != "op") continue;
-    o.kind = text(value, path + ".op");
+  if (const json_node* const op = node.member("op")) {
+    o.kind = text(*op, path + ".op");
     if (o.kind.empty()) return nullptr;
     for (const op_schema& k : kinds_)
       if (k.name == o.kind) return &k;
@@ -242,9 +189,9 @@ const op_schema* workload_reader::kind_of(const std::string& path, const json_ob
 }
 
 void workload_reader::read_op(const std::string& path, const json_node& node, comm::workload_op& o) {
-  const json_object* const members = object(node, path);
-  if (members == nullptr) return;
-  const op_schema* const kind = kind_of(path, *members, o);
+  const json_object* const members = node.object();
+  if (members == nullptr) return wrong_type(path, node, "an object");
+  const op_schema* const kind = kind_of(path, node, o);
   for (const auto& [name, value] : *members) {
     const std::string here = path + "." + name;
     if (name == "op") continue;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "models/config/field.hpp"
+#include "models/config/text.hpp"
 #include "platforms/files/input.hpp"
 
 namespace diecast::platforms {
@@ -224,6 +225,45 @@ struct library_value {
 nlohmann::ordered_json to_library(const json_node& node) { return std::visit(library_value{}, node.value); }
 
 }  // namespace
+
+std::optional<bool> json_node::flag() const {
+  const auto* const b = std::get_if<bool>(&value);
+  return b == nullptr ? std::nullopt : std::optional(*b);
+}
+
+std::optional<std::uint64_t> json_node::count() const {
+  const auto* const n = std::get_if<std::uint64_t>(&value);
+  return n == nullptr ? std::nullopt : std::optional(*n);
+}
+
+std::optional<double> json_node::real() const {
+  if (const auto n = count()) return static_cast<double>(*n);
+  if (const auto* const i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  if (const auto* const x = std::get_if<json_real>(&value)) return x->value;
+  return std::nullopt;
+}
+
+const json_node* json_node::member(std::string_view name) const {
+  if (object() == nullptr) return nullptr;
+  const auto at = std::ranges::find(*object(), name, &json_object::value_type::first);
+  return at == object()->end() ? nullptr : &at->second;
+}
+
+void json_checker::report(const std::string& path, std::string what, std::string value,
+                          std::string expected) {
+  if (problems_.size() >= most_problems) return;
+  problems_.push_back({at(path), std::move(what), std::move(value), std::move(expected)});
+}
+
+void json_checker::wrong_type(const std::string& path, const json_node& node, std::string expected) {
+  report(path, "wrong type", describe(node), std::move(expected));
+}
+
+void json_checker::unknown(const std::string& path, const std::string& name,
+                           const std::vector<std::string>& known) {
+  if (problems_.size() >= most_problems) return;
+  report(path, config::with_nearest("unknown key", name, known), "", "one of " + config::join(known));
+}
 
 std::string describe(const json_node& node) {
   if (const auto* x = std::get_if<json_real>(&node.value)) return x->written;

@@ -36,6 +36,13 @@ struct json_node {
   [[nodiscard]] const json_object* object() const { return std::get_if<json_object>(&value); }
   [[nodiscard]] const json_array* array() const { return std::get_if<json_array>(&value); }
   [[nodiscard]] const std::string* string() const { return std::get_if<std::string>(&value); }
+  [[nodiscard]] std::optional<bool> flag() const;
+  /// A whole number from 0.
+  [[nodiscard]] std::optional<std::uint64_t> count() const;
+  /// Any number.
+  [[nodiscard]] std::optional<double> real() const;
+  /// Of an object; null where it has no such member, or the node is no object.
+  [[nodiscard]] const json_node* member(std::string_view name) const;
 };
 
 /// The value as a user would recognize it in a message: short, one line.
@@ -48,6 +55,42 @@ struct json_node {
 /// The same for a file of a config; one that cannot be read is a problem too.
 [[nodiscard]] std::optional<json_node> read_json_file(const std::filesystem::path& path,
                                                       std::vector<problem>& problems);
+
+/// What is wrong with the values of one file, each at its path there: most_problems at most.
+class json_checker {
+ public:
+  json_checker(std::string file, std::vector<problem>& problems)
+      : file_(std::move(file)), problems_(problems) {}
+
+  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] std::string at(const std::string& path) const {
+    return path.empty() ? file_ : file_ + ": " + path;
+  }
+  void report(const std::string& path, std::string what, std::string value, std::string expected);
+  void wrong_type(const std::string& path, const json_node& node, std::string expected);
+  void unknown(const std::string& path, const std::string& name, const std::vector<std::string>& known);
+
+  /// visit(path, name, value) for every member of an object; false, and reported, where the node is none.
+  template <class Visit>
+  bool members(const std::string& path, const json_node& node, const char* expected, Visit visit) {
+    if (node.object() == nullptr) return wrong_type(path, node, expected), false;
+    for (const auto& [name, value] : *node.object())
+      visit(path.empty() ? name : path + "." + name, name, value);
+    return true;
+  }
+  /// visit(path, item) for every item of a list; false, and reported, where the node is none.
+  template <class Visit>
+  bool items(const std::string& path, const json_node& node, const char* expected, Visit visit) {
+    if (node.array() == nullptr) return wrong_type(path, node, expected), false;
+    for (std::size_t i = 0; const json_node& item : *node.array())
+      visit(path + "[" + std::to_string(i++) + "]", item);
+    return true;
+  }
+
+ private:
+  std::string file_;
+  std::vector<problem>& problems_;
+};
 
 /// JSON can hold it: it is UTF-8.
 [[nodiscard]] bool is_json_text(const std::string& text);

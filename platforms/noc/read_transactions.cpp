@@ -26,24 +26,20 @@ constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 /// One line: its fields with their ranges. Problems are collected; a value that is wrong stays empty.
 class line_fields {
  public:
-  line_fields(const platforms::json_object& fields, std::string where, std::vector<problem>& problems)
+  line_fields(const json_node& fields, std::string where, std::vector<problem>& problems)
       : fields_(fields), where_(std::move(where)), problems_(problems) {
     constexpr std::array<std::string_view, 8> known{"core",  "network", "op",    "target",
                                                     "bytes", "at",      "after", "until"};
-    for (const auto& [name, value] : fields_)
+    for (const auto& [name, value] : *fields_.object())
       if (std::ranges::find(known, name) == known.end())
         refuse("unknown key", name, "core, network, op, target, bytes, at, after or until");
   }
-  [[nodiscard]] const json_node* find(std::string_view name) const {
-    for (const auto& [key, value] : fields_)
-      if (key == name) return &value;
-    return nullptr;
-  }
+  [[nodiscard]] const json_node* find(std::string_view name) const { return fields_.member(name); }
   std::optional<std::uint64_t> count(std::string_view name, std::uint64_t least, std::uint64_t most) {
     const json_node* const node = find(name);
     if (node == nullptr) return {};
-    const auto* const value = std::get_if<std::uint64_t>(&node->value);
-    if (value != nullptr && *value >= least && *value <= most) return *value;
+    const auto value = node->count();
+    if (value && *value >= least && *value <= most) return *value;
     refuse(fmt::format("\"{}\" is no number in range", name), describe(*node),
            fmt::format("{} to {}", least, most));
     return {};
@@ -52,9 +48,8 @@ class line_fields {
     const json_node* const tile = find(name);
     const auto* const at = tile == nullptr ? nullptr : tile->array();
     if (at != nullptr && at->size() == 2) {
-      const auto* const column = std::get_if<std::uint64_t>(&(*at)[0].value);
-      const auto* const row = std::get_if<std::uint64_t>(&(*at)[1].value);
-      if (column != nullptr && row != nullptr && *column < noc.columns && *row < noc.rows)
+      const auto column = at->front().count(), row = at->back().count();
+      if (column && row && *column < noc.columns && *row < noc.rows)
         return static_cast<std::uint32_t>(*row * noc.columns + *column);
     }
     refuse(fmt::format("\"{}\" is no tile of the network", name),
@@ -77,7 +72,7 @@ class line_fields {
   }
 
  private:
-  const platforms::json_object& fields_;
+  const json_node& fields_;
   std::string where_;
   std::vector<problem>& problems_;
 };
@@ -99,7 +94,7 @@ class transaction_reader {
           {where, "is no object", describe(*tree), "{\"core\": [0, 0], \"op\": \"read\", ...}"});
       return;
     }
-    line_fields fields(*tree->object(), where, problems_);
+    line_fields fields(*tree, where, problems_);
     take(fields);
   }
 
