@@ -51,7 +51,7 @@ void add_savings(const study_point& point, const config::machine_config& config,
       o.message = fmt::format("without {}: {}", r.name, without.message);
       return;
     }
-    o.time_saved.push_back({r.name, 100 * (1 - without.time_ns / o.time_ns)});
+    o.time_saved.emplace_back(r.name, 100 * (1 - without.time_ns / o.time_ns));
   }
   if (point.speed.how == pace::kind::closed)
     o.notes.emplace_back(

@@ -15,20 +15,12 @@ using json = platforms::result_node;
 using platforms::csv_text;
 using platforms::node_of;
 
-using shares = std::vector<lost_share>;
-
-/// By limit; null: not told.
-json node_of_shares(const shares& all) {
-  if (all.empty()) return nullptr;
-  json j = json::object();
-  for (const lost_share& share : all) j[share.limit] = share.percent;
-  return j;
-}
+using shares = platforms::statistics;
 
 json run_json(const study_outcome& o) {
   json j = platforms::object_of(o);
-  j["lost_time"] = node_of_shares(o.lost_time);
-  j["time_saved_percent"] = node_of_shares(o.time_saved);
+  j["lost_time"] = o.lost_time.empty() ? json() : node_of(o.lost_time);
+  j["time_saved_percent"] = o.time_saved.empty() ? json() : node_of(o.time_saved);
   j["notes"] = o.notes;
   j["status"] = platforms::to_string(o.status);
   if (!o.message.empty()) j["message"] = o.message;
@@ -52,14 +44,13 @@ limit_names saved_limits() {
 }
 
 std::optional<double> percent_of(const shares& all, const std::string& limit) {
-  for (const auto& share : all)
-    if (share.limit == limit) return share.percent;
-  return {};
+  const auto share = std::ranges::find(all, limit, &shares::value_type::first);
+  return share == all.end() ? std::nullopt : std::optional(share->second);
 }
 
 std::string shares_text(const char* title, const shares& all) {
   std::string text = title;
-  for (const auto& share : all) text += fmt::format(" {}={:.1f}", share.limit, share.percent);
+  for (const auto& [limit, percent] : all) text += fmt::format(" {}={:.1f}", limit, percent);
   return platforms::wrapped(text, 4);
 }
 

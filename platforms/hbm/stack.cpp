@@ -82,18 +82,14 @@ stack::stack(sc_core::sc_module_name module_name, const study_point& point,
 
 std::vector<hw::hbm_controller*> stack::controllers() const {
   std::vector<hw::hbm_controller*> found;
-  for (const auto& c : channels_) {
-    hw::hbm_controller* const controller = c->memory.controller();
-    if (controller != nullptr) found.push_back(controller);
-  }
+  for (const auto& c : channels_)
+    if (auto* const controller = c->memory.controller()) found.push_back(controller);
   return found;
 }
 
 void stack::read_lost_time() {
-  for (const auto& c : channels_) {
-    hw::hbm_controller* const controller = c->memory.controller();
-    if (controller != nullptr) c->lost = controller->lost_time();
-  }
+  for (const auto& c : channels_)
+    if (auto* const controller = c->memory.controller()) c->lost = controller->lost_time();
 }
 
 std::uint64_t stack::answered() const {

@@ -111,7 +111,7 @@ void collect_lost_time(stack& machine, study_outcome& o) {
   o.bus_busy_percent = 100 * all.busy_share();
   for (std::size_t i = 0; i < timing::lost_causes; ++i) {
     const auto cause = static_cast<timing::lost_cause>(i);
-    o.lost_time.push_back({timing::to_string(cause), 100 * all.share(cause)});
+    o.lost_time.emplace_back(timing::to_string(cause), 100 * all.share(cause));
   }
 }
 

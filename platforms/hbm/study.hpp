@@ -51,13 +51,6 @@ struct study_point : platforms::watched_run {
   [[nodiscard]] std::string pattern_text() const;
 };
 
-/// Share of the peak lost to one limit, or of a run's time saved without it.
-struct lost_share {
-  std::string limit;
-  double percent{};
-
-  DIECAST_FIELDS(limit, percent)
-};
 /// Beside the limits' own names in study_outcome::time_saved: none of them is left.
 inline constexpr const char* all_limits = "all";
 
@@ -84,10 +77,12 @@ struct study_outcome {
   std::optional<double> row_hit_rate;             ///< empty: a memory that does not tell
   std::optional<double> bus_busy_percent;         ///< with lost_time 100%; empty as lost_time
   std::optional<std::uint64_t> forwarded_bursts;  ///< answered from the write queue: never on the bus
-  std::vector<lost_share> lost_time;              ///< empty: a memory that does not tell
-  std::vector<lost_share> time_saved;             ///< with --without-limits: add_savings(); else empty
-  std::optional<bool> verified;                   ///< empty: not checked
-  std::uint64_t checked_reads{}, wrong_reads{};   ///< with --check-data
+  /// Percent of the peak lost to each limit; empty: a memory that does not tell.
+  platforms::statistics lost_time;
+  /// Percent of the run's time saved without each limit, with --without-limits: add_savings(); else empty.
+  platforms::statistics time_saved;
+  std::optional<bool> verified;                  ///< empty: not checked
+  std::uint64_t checked_reads{}, wrong_reads{};  ///< with --check-data
   std::vector<std::string> notes;
 
   double wall_s{};  ///< simulation only

@@ -94,9 +94,9 @@ TEST_CASE("memory study: what a limit costs is the time without it") {
   REQUIRE(run_on.size() == timing::removable_limits.size() + 1);
   REQUIRE(o.time_saved.size() == run_on.size());
   for (std::size_t i = 0; i < run_on.size(); ++i) {
-    CHECK(o.time_saved[i].percent == Approx(10.0 * static_cast<double>(i + 1)));
+    CHECK(o.time_saved[i].second == Approx(10.0 * static_cast<double>(i + 1)));
   }
-  CHECK(o.time_saved.back().limit == hbm::all_limits);
+  CHECK(o.time_saved.back().first == hbm::all_limits);
   CHECK(o.wall_s == 0);  // the time of the point alone
   CHECK((run_on[0].refresh == config::hbm_refresh::none && run_on[0].tfaw_ns == c.hbm.tfaw_ns));
   CHECK((run_on[1].tfaw_ns == 0 && run_on[1].refresh == c.hbm.refresh));
