@@ -44,10 +44,10 @@ bool inform(const registries& tables, const options& o) {
 /// What is run, with what is watched of it, whatever it is.
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
                                             const config::machine_config& config) {
-  if (!o.workload.empty() && !o.algorithms.empty())  // whatever the file is, which may not be there
+  if (!o.point.workload.empty() && !o.algorithms.empty())  // whatever the file is, which may not be there
     throw user_error(
         problem{"--algorithm", "cannot be combined with --workload", o.algorithms.front(), "one of the two"});
-  const platforms::job_entry& kind = platforms::job_of(tables, o.collective, o.workload);
+  const platforms::job_entry& kind = platforms::job_of(tables, o.point.collective, o.point.workload);
   std::vector<platforms::run_point> points = kind.points(tables, o, config);
   const auto alone = [&](const char* flag, const std::string& file, const char* what) {
     if (file.empty() || points.size() == 1) return;
@@ -57,17 +57,8 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   };
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
-  for (platforms::run_point& p : points) {
-    p.watch_as(o);
-    p.critical_path = !o.out.empty();
-    p.waits = !o.out.empty();
-    p.ccl_trace = o.ccl_trace;
-    p.tell_faults = !o.hide_faults;
-    p.jitter_runs = o.jitter_runs;
-    p.jitter_ns = o.jitter_ns.value_or(config.ccl.jitter_ns);
-    p.inspect = o.inspect;
-    p.record = o.double_run || !o.record.empty() || !o.verify.empty();
-  }
+  for (platforms::run_point& p : points)
+    if (p.jitter_ns == 0) p.jitter_ns = config.ccl.jitter_ns;
   return points;
 }
 
@@ -185,7 +176,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
     reproduce.look_at(i, outcome, whole);                  // a second run has no times of streams alone
     r->run_more(simulate, outcome);
-    if (o.jitter_runs > 0) platforms::add_jitter(*r, simulate, outcome);
+    if (o.point.jitter_runs > 0) platforms::add_jitter(*r, simulate, outcome);
     if (o.explain) platforms::add_explanation(*r, tables, simulate, outcome);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
@@ -198,7 +189,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
 int print_estimates(const registries& tables, options o, const platforms::machine_model& machine, int argc,
                     char** argv) {
   if (o.algorithms.empty()) o.algorithms = {"all"};
-  o.no_data = true;
+  o.point.data = false;
   const auto rows = platforms::estimates_of(machine, tables, points_of(tables, o, machine.config));
   if (o.format == output_format::json) {
     print(platforms::estimate_json(

@@ -103,7 +103,8 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   check_one_run(o);
   options with_folder = o;
   if (o.out.empty()) with_folder.out = "diagnosis";
-  if (!o.workload.empty()) (void)platforms::read_input("--workload", o.workload);  // no output replaces it
+  if (!o.point.workload.empty())
+    (void)platforms::read_input("--workload", o.point.workload);  // no output replaces it
   const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
   tell_what_is_left_out(o);
   auto [arguments, faults] = without_faults(argc, argv);
@@ -111,7 +112,7 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   faults.emplace_back("--hide-faults");
   diagnose::target who{std::filesystem::read_symlink("/proc/self/exe").string(),
                        std::move(arguments),
-                       o.collective,
+                       o.point.collective,
                        o.algorithms.empty() ? "" : o.algorithms.front(),
                        o.bytes.front(),
                        std::move(faults),

@@ -208,7 +208,7 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 
 void read_run(flag_reader& r, options& o) {
   using std::string;
-  r.text("collective", o.collective);
+  r.text("collective", o.point.collective);
   r.with("algorithm", [&](const string& f, const string& v) {
     o.algorithms = config::split(v, ',');
     const auto holds = [&o](const char* name) {
@@ -220,39 +220,40 @@ void read_run(flag_reader& r, options& o) {
   });
   r.with("bytes", [&](const string&, const string& v) { o.bytes = parse_sizes(v); });
   r.with("dtype", [&](const string& f, const string& v) {
-    o.type = *numeric::parse_dtype(
+    o.point.type = *numeric::parse_dtype(
         one_of(f, v, {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"}));
   });
   r.with("op", [&](const string& f, const string& v) {
-    o.op = *numeric::parse_reduction(one_of(f, v, {"sum", "max", "min", "prod", "avg"}));
+    o.point.op = *numeric::parse_reduction(one_of(f, v, {"sum", "max", "min", "prod", "avg"}));
   });
   r.with("ranks", [&](const string& f, const string& v) {
-    o.ranks = choose<comm::rank_set>(
+    o.point.ranks = choose<comm::rank_set>(
         f, v, {{"pe", comm::rank_set::pe}, {"cube", comm::rank_set::cube}, {"sip", comm::rank_set::sip}});
   });
-  r.count("iters", 1, 1'000'000, o.iters);
-  r.count("warmup", 0, 1'000'000, o.warmup);
+  r.count("iters", 1, 1'000'000, o.point.iters);
+  r.count("warmup", 0, 1'000'000, o.point.warmup);
   r.with("jitter", [&](const string& f, const string& v) {
     const std::size_t colon = v.find(':');
-    o.jitter_runs = config::count_argument(f, v.substr(0, colon), 2, 100'000);
-    if (colon != string::npos) o.jitter_ns = config::count_argument(f, v.substr(colon + 1), 1, 1'000'000'000);
+    o.point.jitter_runs = config::count_argument(f, v.substr(0, colon), 2, 100'000);
+    if (colon != string::npos)
+      o.point.jitter_ns = config::count_argument(f, v.substr(colon + 1), 1, 1'000'000'000);
   });
   r.with("data", [&](const string& f, const string& v) {
-    o.pattern_data = one_of(f, v, {"exact", "rank_plus_one"});
+    o.point.pattern_data = one_of(f, v, {"exact", "rank_plus_one"});
   });
   r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
-  r.text("workload", o.workload);
-  o.no_data = r.flag("no-data");
+  r.text("workload", o.point.workload);
+  o.point.data = !r.flag("no-data");
   o.double_run = r.flag("double-run");
   o.diagnose = r.flag("diagnose");
-  o.hide_faults = r.flag("hide-faults");
+  o.point.tell_faults = !r.flag("hide-faults");
   r.with("inspect",
-         [&](const string& f, const string& v) { o.inspect = !one_of(f, v, {"dispatch"}).empty(); });
+         [&](const string& f, const string& v) { o.point.inspect = !one_of(f, v, {"dispatch"}).empty(); });
   r.text("record", o.record);
   r.text("verify", o.verify);
-  o.isolate = r.flag("isolate");
+  o.point.isolate = r.flag("isolate");
   for (const char* other : {"diagnose", "dump-install"})
-    if (o.jitter_runs > 0 && r.flag(other))
+    if (o.point.jitter_runs > 0 && r.flag(other))
       r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
              "one of the two flags"});
   o.explain = r.flag("explain");
@@ -292,7 +293,7 @@ void read_processes(flag_reader& r, options& o) {
     if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
   if (o.progress == platforms::progress_mode::on)
     r.add({"--progress", "shows no bar with several processes", "on", "auto, off or --processes 1"});
-  if (o.ccl_trace && !r.flag("ccl-trace"))
+  if (o.point.ccl_trace && !r.flag("ccl-trace"))
     r.add({"DIECAST_CCL_TRACE", "needs one process that simulates the whole pod", "1", "--processes 1"});
 }
 
@@ -310,7 +311,7 @@ void read_output(flag_reader& r, options& o) {
   read_output_flags(r, o);
   refuse_without_file(r, o.vcd, o.timeline);
   refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
-  o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
+  o.point.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
 
 void read_information(flag_reader& r, options& o) {
@@ -335,6 +336,9 @@ options parse_options(int argc, const char* const* argv) {
   read_processes(r, o);
   read_information(r, o);
   r.finish();
+  o.point.watch_as(o);
+  o.point.critical_path = o.point.waits = !o.out.empty();
+  o.point.record = o.double_run || !o.record.empty() || !o.verify.empty();
   return o;
 }
 

@@ -15,15 +15,9 @@ namespace diecast::app {
 
 struct options : common_options, platforms::job_request {
   bool dump_install{}, print_map{};
-  std::string doc;  ///< config | registers | verdicts | workload
-  bool hide_faults{};
-  bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
-
-  std::uint64_t jitter_runs{};             ///< 0: without --jitter
-  std::optional<std::uint64_t> jitter_ns;  ///< empty: ccl.jitter_ns
-  platforms::process_options parallel;     ///< --processes, --partition and --launcher
+  std::string doc;                      ///< config | registers | verdicts | workload
+  platforms::process_options parallel;  ///< --processes, --partition and --launcher
   bool double_run{};
-  bool inspect{};  ///< the dispatch tables
   bool diagnose{};
   bool explain{};
   std::string record;  ///< file to write

@@ -211,13 +211,13 @@ void check_fidelity(const options& o, const config::machine_config& c) {
   for (const auto& [flag, given, value] : std::initializer_list<std::tuple<const char*, bool, std::string>>{
            {"--vcd", !o.vcd.empty(), o.vcd},
            {"--timeline", !o.timeline.empty(), o.timeline},
-           {"--ccl-trace or DIECAST_CCL_TRACE", o.ccl_trace, ""},
+           {"--ccl-trace or DIECAST_CCL_TRACE", o.point.ccl_trace, ""},
            {"--record", !o.record.empty(), o.record},
            {"--verify", !o.verify.empty(), o.verify},
            {"--double-run", o.double_run, ""},
            {"--diagnose", o.diagnose, ""},
            {"--explain", o.explain, ""},
-           {"--inspect", o.inspect, "dispatch"},
+           {"--inspect", o.point.inspect, "dispatch"},
            {"--processes", o.parallel.processes > 1, std::to_string(o.parallel.processes)}})
     if (given) problems.push_back({flag, "requires a run with packets", value, "sim.fidelity=packet"});
   if (!problems.empty()) throw user_error(std::move(problems));

@@ -134,18 +134,18 @@ bool asks_for_all(const job_request& request) {
 
 std::vector<std::string> algorithms_asked(const app::registries& tables, const job_request& request) {
   if (!asks_for_all(request)) {
-    (void)algorithms_of(tables, request.collective);  // throws when there are none
+    (void)algorithms_of(tables, request.point.collective);  // throws when there are none
     return request.algorithms.empty() ? std::vector<std::string>{automatic_algorithm} : request.algorithms;
   }
-  std::vector<std::string> all = algorithms_of(tables, request.collective, request.ranks);
-  if (!request.ranks) sort_by_ranks(all, tables, request.collective);
+  std::vector<std::string> all = algorithms_of(tables, request.point.collective, request.point.ranks);
+  if (!request.point.ranks) sort_by_ranks(all, tables, request.point.collective);
   return all;
 }
 
 void refuse_isolate(const job_request& request) {
-  if (request.isolate)
-    throw user_error(
-        problem{"--isolate", "requires a workload of streams", request.workload, "a --workload in JSON"});
+  if (request.point.isolate)
+    throw user_error(problem{"--isolate", "requires a workload of streams", request.point.workload,
+                             "a --workload in JSON"});
 }
 
 void refuse_teams(const job_request& request) {

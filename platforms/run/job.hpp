@@ -34,24 +34,13 @@ struct prepared_run;
 
 /// What of the command line says what to run.
 struct job_request {
-  std::string collective{"all_reduce"};
-  std::string workload;                 ///< file of --workload; empty for none
+  run_point point;                      ///< what all runs of the request share
   std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
   std::vector<std::uint64_t> bytes{65536};
-  numeric::dtype type{numeric::dtype::f16};
-  numeric::reduction op{numeric::reduction::sum};
-  std::optional<comm::rank_set> ranks;
-  std::uint64_t iters{1};
-  std::uint64_t warmup{0};
-  bool no_data{};
-  std::string pattern_data{"exact"};
   std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks
-  bool isolate{};
   bool estimate{};
   std::vector<std::string> run_flags;  ///< "--bytes" and the like: those of these that were given
 
-  /// What all runs of the request share.
-  [[nodiscard]] run_point point() const;
   /// A run per algorithm and size.
   [[nodiscard]] std::vector<run_point> points(const std::vector<std::string>& named) const;
 };

@@ -81,26 +81,11 @@ machine_model::machine_model(config::machine_config c) : config(std::move(c)), t
                            "", way_out_of_a_cycle(config)});
 }
 
-run_point job_request::point() const {
-  run_point p;
-  p.collective = collective;
-  p.type = type;
-  p.op = op;
-  p.ranks = ranks;
-  p.iters = iters;
-  p.warmup = warmup;
-  p.isolate = isolate;
-  p.data = !no_data;
-  p.pattern_data = pattern_data;
-  p.workload = workload;
-  return p;
-}
-
 std::vector<run_point> job_request::points(const std::vector<std::string>& named) const {
   std::vector<run_point> all;
   for (const std::string& algorithm : named) {
     for (const std::uint64_t size : bytes) {
-      run_point& p = all.emplace_back(point());
+      run_point& p = all.emplace_back(point);
       p.algorithm = algorithm;
       p.bytes = size;
     }

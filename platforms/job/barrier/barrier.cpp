@@ -147,13 +147,13 @@ barrier_run::barrier_run(const machine_model& given, const app::registries& tabl
 void check_flags(const job_request& request) {
   if (request.estimate)
     throw user_error(
-        problem{"--estimate", "barriers are not estimated", request.collective, "another collective"});
+        problem{"--estimate", "barriers are not estimated", request.point.collective, "another collective"});
   static const std::set<std::string> of_data{"--bytes", "--dtype", "--op", "--data", "--no-data"};
   std::vector<problem> problems;
   for (const std::string& flag : request.run_flags) {
     if (!of_data.contains(flag)) continue;
     problems.push_back(
-        {flag, "does not apply to barriers", request.collective, "a collective that moves data"});
+        {flag, "does not apply to barriers", request.point.collective, "a collective that moves data"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
@@ -168,7 +168,7 @@ std::vector<run_point> barrier_points(const app::registries& tables, const job_r
   std::vector<run_point> points;
   for (const std::string& algorithm : algorithms_asked(tables, request)) {
     for (const auto& team : teams) {
-      run_point& p = points.emplace_back(request.point());
+      run_point& p = points.emplace_back(request.point);
       p.algorithm = algorithm;
       p.team = team;
       p.if_possible = asks_for_all(request);

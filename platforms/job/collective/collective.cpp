@@ -134,13 +134,14 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
 /// comm.deterministic_reduction: its algorithm, on the ranks of the one that was named.
 std::vector<run_point> deterministic_points(const app::registries& tables, const job_request& request) {
   std::string reason = "comm.deterministic_reduction";
-  std::optional<comm::rank_set> ranks = request.ranks;
+  std::optional<comm::rank_set> ranks = request.point.ranks;
   if (!asks_for_all(request)) {
-    check_names(request.algorithms, algorithms_of(tables, request.collective), request.collective);
+    check_names(request.algorithms, algorithms_of(tables, request.point.collective),
+                request.point.collective);
     const std::string named = request.algorithms.empty() ? automatic_algorithm : request.algorithms.front();
     if (named != automatic_algorithm) {
       reason += " instead of " + named;
-      if (!ranks) ranks = usual_ranks_of(tables, request.collective, named);
+      if (!ranks) ranks = usual_ranks_of(tables, request.point.collective, named);
     }
   }
   std::vector<run_point> points = request.points({sw::deterministic_all_reduce});
@@ -157,10 +158,11 @@ std::vector<run_point> collective_points(const app::registries& tables, const jo
   refuse_isolate(request);
   const std::vector<std::string> algorithms = algorithms_asked(tables, request);
   refuse_teams(request);
-  std::vector<run_point> points = config.comm.deterministic_reduction &&
-                                          request.collective == comm::to_string(comm::collective::all_reduce)
-                                      ? deterministic_points(tables, request)
-                                      : request.points(algorithms);
+  std::vector<run_point> points =
+      config.comm.deterministic_reduction &&
+              request.point.collective == comm::to_string(comm::collective::all_reduce)
+          ? deterministic_points(tables, request)
+          : request.points(algorithms);
   for (run_point& p : points) p.if_possible = asks_for_all(request);
   return points;
 }

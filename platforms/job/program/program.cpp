@@ -147,7 +147,7 @@ std::vector<run_point> program_points(const app::registries& /*tables*/, const j
                                       const config::machine_config& /*config*/) {
   for (const std::string& flag : request.run_flags)
     if (flag == "--collective")
-      throw user_error(problem{flag, "cannot be combined with an MSCCL program", request.workload,
+      throw user_error(problem{flag, "cannot be combined with an MSCCL program", request.point.workload,
                                "the collective of the program (coll)"});
   refuse_isolate(request);
   refuse_teams(request);

@@ -146,10 +146,10 @@ std::vector<run_point> workload_points(const app::registries& /*tables*/, const 
                                        const config::machine_config& /*config*/) {
   std::vector<problem> problems;
   const bool readable =
-      read_input("--workload", request.workload).failure.empty();  // else told when prepared
+      read_input("--workload", request.point.workload).failure.empty();  // else told when prepared
   for (const std::string& flag : request.run_flags) {
     if (flag == "--no-data" || !readable) continue;  // which means the same of every op
-    problems.push_back({flag, "cannot be combined with a --workload of streams", request.workload,
+    problems.push_back({flag, "cannot be combined with a --workload of streams", request.point.workload,
                         "fields of the ops in the file"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
