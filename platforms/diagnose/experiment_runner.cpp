@@ -45,27 +45,17 @@ std::string contents_of(const fs::path& file) {
   return text.str();
 }
 
+/// Empty when there is none.
 json json_of(const fs::path& file) {
-  if (!fs::exists(file)) return nullptr;
-  return json::parse(contents_of(file), nullptr, false);
+  json j = json::parse(contents_of(file), nullptr, false);
+  return j.is_discarded() ? json::object() : j;
 }
 
 std::vector<measurement> measurements_of(const fs::path& file) {
   std::vector<measurement> rows;
-  std::istringstream lines(contents_of(file));
-  std::string line;
-  std::getline(lines, line);  // names of the columns
-  while (std::getline(lines, line)) {
-    std::istringstream words(line);
-    std::string run, value, expected;
-    measurement m;
-    std::getline(words, run, ',');
-    std::getline(words, m.measure, ',');
-    std::getline(words, m.where, ',');
-    std::getline(words, value, ',');
-    std::getline(words, expected, ',');
-    m.value = std::strtod(value.c_str(), nullptr);
-    m.expected = std::strtod(expected.c_str(), nullptr);
+  for (const auto& row : rows_of(contents_of(file))) {
+    measurement m{row.at(1), row.at(2), std::strtod(row.at(3).c_str(), nullptr),
+                  std::strtod(row.at(4).c_str(), nullptr)};
     const std::size_t space = m.where.find(' ');
     if (space != std::string::npos) m.part = m.where.substr(space + 1);
     m.where.resize(std::min(space, m.where.size()));
@@ -142,23 +132,18 @@ std::vector<char*> environment(std::string& problems) {
 }  // namespace
 
 const json& observation::run() const {
-  static const json none;
-  if (!result.is_object() || !result.contains("runs") || result["runs"].empty()) return none;
-  return result["runs"].front();
+  static const json none = json::object();
+  return result.contains("runs") && !result["runs"].empty() ? result["runs"].front() : none;
 }
 
-std::string observation::text(const char* field) const {
-  return run().is_object() ? run().value(field, std::string{}) : std::string{};
-}
+std::string observation::text(const char* field) const { return run().value(field, std::string{}); }
 
 double observation::time_ns() const {
-  const bool timed = run().is_object() && run().contains("time_ns") && run()["time_ns"].is_number();
-  return timed ? run()["time_ns"].get<double>() : 0.0;
+  const json time = run().value("time_ns", json());
+  return time.is_number() ? time.get<double>() : 0.0;
 }
 
-json observation::fault() const {
-  return run().is_object() ? run().value("fault", json::object()) : json::object();
-}
+json observation::fault() const { return run().value("fault", json::object()); }
 
 bool has_problem(const observation& o, const std::string& kind) {
   return std::ranges::any_of(o.problems, [&kind](const json& p) { return p.value("kind", "") == kind; });

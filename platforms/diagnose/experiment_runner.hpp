@@ -34,14 +34,14 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   int exit_code{-1};                 ///< -1: ended by a signal or never started
   bool timed_out{};
   double wall_s{};
-  std::string errors;               ///< what it wrote to stderr, for people
-  nlohmann::json problems;          ///< what it was refused for; null when it was not
-  nlohmann::json result;            ///< result.json; null when it wrote none
-  nlohmann::json deadlock, flight;  ///< deadlock.json and flight.json; null when not written
+  std::string errors;                                ///< what it wrote to stderr, for people
+  nlohmann::json problems;                           ///< what it was refused for
+  nlohmann::json result = nlohmann::json::object();  ///< result.json; empty when it wrote none
+  nlohmann::json deadlock = nlohmann::json::object(), flight = deadlock;  ///< deadlock.json and flight.json
   std::vector<measurement> health;
   link_loads loads;  ///< loads of links between cubes and SIPs that carried something
 
-  /// The only run of the result; null when there is none.
+  /// The only run of the result; an empty object when there is none.
   [[nodiscard]] const nlohmann::json& run() const;
   /// A text of that run; empty when there is none.
   [[nodiscard]] std::string text(const char* field) const;

@@ -152,7 +152,7 @@ const observation& experiment_series::smaller(const observation& given) {
 std::optional<collective_job> experiment_series::job() const {
   if (at_.part) return at_.part;
   const json& run = base().run();
-  if (is_workload() || !given("--team").empty() || !run.is_object()) return std::nullopt;
+  if (is_workload() || !given("--team").empty() || run.empty()) return std::nullopt;
   collective_job job{who_.collective,
                      run.value("algorithm", std::string{}),
                      given("--dtype"),
@@ -291,7 +291,7 @@ void experiment_series::let_stand(const changes& workaround, bool cures) {
 
 void experiment_series::name_the_root() {
   const observation& o = base();
-  if (o.exit_code != 3 || !o.deadlock.is_object()) return;
+  if (o.exit_code != 3) return;
   const json roots = o.deadlock.value("roots", json::array());
   if (roots.empty()) return;
   const json& root = roots.front();

@@ -47,7 +47,7 @@ std::uint64_t address_in(const json& j, const char* key) {
 /// The message of that sequence number in flight from the sender and into the slot ring of a fault; null when
 /// there is none.
 const json* message_in_flight(const observation& o, const json& fault, const char* sequence) {
-  if (!o.flight.is_object() || !o.flight.contains("in_flight") || !fault.contains(sequence)) return nullptr;
+  if (!o.flight.contains("in_flight") || !fault.contains(sequence)) return nullptr;
   const std::uint64_t first = address_in(fault, "first_pa"), end = address_in(fault, "end_pa");
   for (const json& f : o.flight["in_flight"]) {
     const std::uint64_t address = address_in(f, "address_pa");
@@ -119,7 +119,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
 
 /// Packets that stand somewhere in the fabric of a machine in which nothing moves.
 bool stands_still(const observation& o) {
-  if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
+  if (o.exit_code != 3 || !o.deadlock.value("still", false)) return false;
   for (const json& f : o.deadlock.value("in_flight", json::array()))
     if (f.value("in_fabric", false)) return true;
   return false;
@@ -136,7 +136,7 @@ void escaped(const observation& o, std::vector<finding>& found) {
 void counted(const observation& o, std::vector<finding>& found) {
   const bool stuck = stands_still(o);
   // Where firmware polls memory, some packet is under way whenever the run ends.
-  const bool polls = o.deadlock.is_object() && !o.deadlock.value("signals", json::array()).empty();
+  const bool polls = !o.deadlock.value("signals", json::array()).empty();
   const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || (o.exit_code == 3 && !polls);
   for (const measurement& m : o.health) {
     if (m.measure != "packets") continue;
@@ -254,7 +254,7 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
 }
 
 void hung(const observation& o, std::vector<finding>& found) {
-  if (!o.deadlock.is_object()) return found.push_back(made("hang", "", {{}, o.complaint()}));
+  if (o.deadlock.empty()) return found.push_back(made("hang", "", {{}, o.complaint()}));
   polled(o, found);
   for (const json& root : o.deadlock.value("roots", json::array())) {
     const std::string kind = text_of(root, "kind");

@@ -153,8 +153,7 @@ std::vector<std::string> pes_of(const observation& o) {
   std::vector<std::string> pes;
   for (const measurement& m : o.health)
     if (m.measure == "core_clock") pes.push_back(m.where);
-  const std::size_t ranks = o.run().is_object() ? o.run().value("ranks", std::size_t{}) : 0;
-  if (pes.size() != ranks) pes.clear();
+  if (pes.size() != o.run().value("ranks", std::size_t{})) pes.clear();
   return pes;
 }
 

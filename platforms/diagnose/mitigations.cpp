@@ -74,9 +74,7 @@ const std::vector<mitigation>& mitigations() {
   return all;
 }
 
-double wrong_elements(const observation& o) {
-  return o.run().is_object() ? o.run().value("wrong_elements", 0.0) : 0.0;
-}
+double wrong_elements(const observation& o) { return o.run().value("wrong_elements", 0.0); }
 
 /// Right results, or next to none that are wrong. Other times make another packet the one that a single
 /// fault meets, which changes the count by less.

@@ -92,11 +92,10 @@ std::vector<std::string> narrowing::algorithms_of_other_kinds() const {
 /// Matched by tags where the run uses queue pairs, and the other way round. Barriers use neither.
 void narrowing::other_transport() {
   const observation& base = t_.base();
-  if (t_.healthy_so_far() || right(base) || !base.result.is_object()) return;
+  if (t_.healthy_so_far() || right(base) || base.result.empty()) return;
   const bool tags = uses_tags();
   if (!tags && t_.is_barrier()) return;
-  const json& run = base.run();
-  const std::uint32_t ranks = run.is_object() ? run.value("ranks", std::uint32_t{}) : 0;
+  const auto ranks = base.run().value("ranks", std::uint32_t{});
   if (ranks < 2) return;
   constexpr std::uint64_t of_workload = 16384, least = 256, grain = 64;
   const std::uint64_t piece = std::clamp(t_.bytes() / ranks / grain * grain, least, many_bytes);
@@ -112,9 +111,7 @@ void narrowing::other_transport() {
 
 /// By its statistics, which only a run that ends has, or by its recorder.
 bool narrowing::uses_tags() const {
-  const json& run = t_.base().run();
-  if (run.is_object() && run.value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
-  if (!t_.base().flight.is_object()) return false;
+  if (t_.base().run().value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
   const json entries = t_.base().flight.value("entries", json::array());
   return std::ranges::any_of(entries, [](const json& e) { return e.contains("communicator"); });
 }

@@ -54,18 +54,25 @@ std::vector<std::string> neighbors_of(const std::string& cube) {
   return all;
 }
 
+/// Examines the part that is looked into; then all is looked into again, with the same workarounds.
+void examine_part(experiment_series& t, const std::string& prefix,
+                  const std::function<void(experiment_series&)>& examine) {
+  const changes standing = t.standing();
+  t.call(prefix);
+  examine(t);
+  t.call("");
+  t.look_into_all_again();
+  t.stand(standing);
+}
+
 /// Tries a job beside the one given; where it goes wrong it is examined.
 void look_into_job(experiment_series& t, const collective_job& job, const std::string& name, const cost& c,
                    const std::function<void(experiment_series&)>& examine) {
   const observation* o = t.attempt(name, t.flags_of(job), signs::count, c);
   if (o == nullptr || right(*o)) return;
   t.look_into(job, *o);
-  t.call("in " + name + ": ");
-  examine(t);
+  examine_part(t, "in " + name + ": ", examine);
   t.conclude();
-  t.call("");
-  t.look_into_all_again();
-  t.stand({});
 }
 
 }  // namespace
@@ -153,13 +160,8 @@ void look_into_the_rest(experiment_series& t, const std::function<void(experimen
     job.ranks = ranks;
     const observation* o = try_ranks(t, job, signs::count, {});
     if (o != nullptr && !right(*o)) {
-      const changes standing = t.standing();
       t.look_into(job, *o);
-      t.call(fmt::format("among ranks {}: ", to_text(ranks)));
-      examine(t);
-      t.call("");
-      t.look_into_all_again();
-      t.stand(standing);
+      examine_part(t, fmt::format("among ranks {}: ", to_text(ranks)), examine);
     }
     // What shows at the place that was to be left out is the same: a part of the ranks may call it otherwise.
     const std::vector<finding> found = t.new_findings();
@@ -198,14 +200,9 @@ void look_into_one(experiment_series& t, const own_job& job, std::uint32_t pes,
   t.answer(std::string("in ") + job.name, right(*o) ? "right" : "goes wrong, the job as given does not");
   if (was_healthy || !right(*o)) t.take_signs_of(*o);
   if (right(*o)) return t.conclude();
-  const changes standing = t.standing();
   t.look_into(job.kind, flags, *o);
-  t.call(std::string("in ") + job.name + ": ");
-  examine(t);
+  examine_part(t, std::string("in ") + job.name + ": ", examine);
   t.conclude();
-  t.call("");
-  t.look_into_all_again();
-  t.stand(standing);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <numeric>
 #include <sstream>
 #include <string_view>
@@ -78,29 +77,28 @@ namespace {
 /// link that is kept busy is hardly stretched.
 constexpr double slow_link_factor = 1.5;
 
-std::uint64_t next_number(std::istringstream& words) {
-  constexpr int decimal = 10;
-  std::string word;
-  std::getline(words, word, ',');
-  return std::strtoull(word.c_str(), nullptr, decimal);
-}
-
 }  // namespace
+
+std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    auto& row = rows.emplace_back();
+    for (std::string word; std::getline(words, word, ',');) row.push_back(word);
+  }
+  return rows;
+}
 
 link_loads loads_of(const std::string& links) {
   link_loads loads;
   std::uint64_t flit_bytes = 0;
-  std::istringstream lines(links);
-  std::string line;
-  std::getline(lines, line);  // names of the columns
-  while (std::getline(lines, line)) {
-    std::istringstream words(line);
-    std::string run, name;
-    std::getline(words, run, ',');
-    std::getline(words, name, ',');
-    const std::uint64_t bytes = next_number(words);
+  for (const auto& row : rows_of(links)) {
+    const std::uint64_t bytes = std::stoull(row.at(2));
     flit_bytes = std::gcd(flit_bytes, bytes);
-    if (bytes > 0 && is_link(name)) loads[name] = {bytes, next_number(words)};
+    if (bytes > 0 && is_link(row[1])) loads[row[1]] = {bytes, std::stoull(row.at(3))};
   }
   for (auto& [name, load] : loads) load.flits /= flit_bytes;
   return loads;

@@ -46,6 +46,9 @@ struct link_load {
 /// By the link's instance path.
 using link_loads = std::map<std::string, link_load>;
 
+/// The cells of a CSV file's rows, without the row of names.
+[[nodiscard]] std::vector<std::vector<std::string>> rows_of(const std::string& csv);
+
 /// `links`: contents of links.csv. The size of a flit is the largest that all links carried whole ones of:
 /// some link carries a credit, which is one.
 [[nodiscard]] link_loads loads_of(const std::string& links);
