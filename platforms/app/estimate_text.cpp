@@ -34,7 +34,7 @@ std::vector<std::string> cells_of(const run_estimate& e) {
           fmt::format("{:.1f}%", expected > 0 ? 100 * e.bound_ns / expected : 0),
           std::to_string(e.messages),
           std::to_string(e.packet_hops),
-          e.wall_s ? fmt::format("{:.1f}", *e.wall_s) : "-"};
+          number_text(e.wall_s, 1)};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 using json = platforms::result_node;
 using platforms::csv_text;
 using platforms::node_of;
+using platforms::number_text;
 
 using shares = platforms::statistics;
 
@@ -52,10 +53,6 @@ std::string shares_text(const char* title, const shares& all) {
   std::string text = title;
   for (const auto& [limit, percent] : all) text += fmt::format(" {}={:.1f}", limit, percent);
   return platforms::wrapped(text, 4);
-}
-
-std::string or_dash(const std::optional<double>& v, int decimals) {
-  return v ? fmt::format("{:.{}f}", *v, decimals) : "-";
 }
 
 }  // namespace
@@ -111,15 +108,14 @@ const platforms::text_table& table() {
 std::string table_header(const std::string& pattern) { return pattern + "\n" + table().header(); }
 
 std::string table_row(const study_outcome& o) {
-  const auto number = [](double value, int decimals) { return or_dash(value, decimals); };
   const std::optional<double> hits = o.row_hit_rate ? std::optional(100 * *o.row_hit_rate) : std::nullopt;
   const std::optional<double> bound =
       o.bound_gbytes_s ? std::optional(100 * *o.bound_gbytes_s / o.peak_gbytes_s) : std::nullopt;
   std::string text = table().row(
-      {o.pace, std::to_string(o.requests), std::to_string(o.reads), number(o.bandwidth_gbytes_s, 3),
-       number(100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, 1), or_dash(bound, 1),
-       number(o.avg_latency_ns, 2), number(o.avg_latency_from_acceptance_ns, 2), number(o.p50_latency_ns, 2),
-       number(o.p99_latency_ns, 2), or_dash(hits, 1)});
+      {o.pace, std::to_string(o.requests), std::to_string(o.reads), number_text(o.bandwidth_gbytes_s, 3),
+       number_text(100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, 1), number_text(bound, 1),
+       number_text(o.avg_latency_ns, 2), number_text(o.avg_latency_from_acceptance_ns, 2),
+       number_text(o.p50_latency_ns, 2), number_text(o.p99_latency_ns, 2), number_text(hits, 1)});
   if (o.status != platforms::run_status::ok) text += fmt::format("    {}\n", platforms::to_string(o.status));
   if (o.verified) text += *o.verified ? "    data right\n" : "    data WRONG\n";
   if (!o.lost_time.empty()) text += shares_text("  % of peak lost:", o.lost_time);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "models/types/enum_name.hpp"
 #include "platforms/noc/app.hpp"
 #include "platforms/result/result_envelope.hpp"
 #include "platforms/result/result_table.hpp"
@@ -25,28 +26,11 @@ json run_json(const study_outcome& o) {
   return j;
 }
 
-/// A column of the table: "-" where there is no value.
-template <class T>
-std::string cell(const std::optional<T>& value, int decimals) {
-  return value ? fmt::format("{:.{}f}", static_cast<double>(*value), decimals) : "-";
-}
-
-const char* topology_name(config::noc_topology t) {
-  switch (t) {
-    case config::noc_topology::mesh: return "mesh";
-    case config::noc_topology::torus: return "torus";
-    case config::noc_topology::ring: return "ring";
-    case config::noc_topology::crossbar: return "crossbar";
-    case config::noc_topology::torus_oneway: return "torus_oneway";
-  }
-  return "?";
-}
-
 }  // namespace
 
 std::string result_json(const platforms::result_context& context, const network& net,
                         const std::vector<study_outcome>& runs) {
-  const json machine{{"topology", topology_name(net.config.noc.topology)},
+  const json machine{{"topology", enum_name(net.config.noc.topology)},
                      {"nodes", net.nodes()},
                      {"routers", net.topology.layout({}, {}).routers()},
                      {"links", net.topology.mesh_links()},
@@ -96,9 +80,11 @@ std::string table_row(const study_outcome& o) {
                        ok ? "" : fmt::format(", {}", platforms::to_string(o.status)));
   return table().row({fmt::format("{:.4g}", o.offered_flits_per_node_cycle),
                       fmt::format("{:.5f}", o.accepted_flits_per_node_cycle),
-                      fmt::format("{:.3f}", o.avg_hops), cell(o.avg_packet_latency_cycles, 2),
-                      cell(o.p50_packet_latency_cycles, 0), cell(o.p99_packet_latency_cycles, 0),
-                      cell(o.packet_flits, 0), std::to_string(o.measured_packets),
+                      fmt::format("{:.3f}", o.avg_hops),
+                      platforms::number_text(o.avg_packet_latency_cycles, 2),
+                      platforms::number_text(o.p50_packet_latency_cycles, 0),
+                      platforms::number_text(o.p99_packet_latency_cycles, 0),
+                      platforms::number_text(o.packet_flits, 0), std::to_string(o.measured_packets),
                       !ok           ? platforms::to_string(o.status)
                       : o.saturated ? "saturated"
                                     : ""});

@@ -121,8 +121,6 @@ std::string deadlock_json(const run_names& run, const analysis::wait_for_report&
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
 json flight_json(const run_names& run, const analysis::flight& f) {
   return {{"kind", f.credit ? "credit" : "message"},
           {"address_pa", hex_text(f.fields.match_address)},
@@ -162,8 +160,6 @@ json in_flight_json(const run_names& run, const analysis::stopped_machine& machi
 }
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 /// Furthest level that an edge crosses.
 const char* reach(const analysis::path_edge& e) {

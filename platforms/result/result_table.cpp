@@ -64,10 +64,16 @@ std::string size_text(std::uint64_t bytes) {
   return fmt::format("{} {}", bytes, units[unit]);
 }
 
+std::string number_text(const std::optional<double>& value, int decimals) {
+  return value ? fmt::format("{:.{}f}", *value, decimals) : "-";
+}
+
 namespace {
 
-std::string number_text(const std::optional<double>& value, int decimals) {
-  return value ? fmt::format("{:.{}f}", *value, decimals) : "-";  // a run without an end has no time
+/// Nothing for 0, which a run without an end has.
+template <double run_outcome::*Figure, int Decimals>
+std::string figure_text(const run_outcome& o) {
+  return number_text(o.timed(o.*Figure), Decimals);
 }
 
 std::string verified_text(const run_outcome& o) {
@@ -83,8 +89,9 @@ std::string efficiency_text(const run_outcome& o) {
 std::string ranks_text(const run_outcome& o) { return fmt::format("{} ranks ({})", o.ranks, o.rank_set); }
 
 /// A figure of --jitter.
-std::string jitter_text(const run_outcome& o, double jitter_times::*figure, const char* unit = "") {
-  return o.jitter ? fmt::format("{:.1f}{}", *o.jitter.*figure, unit) : "-";
+template <double jitter_times::*Figure, bool Percent = false>
+std::string jitter_text(const run_outcome& o) {
+  return o.jitter ? fmt::format("{:.1f}{}", *o.jitter.*Figure, Percent ? "%" : "") : "-";
 }
 
 }  // namespace
@@ -104,35 +111,18 @@ const std::vector<result_table::column>& result_table::all_columns() {
       {{"size"}, [](const run_outcome& o) { return size_text(o.bytes); }, true, true},
       {{"algorithm", true}, [](const run_outcome& o) { return o.algorithm; }, true},
       {{"team", true}, [](const run_outcome& o) { return o.team; }, true},
-      {{"time_ns", false, 9}, [](const run_outcome& o) { return number_text(o.timed(o.time_ns), 1); }},
-      {.shape = {"median_ns", false, 9},
-       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::median_ns); },
-       .of_jitter = true},
-      {.shape = {"min_ns", false, 9},
-       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::min_ns); },
-       .of_jitter = true},
-      {.shape = {"max_ns", false, 9},
-       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::max_ns); },
-       .of_jitter = true},
+      {{"time_ns", false, 9}, figure_text<&run_outcome::time_ns, 1>},
+      {.shape = {"median_ns", false, 9}, .text = jitter_text<&jitter_times::median_ns>, .of_jitter = true},
+      {.shape = {"min_ns", false, 9}, .text = jitter_text<&jitter_times::min_ns>, .of_jitter = true},
+      {.shape = {"max_ns", false, 9}, .text = jitter_text<&jitter_times::max_ns>, .of_jitter = true},
       {.shape = {"spread", false, 6},
-       .text = [](const run_outcome& o) { return jitter_text(o, &jitter_times::spread_percent, "%"); },
+       .text = jitter_text<&jitter_times::spread_percent, true>,
        .of_jitter = true},
       {.shape = {"less_delay", false, 10},
-       .text =
-           [](const run_outcome& o) {
-             return jitter_text(o, &jitter_times::spread_without_delay_percent, "%");
-           },
+       .text = jitter_text<&jitter_times::spread_without_delay_percent, true>,
        .of_jitter = true},
-      {{"algbw", false, 7},
-       [](const run_outcome& o) { return number_text(o.timed(o.algbw_gbytes_s), 3); },
-       false,
-       true,
-       true},
-      {{"busbw", false, 7},
-       [](const run_outcome& o) { return number_text(o.timed(o.busbw_gbytes_s), 3); },
-       false,
-       true,
-       true},
+      {{"algbw", false, 7}, figure_text<&run_outcome::algbw_gbytes_s, 3>, false, true, true},
+      {{"busbw", false, 7}, figure_text<&run_outcome::busbw_gbytes_s, 3>, false, true, true},
       {{"bound_ns"},
        [](const run_outcome& o) { return fmt::format("{:.1f}", o.bound_ns); },
        true,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ class text_table {
 
 /// The text in lines of at most line_width, broken at spaces, all but the first indented.
 [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent);
+
+/// A number of a table, which a run without an end may not have: "-".
+[[nodiscard]] std::string number_text(const std::optional<double>& value, int decimals);
 
 /// "64 KiB": the largest unit that divides the size.
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

@@ -97,10 +97,6 @@ const char* verdict(bool finished, const std::optional<bool>& verified) {
   return *verified ? "yes" : "NO";
 }
 
-std::string number(const std::optional<double>& v, int digits) {
-  return v ? fmt::format("{:.{}f}", *v, digits) : std::string("-");
-}
-
 std::string table_text(std::vector<text_column> columns, const std::vector<std::vector<std::string>>& rows) {
   text_table table(std::move(columns), 2);
   for (const auto& cells : rows) table.fit(cells);
@@ -123,9 +119,10 @@ std::string workload_table(const run_outcome& o) {
   if (o.streams.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   for (const stream_row& r : o.streams)
-    rows.push_back({r.name, std::to_string(r.ranks), std::to_string(r.ops * r.repeat), number(r.start_ns, 1),
-                    number(r.end_ns, 1), number(r.time_ns, 1), number(r.isolated_ns, 1),
-                    number(r.slowdown, 2), verdict(r.finished, r.verified)});
+    rows.push_back({r.name, std::to_string(r.ranks), std::to_string(r.ops * r.repeat),
+                    number_text(r.start_ns, 1), number_text(r.end_ns, 1), number_text(r.time_ns, 1),
+                    number_text(r.isolated_ns, 1), number_text(r.slowdown, 2),
+                    verdict(r.finished, r.verified)});
   std::string text = "\n" + table_text({{"stream", true},
                                         {"ranks"},
                                         {"ops"},
@@ -144,7 +141,7 @@ std::string workload_table(const run_outcome& o) {
     const op_row& r = o.ops[i];
     const auto time = r.end_ns ? std::optional(*r.end_ns - r.start_ns) : std::nullopt;
     rows.push_back({r.id, std::to_string(r.iteration), r.op, r.algorithm, std::to_string(r.bytes),
-                    number(r.start_ns, 1), number(r.end_ns, 1), number(time, 1),
+                    number_text(r.start_ns, 1), number_text(r.end_ns, 1), number_text(time, 1),
                     verdict(r.finished, r.verified)});
   }
   text += "\n" + table_text({{"op", true},

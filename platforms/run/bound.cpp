@@ -96,10 +96,7 @@ std::optional<double> simulation_seconds(const prepared_run& run, const app::reg
   const run_outcome o = run_in_child([&] { return simulate(run, tables); });
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
   if (o.status != run_status::ok) return std::nullopt;
-  double elaboration = 0;
-  for (const auto& [name, value] : o.stats)
-    if (name == "elaborate_s") elaboration = value;
-  return std::max(0.0, wall.count() - elaboration);
+  return std::max(0.0, wall.count() - o.elaborate_s);
 }
 
 void add_wall_times(std::vector<run_estimate>& rows, const std::vector<std::unique_ptr<prepared_run>>& runs,

@@ -8,6 +8,7 @@
 
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
+#include "models/config/text.hpp"
 #include "models/random/stream.hpp"
 #include "platforms/run/simulate.hpp"
 
@@ -295,13 +296,11 @@ std::string most_contended(const run_outcome& o) {
     if (l.stall_ns > 0) links.push_back(&l);
   constexpr std::size_t named = 3;
   const auto last = links.begin() + static_cast<std::ptrdiff_t>(std::min(named, links.size()));
-  std::partial_sort(links.begin(), last, links.end(),
-                    [](const auto* a, const auto* b) { return a->stall_ns > b->stall_ns; });
-  std::string text;
+  std::ranges::partial_sort(links, last, std::greater{}, &link_row::stall_ns);
+  std::vector<std::string> texts;
   for (auto l = links.begin(); l != last; ++l)
-    text +=
-        fmt::format("{}{} ({:.0f}% busy)", text.empty() ? "" : ", ", (*l)->link, 100 * (*l)->busy_fraction);
-  return text;
+    texts.push_back(fmt::format("{} ({:.0f}% busy)", (*l)->link, 100 * (*l)->busy_fraction));
+  return config::join(texts);
 }
 
 /// The keys of a cause that this machine allows to be changed.
