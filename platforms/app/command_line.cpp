@@ -133,15 +133,18 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
   return values;
 }
 
-void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline) {
-  const auto refuse = [&r](const char* name, const char* file) {
-    r.with(name, [&](const std::string& flag, const std::string& value) {
-      throw user_error(problem{flag, fmt::format("requires {}", file), value, ""});
-    });
-  };
-  if (vcd.empty()) refuse("vcd-scope", "--vcd");
-  if (vcd.empty()) refuse("vcd-window", "--vcd");
-  if (timeline.empty()) refuse("timeline-scope", "--timeline");
+void flag_reader::refuse(std::initializer_list<const char*> names, const std::string& what,
+                         const std::string& expected) {
+  for (const char* name : names) {
+    if (!flag(name)) continue;
+    const auto* const text = boost::any_cast<std::string>(&values_[name].value());
+    add({std::string("--") + name, what, text == nullptr ? "" : *text, expected});
+  }
+}
+
+void refuse_without_file(flag_reader& r) {
+  if (!r.flag("vcd")) r.refuse({"vcd-scope", "vcd-window"}, "requires --vcd", "");
+  if (!r.flag("timeline")) r.refuse({"timeline-scope"}, "requires --timeline", "");
 }
 
 std::string progress_label(std::size_t index, std::size_t count) {
@@ -229,9 +232,8 @@ void refuse_beside_information(flag_reader& r) {
     if (asked.empty()) asked = flag;
   }
   if (asked.empty()) return;
-  for (const char* name : {"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"})
-    if (r.flag(name))
-      r.add({fmt::format("--{}", name), "cannot be combined with " + asked, "", "a run, or one of the two"});
+  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}, "cannot be combined with " + asked,
+           "a run, or one of the two");
 }
 
 }  // namespace

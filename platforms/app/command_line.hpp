@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,8 @@ class flag_reader {
     return flag(name) ? values_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
   }
   void add(problem p) { problems_.push_back(std::move(p)); }
+  /// Adds a problem for each of these flags that was given.
+  void refuse(std::initializer_list<const char*> names, const std::string& what, const std::string& expected);
   /// Throws user_error with everything collected.
   void finish() const {
     if (!problems_.empty()) throw user_error(problems_);
@@ -100,7 +103,7 @@ class flag_reader {
                                                  const std::function<double(const std::string&)>& number);
 
 /// Adds a problem for each flag of a waveform or timeline that was given without its file.
-void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline);
+void refuse_without_file(flag_reader& r);
 /// Adds a problem for each file to write that another flag of the same command line writes, too: it would be
 /// lost. Flags and paths; empty paths were not given.
 using flag_files = std::vector<std::pair<std::string, std::string>>;

@@ -252,20 +252,21 @@ void read_run(flag_reader& r, options& o) {
   r.text("record", o.record);
   r.text("verify", o.verify);
   o.point.isolate = r.flag("isolate");
-  for (const char* other : {"diagnose", "dump-install"})
-    if (o.point.jitter_runs > 0 && r.flag(other))
-      r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
-             "one of the two flags"});
   o.explain = r.flag("explain");
-  for (const char* other : {"diagnose", "dump-install"})
-    if (o.explain && r.flag(other))
-      r.add({"--explain", fmt::format("--{} reports no time to explain", other), "", "one of the two flags"});
   o.estimate = r.flag("estimate");
-  for (const char* other : {"workload", "jitter", "double-run", "record", "verify", "diagnose",
-                            "dump-install", "out", "vcd", "timeline", "isolate", "explain", "inspect"})
-    if (o.estimate && r.flag(other))
-      r.add({"--estimate", fmt::format("simulates nothing that --{} could apply to", other), "",
-             "one of the two flags"});
+  const auto one_of_two = [&r](const char* flag, const char* what,
+                               std::initializer_list<const char*> others) {
+    for (const char* other : others)
+      if (r.flag(flag) && r.flag(other))
+        r.add(
+            {fmt::format("--{}", flag), fmt::format(fmt::runtime(what), other), "", "one of the two flags"});
+  };
+  one_of_two("jitter", "--{} reports no times that delays of the start could move",
+             {"diagnose", "dump-install"});
+  one_of_two("explain", "--{} reports no time to explain", {"diagnose", "dump-install"});
+  one_of_two("estimate", "simulates nothing that --{} could apply to",
+             {"workload", "jitter", "double-run", "record", "verify", "diagnose", "dump-install", "out",
+              "vcd", "timeline", "isolate", "explain", "inspect"});
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
                            "data", "no-data", "team"})
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
@@ -281,16 +282,11 @@ void read_processes(flag_reader& r, options& o) {
     o.parallel.partition = v;
   });
   r.text("launcher", o.parallel.launcher);
-  for (const char* name : {"partition", "launcher"})
-    if (r.flag(name) && o.parallel.processes == 1)
-      r.add({std::string("--") + name, "requires several processes", "", "--processes 2 or more"});
-  if (o.parallel.processes == 1) return;
-  for (const char* name : {"ccl-trace", "diagnose"})
-    if (r.flag(name))
-      r.add(
-          {std::string("--") + name, "needs one process that simulates the whole pod", "", "--processes 1"});
-  for (const char* name : {"estimate", "check-config", "print-map", "dump-config", "dump-install"})
-    if (r.flag(name)) r.add({std::string("--") + name, "nothing is simulated", "", "--processes 1"});
+  if (o.parallel.processes == 1)
+    return r.refuse({"partition", "launcher"}, "requires several processes", "--processes 2 or more");
+  r.refuse({"ccl-trace", "diagnose"}, "needs one process that simulates the whole pod", "--processes 1");
+  r.refuse({"estimate", "check-config", "print-map", "dump-config", "dump-install"}, "nothing is simulated",
+           "--processes 1");
   if (o.progress == platforms::progress_mode::on)
     r.add({"--progress", "shows no bar with several processes", "on", "auto, off or --processes 1"});
   if (o.point.ccl_trace && !r.flag("ccl-trace"))
@@ -309,7 +305,7 @@ bool trace_wanted() {
 
 void read_output(flag_reader& r, options& o) {
   read_output_flags(r, o);
-  refuse_without_file(r, o.vcd, o.timeline);
+  refuse_without_file(r);
   refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
   o.point.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }

@@ -90,10 +90,8 @@ options parse_options(int argc, char** argv) {
   r.count("packet-flits", 1, most_flits, o.fabric.packet_flits);
   r.count("cycles", 1, most_cycles, o.fabric.cycles);
   r.count("warmup-cycles", 0, most_cycles, o.fabric.warmup_cycles);
-  if (o.what == subject::hbm || o.what == subject::mmio) {
-    for (const char* name : {"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"})
-      if (r.flag(name)) r.add({fmt::format("--{}", name), "requires the fabric", "", ""});
-  }
+  if (o.what == subject::hbm || o.what == subject::mmio)
+    r.refuse({"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"}, "requires the fabric", "");
   r.finish();
   return o;
 }

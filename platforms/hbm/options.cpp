@@ -110,16 +110,6 @@ void read_traffic(app::flag_reader& r, options& o) {
   o.without_limits = r.flag("without-limits");
 }
 
-/// A trace brings its own requests.
-void refuse_beside_replay(app::flag_reader& r, const options& o) {
-  if (o.replay.empty()) return;
-  for (const char* name : {"read-fraction", "requests", "request-bytes"})
-    r.with(name, [&](const std::string& flag, const std::string& v) {
-      throw user_error(
-          problem{flag, "cannot be combined with --pattern replay", v, "the fields of the trace"});
-    });
-}
-
 }  // namespace
 
 std::vector<pace> parse_rates(const std::string& text) {
@@ -134,10 +124,12 @@ options parse_options(int argc, const char* const* argv) {
   options o;
   app::read_config_flags(r, o);
   read_traffic(r, o);
-  refuse_beside_replay(r, o);
+  if (!o.replay.empty())  // a trace brings its own requests
+    r.refuse({"read-fraction", "requests", "request-bytes"}, "cannot be combined with --pattern replay",
+             "the fields of the trace");
   app::read_output_flags(r, o);
   app::read_information_flags(r, {"patterns", "presets"}, o);
-  app::refuse_without_file(r, o.vcd, o.timeline);
+  app::refuse_without_file(r);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   app::refuse_shared_files(r, o.paces.size(), "a single rate", o);
   r.finish();

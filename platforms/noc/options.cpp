@@ -79,23 +79,15 @@ void read_traffic(app::flag_reader& r, options& o) {
 }
 
 void refuse_meaningless(app::flag_reader& r, const options& o) {
-  const auto refuse = [&r](const char* name, const char* why) {
-    r.with(name, [&](const std::string& flag, const std::string& v) {
-      throw user_error(problem{flag, std::string(why), v, ""});
-    });
-  };
   const bool recorded = !o.replay.empty() || !o.transactions.empty();
-  if (recorded) {
-    for (const char* name : {"rate", "packet-flits", "cycles", "warmup-cycles", "latency-bound"})
-      refuse(name, "cannot be combined with --traffic replay or transactions");
-  }
-  if (!o.transactions.empty()) {
-    for (const char* name : {"vcd", "timeline"})
-      refuse(name, "cannot be combined with --traffic transactions");
-  }
+  if (recorded)
+    r.refuse({"rate", "packet-flits", "cycles", "warmup-cycles", "latency-bound"},
+             "cannot be combined with --traffic replay or transactions", "");
+  if (!o.transactions.empty())
+    r.refuse({"vcd", "timeline"}, "cannot be combined with --traffic transactions", "");
   if (recorded || o.pattern != traffic::node_pattern::hotspot)
-    for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "requires --traffic hotspot");
-  app::refuse_without_file(r, o.vcd, o.timeline);
+    r.refuse({"hotspot-node", "hotspot-fraction"}, "requires --traffic hotspot", "");
+  app::refuse_without_file(r);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
 }
 
