@@ -48,4 +48,8 @@ class machine : public sc_core::sc_module, public hw::agenda_owner {
   hw::agenda agenda_{"agenda"};
 };
 
+/// Adds what a NoC carried, its links as `prefix` and their names, busy for a share of so many cycles.
+void add_noc(const hw::cube_noc& noc, const fabric::topology& topology, const config::machine_config& config,
+             const std::string& prefix, std::uint64_t cycles, study_outcome& o);
+
 }  // namespace diecast::noc

@@ -194,13 +194,9 @@ class study_run {
     if (r.measured_made != 0)
       o_.avg_hops = static_cast<double>(r.measured_hops) / static_cast<double>(r.measured_made);
     collect_latencies();
-    const auto& noc = machine_.noc->statistics();
     o_.packets = r.delivered;
-    o_.packet_hops = noc.packet_hops;
-    o_.flit_hops = noc.flit_hops;
-    o_.wakeups = noc.wakeups;
     o_.fingerprint = fmt::format("{:016x}", r.fingerprint);
-    collect_links();
+    add_noc(*machine_.noc, net_.topology, net_.config, "", std::max(cycle(), r.last_tail), o_);
   }
 
   void collect_latencies() {
@@ -212,15 +208,6 @@ class study_run {
     o_.p50_packet_latency_cycles = quantile(0.50);
     o_.p99_packet_latency_cycles = quantile(0.99);
     o_.max_packet_latency_cycles = l.max().fs;
-  }
-
-  void collect_links() {
-    const std::uint64_t cycles = std::max<std::uint64_t>(1, std::max(cycle(), results().last_tail));
-    machine_.noc->visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
-      o_.links.push_back({link, net_.topology.links()[link].name, u.flits * net_.config.noc.flit_bytes,
-                          u.packets, static_cast<double>(u.flits) / static_cast<double>(cycles),
-                          static_cast<double>(u.credit_stall_cycles) * period_.ns()});
-    });
   }
 
   const study_point& point_;
@@ -241,6 +228,19 @@ std::unique_ptr<traffic::packet_arrivals> arrivals_of(const study_point& point, 
 }
 
 }  // namespace
+
+void add_noc(const hw::cube_noc& noc, const fabric::topology& topology, const config::machine_config& config,
+             const std::string& prefix, std::uint64_t cycles, study_outcome& o) {
+  const auto& n = noc.statistics();
+  o.packet_hops += n.packet_hops;
+  o.flit_hops += n.flit_hops;
+  o.wakeups += n.wakeups;
+  noc.visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
+    o.links.push_back({link, prefix + topology.links()[link].name, u.flits * config.noc.flit_bytes, u.packets,
+                       static_cast<double>(u.flits) / static_cast<double>(std::max<std::uint64_t>(1, cycles)),
+                       static_cast<double>(u.credit_stall_cycles) * timing::noc_clock(config).period.ns()});
+  });
+}
 
 study_outcome simulate(const study_point& point, const network& net) {
   study_outcome o;

@@ -9,6 +9,7 @@
 #include "hw/noc/cube_noc.hpp"
 #include "hw/traffic/transaction_traffic.hpp"
 #include "platforms/netlist/cube.hpp"
+#include "platforms/noc/machine.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
@@ -89,21 +90,8 @@ void collect(const network& net, const transaction_machine& modules, study_outco
   const auto columns = static_cast<std::uint32_t>(net.config.noc.columns);
   for (const auto& b : r.barriers)
     o.barriers.push_back({b.core % columns, b.core / columns, b.network, b.issue, b.latency});
-  const double period_ns = timing::noc_clock(net.config).period.ns();
-  const double cycles = static_cast<double>(std::max<std::uint64_t>(1, o.cycles));
-  for (std::uint32_t k = 0; k < modules.nocs.size(); ++k) {
-    const hw::cube_noc& noc = *modules.nocs[k];
-    const auto& n = noc.statistics();
-    o.packet_hops += n.packet_hops;
-    o.flit_hops += n.flit_hops;
-    o.wakeups += n.wakeups;
-    noc.visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
-      o.links.push_back({link, fmt::format("network{}.{}", k, net.topologies()[k]->links()[link].name),
-                         u.flits * net.config.noc.flit_bytes, u.packets,
-                         static_cast<double>(u.flits) / cycles,
-                         static_cast<double>(u.credit_stall_cycles) * period_ns});
-    });
-  }
+  for (std::uint32_t k = 0; k < modules.nocs.size(); ++k)
+    add_noc(*modules.nocs[k], *net.topologies()[k], net.config, fmt::format("network{}.", k), o.cycles, o);
 }
 
 }  // namespace
