@@ -3,6 +3,7 @@
 
 The columns of nccl-tests are described in github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md; what osu_latency and osu_bw
 time, in the comments of their sources (mvapich.cse.ohio-state.edu/benchmarks)."""
+import functools
 import re
 
 from diecast import inputs
@@ -24,8 +25,7 @@ class BadMeasurements(BadInput):
     """A table that cannot be calibrated to; the message says where and what was expected."""
 
 
-def need(condition, where, message):
-    inputs.need(condition, where, message, BadMeasurements)
+need = functools.partial(inputs.need, refused=BadMeasurements)
 
 
 class Row:

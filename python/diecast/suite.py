@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regression suites: JSON files of runs and what is expected of them."""
+import functools
 import json
 import os
 import pathlib
@@ -28,8 +29,7 @@ class BadSuite(BadInput):
     """A suite that cannot be run; the message says where and what was expected."""
 
 
-def need(condition, where, message):
-    inputs.need(condition, where, message, BadSuite)
+need = functools.partial(inputs.need, refused=BadSuite)
 
 
 def known_keys(data, known, where):

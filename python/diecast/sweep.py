@@ -2,6 +2,7 @@
 """A grid of runs from a JSON spec: made once, restarted where it stopped, collected into one table."""
 import contextlib
 import fcntl
+import functools
 import hashlib
 import itertools
 import json
@@ -42,8 +43,7 @@ class BadSpec(BadInput):
     """A spec that cannot be swept; the message says where and what was expected."""
 
 
-def need(condition, where, message):
-    inputs.need(condition, where, message, BadSpec)
+need = functools.partial(inputs.need, refused=BadSpec)
 
 
 def no_column(name, known):

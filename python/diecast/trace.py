@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
 import collections
+import functools
 import json
 import sys
 
@@ -20,8 +21,7 @@ class BadTrace(inputs.BadInput):
     """A schedule that is malformed, or asks for what a workload does not have."""
 
 
-def need(condition, where, message):
-    inputs.need(condition, where, message, BadTrace)
+need = functools.partial(inputs.need, refused=BadTrace)
 
 
 Op = collections.namedtuple("Op", "start end after")  # ids of the ops at the start and the end of a step; what it waits for itself
