@@ -22,14 +22,10 @@
 namespace diecast::platforms {
 
 std::string visible(const std::string& text) {
-  constexpr std::string_view digits = "0123456789abcdef", kept = "\n\t";
   std::string made;
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 || kept.find(c) != std::string_view::npos)
-      made += c;
-    else
-      made += {'\\', 'x', digits[code >> 4U], digits[code & 0xfU]};
+    made += code >= 0x20 || c == '\n' || c == '\t' ? std::string(1, c) : fmt::format("\\x{:02x}", code);
   }
   return made;
 }

@@ -21,8 +21,6 @@ sip::sip(sc_core::sc_module_name name, const build_context& context, sip_id id, 
   bind(context);
 }
 
-sip::~sip() = default;
-
 void sip::build(const build_context& context, hw::host_program program) {
   const machine_shape& shape = context.topology.shape();
   cubes_.resize(shape.cubes_per_sip());
@@ -183,7 +181,5 @@ void pod::bind_sip_link(const build_context& context, const fabric::sip_link& li
     arrivals_[l->index ^ 1U] = &side.arrive;
   }
 }
-
-pod::~pod() = default;
 
 }  // namespace diecast::netlist

@@ -23,7 +23,6 @@ using host_program_factory = std::function<hw::host_program(sip_id)>;
 class sip : public sc_core::sc_module, public hw::agenda_owner {
  public:
   sip(sc_core::sc_module_name name, const build_context& context, sip_id id, hw::host_program program);
-  ~sip() override;
 
   [[nodiscard]] const std::vector<std::unique_ptr<cube>>& cubes() const { return cubes_; }
   /// Gateway ends of this SIP, by the index of the outgoing link; null for links of other SIPs.
@@ -61,7 +60,6 @@ class sip : public sc_core::sc_module, public hw::agenda_owner {
 class pod : public sc_core::sc_module {
  public:
   pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of);
-  ~pod() override;
 
   /// The SIPs that this process simulates, in the order of their numbers.
   [[nodiscard]] const std::vector<std::unique_ptr<sip>>& sips() const { return sips_; }

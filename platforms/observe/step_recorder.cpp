@@ -22,10 +22,9 @@ void step_recorder::next_launch() {
   if (launched_) ++launch_;
   launched_ = true;
   for (std::uint32_t r = 0; r < rows_.size(); ++r) {
-    step_row row;
+    step_row& row = rows_[r].emplace_back();
     row.launch = launch_;
     row.rank = r;
-    rows_[r].push_back(std::move(row));
     received_[r].clear();
     barriers_[r].clear();
   }

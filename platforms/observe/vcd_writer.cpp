@@ -38,15 +38,6 @@ std::string vcd_name(const std::string& name) {
   return escaped;
 }
 
-std::string binary(std::uint64_t value) {
-  std::string bits;
-  do {
-    bits.insert(bits.begin(), static_cast<char>('0' + (value & 1)));
-    value >>= 1;
-  } while (value != 0);
-  return bits;
-}
-
 }  // namespace
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
@@ -154,7 +145,7 @@ void vcd_writer::write_header() {
   for (; !open.empty(); open.pop_back()) file_ << "$upscope $end\n";
   file_ << "$enddefinitions $end\n$dumpvars\n";
   for (const variable& v : variables_)
-    file_ << (v.width == 1 ? "0" + v.code : fmt::format("b{} {}", binary(v.last), v.code)) << '\n';
+    file_ << (v.width == 1 ? "0" + v.code : fmt::format("b{:b} {}", v.last, v.code)) << '\n';
   file_ << "$end\n";
 }
 
@@ -203,7 +194,7 @@ void vcd_writer::write_code(const variable& v) {
   if (v.width == 1) {
     file_ << (v.last != 0 ? '1' : '0') << v.code << '\n';
   } else {
-    file_ << 'b' << binary(v.last) << ' ' << v.code << '\n';
+    file_ << fmt::format("b{:b} {}\n", v.last, v.code);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/mem/memory_target.hpp"
+#include "platforms/observe/dram_taps.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -80,21 +81,16 @@ void collect_queue_pairs(const prepared_run& run, netlist::pod& pod, run_outcome
 }
 
 void collect_hbm(netlist::pod& pod, run_outcome& o) {
-  pod.visit_cubes([&o](const netlist::cube& cube) {
-    for (const auto& m : cube.memories()) {
-      if (m == nullptr) continue;
-      hw::hbm_controller* const controller = m->block.controller();
-      if (controller == nullptr) continue;
-      const timing::lost_time_report lost = controller->lost_time();
-      const timing::dram_counters& commands = controller->commands();
-      if (commands.reads + commands.writes + commands.forwarded == 0) continue;
-      hbm_row row{controller->name(), commands.reads,    commands.writes,
-                  commands.activates, lost.busy_share(), {}};
-      for (std::size_t c = 0; c < timing::lost_causes; ++c)
-        row.lost_share[c] = lost.share(static_cast<timing::lost_cause>(c));
-      o.hbm.push_back(std::move(row));
-    }
-  });
+  for (hw::hbm_controller* const controller : observe::dram_controllers(pod)) {
+    const timing::lost_time_report lost = controller->lost_time();
+    const timing::dram_counters& commands = controller->commands();
+    if (commands.reads + commands.writes + commands.forwarded == 0) continue;
+    hbm_row row{controller->name(), commands.reads,    commands.writes,
+                commands.activates, lost.busy_share(), {}};
+    for (std::size_t c = 0; c < timing::lost_causes; ++c)
+      row.lost_share[c] = lost.share(static_cast<timing::lost_cause>(c));
+    o.hbm.push_back(std::move(row));
+  }
 }
 
 /// Bytes that were read from memories before anything had written them, and where the first are. A memory of
