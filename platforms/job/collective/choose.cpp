@@ -15,12 +15,6 @@ namespace diecast::platforms {
 
 namespace {
 
-comm::rank_set rank_set_of(const run_point& point, const app::registries& tables) {
-  if (point.ranks) return *point.ranks;
-  return std::ranges::find(tables.kernels, point.collective, &sw::kernel_entry::collective)
-      ->rank_sets.front();
-}
-
 /// The point as an algorithm runs it: on the ranks the user gave, by the mapper of the algorithm's own
 /// settings, else on the set that all candidates share.
 run_point point_for(const config::machine_config& config, run_point point, const std::string& name,
@@ -189,10 +183,9 @@ class contest {
 
 std::unique_ptr<prepared_run> prepare_chosen(const machine_model& machine, const app::registries& tables,
                                              const run_point& point) {
-  const comm::rank_set set = [&] {
-    (void)algorithms_of(tables, point.collective);  // throws when there are none
-    return rank_set_of(point, tables);
-  }();
+  (void)algorithms_of(tables, point.collective);  // throws when there are none
+  const auto first = std::ranges::find(tables.kernels, point.collective, &sw::kernel_entry::collective);
+  const comm::rank_set set = point.ranks.value_or(first->rank_sets.front());
   const std::vector<std::string> names = algorithms_of(tables, point.collective, set);
   const auto rules = user_rules(machine.config.ccl, tables);
   if (const auto* rule = matching_rule(machine, tables, point, rules, set))
