@@ -206,6 +206,34 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   return sizes;
 }
 
+void read_correctness(flag_reader& r, options& o) {
+  o.double_run = r.flag("double-run");
+  o.diagnose = r.flag("diagnose");
+  o.point.tell_faults = !r.flag("hide-faults");
+  r.with("inspect", [&](const std::string& f, const std::string& v) {
+    o.point.inspect = !one_of(f, v, {"dispatch"}).empty();
+  });
+  r.text("record", o.record);
+  r.text("verify", o.verify);
+}
+
+/// Adds a problem for each pair of flags of which one has no meaning beside the other.
+void refuse_pairs(flag_reader& r) {
+  const auto one_of_two = [&r](const char* flag, const char* what,
+                               std::initializer_list<const char*> others) {
+    for (const char* other : others)
+      if (r.flag(flag) && r.flag(other))
+        r.add(
+            {fmt::format("--{}", flag), fmt::format(fmt::runtime(what), other), "", "one of the two flags"});
+  };
+  one_of_two("jitter", "--{} reports no times that delays of the start could move",
+             {"diagnose", "dump-install"});
+  one_of_two("explain", "--{} reports no time to explain", {"diagnose", "dump-install"});
+  one_of_two("estimate", "simulates nothing that --{} could apply to",
+             {"workload", "jitter", "double-run", "record", "verify", "diagnose", "dump-install", "out",
+              "vcd", "timeline", "isolate", "explain", "inspect"});
+}
+
 void read_run(flag_reader& r, options& o) {
   using std::string;
   r.text("collective", o.point.collective);
@@ -244,29 +272,9 @@ void read_run(flag_reader& r, options& o) {
   r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
   r.text("workload", o.point.workload);
   o.point.data = !r.flag("no-data");
-  o.double_run = r.flag("double-run");
-  o.diagnose = r.flag("diagnose");
-  o.point.tell_faults = !r.flag("hide-faults");
-  r.with("inspect",
-         [&](const string& f, const string& v) { o.point.inspect = !one_of(f, v, {"dispatch"}).empty(); });
-  r.text("record", o.record);
-  r.text("verify", o.verify);
   o.point.isolate = r.flag("isolate");
   o.explain = r.flag("explain");
   o.estimate = r.flag("estimate");
-  const auto one_of_two = [&r](const char* flag, const char* what,
-                               std::initializer_list<const char*> others) {
-    for (const char* other : others)
-      if (r.flag(flag) && r.flag(other))
-        r.add(
-            {fmt::format("--{}", flag), fmt::format(fmt::runtime(what), other), "", "one of the two flags"});
-  };
-  one_of_two("jitter", "--{} reports no times that delays of the start could move",
-             {"diagnose", "dump-install"});
-  one_of_two("explain", "--{} reports no time to explain", {"diagnose", "dump-install"});
-  one_of_two("estimate", "simulates nothing that --{} could apply to",
-             {"workload", "jitter", "double-run", "record", "verify", "diagnose", "dump-install", "out",
-              "vcd", "timeline", "isolate", "explain", "inspect"});
   for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
                            "data", "no-data", "team"})
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
@@ -328,6 +336,8 @@ options parse_options(int argc, const char* const* argv) {
   options o;
   read_config_flags(r, o);
   read_run(r, o);
+  read_correctness(r, o);
+  refuse_pairs(r);
   read_output(r, o);
   read_processes(r, o);
   read_information(r, o);

@@ -3,6 +3,7 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
