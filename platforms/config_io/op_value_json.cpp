@@ -12,22 +12,17 @@ using comm::op_field;
 using comm::op_field_type;
 using comm::op_value;
 
-std::optional<op_value> to_words(const json_array& items) {
-  std::vector<std::string> words;
-  for (const json_node& item : items) {
-    if (item.string() == nullptr) return std::nullopt;
-    words.push_back(*item.string());
+/// A list whose items all have such a value.
+template <class Value, class Get>
+std::optional<op_value> to_list(const json_node& node, Get get) {
+  if (node.array() == nullptr) return std::nullopt;
+  std::vector<Value> values;
+  for (const json_node& item : *node.array()) {
+    const auto value = (item.*get)();
+    if (!value) return std::nullopt;
+    values.push_back(*value);
   }
-  return words;
-}
-
-std::optional<op_value> to_counts(const json_array& items) {
-  std::vector<std::uint64_t> counts;
-  for (const json_node& item : items) {
-    if (!item.count()) return std::nullopt;
-    counts.push_back(*item.count());
-  }
-  return counts;
+  return values;
 }
 
 bool in_range(const op_field& f, double x) { return x >= f.least && x <= f.most; }
@@ -59,12 +54,8 @@ std::optional<op_value> convert(const op_field& f, const json_node& node) {
     case op_field_type::count_or_word:
       if (s != nullptr) return *s;
       return node.count();
-    case op_field_type::words:
-      if (node.array() != nullptr) return to_words(*node.array());
-      return std::nullopt;
-    case op_field_type::counts:
-      if (node.array() != nullptr) return to_counts(*node.array());
-      return std::nullopt;
+    case op_field_type::words: return to_list<std::string>(node, &json_node::string);
+    case op_field_type::counts: return to_list<std::uint64_t>(node, &json_node::count);
   }
   return std::nullopt;
 }

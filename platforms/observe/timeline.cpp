@@ -194,24 +194,21 @@ void timeline::on(const events::queue_pair_changed& e) {
 }
 
 void timeline::on(const events::message_event& e) {
-  if (e.phase == events::message_phase::sent) {
-    const auto to = ends_.receiver_of({e.pe, e.qp});
-    const pe_track* const t = track_of(e.pe);
-    if (t == nullptr) return;
-    file_.instant(t->at, "send " + names_(e.pe, e.qp), e.at,
-                  {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
-    if (!to) return;
+  const bool sent = e.phase == events::message_phase::sent;
+  if (!sent && e.phase != events::message_phase::visible) return;
+  const auto to = sent ? ends_.receiver_of({e.pe, e.qp}) : std::nullopt;
+  const pe_track* const t = track_of(e.pe);
+  if (t == nullptr) return;
+  file_.instant(t->at, (sent ? "send " : "receive ") + names_(e.pe, e.qp), e.at,
+                {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
+  if (to) {
     const std::string there = pe_path(shape_, to->pe);
     if (in_scope(there)) {
       flows_[*to].push_back({t->at, e.at, e.sequence});
     } else if (config::matches(glob_, there)) {
       leaving_.push_back({to->pe.sip, *to, t->at, e.at, e.sequence});
     }
-  } else if (e.phase == events::message_phase::visible) {
-    const pe_track* const t = track_of(e.pe);
-    if (t == nullptr) return;
-    file_.instant(t->at, "receive " + names_(e.pe, e.qp), e.at,
-                  {{"bytes", fmt::to_string(e.bytes)}, {"sequence", fmt::to_string(e.sequence)}});
+  } else if (!sent) {
     auto& waiting = flows_[{e.pe, e.qp}];
     const auto mine = std::ranges::find(waiting, e.sequence, &flow::sequence);
     if (mine == waiting.end()) return;

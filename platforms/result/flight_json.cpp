@@ -104,9 +104,7 @@ class writer {
     if (recorder_.launches() > 0) entries.push_back(collective(pe));
     std::uint64_t next = 1;  // 0 is the collective's
     for (const flight_operation& o : recorder_.operations_of(pe.pe)) {
-      entries.push_back(o.what == flight_kind::queue_pair ? operation(pe, o)
-                        : o.what == flight_kind::message  ? message(pe, o)
-                                                          : barrier(pe, o));
+      entries.push_back(o.what == flight_kind::barrier ? barrier(pe, o) : transfer(pe, o));
       next = o.record_id + 2;
     }
     for (std::size_t i = 0; i < pe.queue_pairs.size(); ++i)
@@ -212,18 +210,15 @@ class writer {
     return e;
   }
 
-  [[nodiscard]] json operation(const analysis::pe_dump& pe, const flight_operation& o) const {
+  /// Over a queue pair, or a tag-matched message, which the program that asked for it numbers.
+  [[nodiscard]] json transfer(const analysis::pe_dump& pe, const flight_operation& o) const {
     json e = base(pe, o, point_to_point(pe, o.send, o.peer), elements(o.bytes));
     e["bytes"] = o.bytes;
-    e["direction"] = run_.direction(pe.pe, o.qp);
-    if (o.crc != 0) e["crc"] = fmt::format("{:#018x}", o.crc);
-    return e;
-  }
-
-  /// A tag-matched message, numbered by the program that asked for it.
-  [[nodiscard]] json message(const analysis::pe_dump& pe, const flight_operation& o) const {
-    json e = base(pe, o, point_to_point(pe, o.send, o.peer), elements(o.bytes));
-    e["bytes"] = o.bytes;
+    if (o.what == flight_kind::queue_pair) {
+      e["direction"] = run_.direction(pe.pe, o.qp);
+      if (o.crc != 0) e["crc"] = hex_text(o.crc);
+      return e;
+    }
     e["communicator"] = o.group;
     e["tag"] = o.tag ? json(*o.tag) : json(nullptr);
     if (o.state == flight_state::cancelled) e["cancelled"] = true;
