@@ -3,7 +3,8 @@
 //
 // begin_req announces a packet: the flits of `flits` arrive from `head` to `tail` on VC `vc`. The
 // receiver has room for all of them, because the sender spent that many credits. It takes
-// the packet_ptr over. credit returns `flits` of `vc`, usable by the sender from `head` on. Both calls are
+// the packet_ptr over. credit returns `flits` of `vc`, usable by the sender from `head` on. Either end of an
+// interface sends both: the initiator with nb_transport_fw, the target with nb_transport_bw. The calls are
 // one way (TLM_ACCEPTED) and may repeat and overlap freely.
 //
 // `head` and `tail` are times of arrival at the receiver's buffer: between a block and its NoC the
@@ -52,64 +53,80 @@ inline constexpr unsigned fabric_buswidth = 512;
 using fabric_initiator_socket = tlm::tlm_base_initiator_socket<fabric_buswidth, fabric_fw_if, fabric_bw_if>;
 using fabric_target_socket = tlm::tlm_base_target_socket<fabric_buswidth, fabric_fw_if, fabric_bw_if>;
 
-/// What a block does with announcements; `port` tells its sockets apart.
-class fabric_receiver {
+/// What a block does with what its interfaces bring; `port` tells them apart.
+class fabric_owner {
  public:
-  virtual ~fabric_receiver() = default;
+  virtual ~fabric_owner() = default;
   virtual void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) = 0;
-};
-class credit_receiver {
- public:
-  virtual ~credit_receiver() = default;
   virtual void on_credit(unsigned port, const fabric_phase& phase) = 0;
 };
 
-/// A target socket bound to its owner.
-class fabric_in : private fabric_fw_if {
+/// One end of an interface.
+class fabric_end {
  public:
-  fabric_in(const char* name, fabric_receiver& owner, unsigned port)
-      : socket(name), owner_(owner), port_(port) {
+  void send_packet(packet_ptr p, std::uint8_t vc, std::uint32_t flits, sim_time head, sim_time tail,
+                   std::uint8_t port = 0) {
+    pass(std::move(p), {fabric_phase::kind::begin_req, vc, flits, head, tail, port});
+  }
+  void send_credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
+    pass({}, {fabric_phase::kind::credit, vc, flits, at, at, 0});
+  }
+  /// To the far end, as it came by another interface.
+  virtual void pass(packet_ptr p, fabric_phase phase) = 0;
+
+ protected:
+  fabric_end(fabric_owner& owner, unsigned port) : owner_(owner), port_(port) {}
+  ~fabric_end() = default;
+  tlm::tlm_sync_enum take(packet_ptr& p, const fabric_phase& phase) {
+    if (phase.what == fabric_phase::kind::credit) {
+      owner_.on_credit(port_, phase);
+    } else {
+      owner_.on_packet(port_, std::move(p), phase);
+    }
+    return tlm::TLM_ACCEPTED;
+  }
+
+ private:
+  fabric_owner& owner_;
+  unsigned port_;
+};
+
+/// The end with the target socket: a block's.
+class fabric_target final : public fabric_end, private fabric_fw_if {
+ public:
+  fabric_target(const char* name, fabric_owner& owner, unsigned port)
+      : fabric_end(owner, port), socket(name) {
     socket.bind(*static_cast<fabric_fw_if*>(this));
   }
   fabric_target_socket socket;
-  void send_credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
-    packet_ptr none;
-    fabric_phase phase{fabric_phase::kind::credit, vc, flits, at, at, 0};
+  void pass(packet_ptr p, fabric_phase phase) override {
     sc_core::sc_time zero;
-    socket->nb_transport_bw(none, phase, zero);
+    socket->nb_transport_bw(p, phase, zero);
   }
 
  private:
   tlm::tlm_sync_enum nb_transport_fw(packet_ptr& p, fabric_phase& phase, sc_core::sc_time&) override {
-    owner_.on_packet(port_, std::move(p), phase);
-    return tlm::TLM_ACCEPTED;
+    return take(p, phase);
   }
-  fabric_receiver& owner_;
-  unsigned port_;
 };
 
-/// An initiator socket bound to its owner.
-class fabric_out : private fabric_bw_if {
+/// The end with the initiator socket: a NoC's.
+class fabric_initiator final : public fabric_end, private fabric_bw_if {
  public:
-  fabric_out(const char* name, credit_receiver& owner, unsigned port)
-      : socket(name), owner_(owner), port_(port) {
+  fabric_initiator(const char* name, fabric_owner& owner, unsigned port)
+      : fabric_end(owner, port), socket(name) {
     socket.bind(*static_cast<fabric_bw_if*>(this));
   }
   fabric_initiator_socket socket;
-  void send_packet(packet_ptr p, std::uint8_t vc, std::uint32_t flits, sim_time head, sim_time tail,
-                   std::uint8_t port = 0) {
-    fabric_phase phase{fabric_phase::kind::begin_req, vc, flits, head, tail, port};
+  void pass(packet_ptr p, fabric_phase phase) override {
     sc_core::sc_time zero;
     socket->nb_transport_fw(p, phase, zero);
   }
 
  private:
-  tlm::tlm_sync_enum nb_transport_bw(packet_ptr&, fabric_phase& phase, sc_core::sc_time&) override {
-    owner_.on_credit(port_, phase);
-    return tlm::TLM_ACCEPTED;
+  tlm::tlm_sync_enum nb_transport_bw(packet_ptr& p, fabric_phase& phase, sc_core::sc_time&) override {
+    return take(p, phase);
   }
-  credit_receiver& owner_;
-  unsigned port_;
 };
 
 // How modules report the credits of links to observers.
@@ -122,14 +139,13 @@ inline void report_credits(const events::hub& hub, sim_time now, std::uint32_t l
   hub.publish(events::link_credits{now, link, vc, flits, at, at, cycle});
 }
 
-// Closes the NoC's sockets at the terminal of a block that an override leaves out; never sends.
+// Closes the NoC's socket at the terminal of a block that an override leaves out; never sends.
 
-class missing_block : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+class missing_block : public sc_core::sc_module, private fabric_owner {
  public:
   explicit missing_block(sc_core::sc_module_name name) : sc_module(name) {}
 
-  [[nodiscard]] fabric_initiator_socket& fabric_out_socket() { return out_.socket; }
-  [[nodiscard]] fabric_target_socket& fabric_in_socket() { return in_.socket; }
+  [[nodiscard]] fabric_target_socket& noc_socket() { return noc_.socket; }
 
  private:
   /// No address leads here (fabric::topology::locate), so a packet that comes was sent past the address map.
@@ -141,8 +157,7 @@ class missing_block : public sc_core::sc_module, private fabric_receiver, privat
     throw protocol_error("{}: a credit for a block that overrides leave out, which never sends", name());
   }
 
-  fabric_out out_{"fabric_out", *this, 0};
-  fabric_in in_{"fabric_in", *this, 0};
+  fabric_target noc_{"noc", *this, 0};
 };
 
 }  // namespace diecast::hw

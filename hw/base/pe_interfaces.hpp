@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interfaces inside a PE. Blocks meet at these interfaces through ports; what one block hands to
-// another takes effect at a later instant.
+// The interfaces inside a PE. Blocks meet at them through block_port; what one block hands to another takes
+// effect at a later instant.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/block_port.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/packet.hpp"
 #include "models/abi/address.hpp"
@@ -17,6 +18,7 @@
 #include "models/fabric/topology.hpp"
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -33,7 +35,7 @@ struct core_access {
 };
 
 /// What the other blocks ask of the DMA engine.
-class dma_if : public virtual sc_core::sc_interface {
+class dma_if : public abstract_interface {
  public:
   virtual void send_message(const protocol::send_request& message) = 0;
   virtual void send_credit(const protocol::credit_request& credit) = 0;
@@ -44,7 +46,7 @@ class dma_if : public virtual sc_core::sc_interface {
 };
 
 /// Reports of the DMA engine to the IPCQ engine; both effects show match_cycles later.
-class ipcq_if : public virtual sc_core::sc_interface {
+class ipcq_if : public abstract_interface {
  public:
   virtual void source_read(std::uint16_t qp) = 0;
   /// Every byte of the message is acknowledged written.
@@ -61,7 +63,7 @@ using abi::core_access_bit;
 using abi::tag_read_bit;
 
 /// Reports of the DMA engine, which owns the PE's network interface, to the tag-matching unit.
-class message_if : public virtual sc_core::sc_interface {
+class message_if : public abstract_interface {
  public:
   /// Part of a message; its buffer is held until packet_out_if::release_packet.
   virtual void packet_arrived(const packet_ptr& p, std::uint8_t vc) = 0;
@@ -72,7 +74,7 @@ class message_if : public virtual sc_core::sc_interface {
 };
 
 /// What the tag-matching unit asks of the network interface.
-class packet_out_if : public virtual sc_core::sc_interface {
+class packet_out_if : public abstract_interface {
  public:
   /// Leaves a cycle later at the earliest.
   virtual void send_packet(packet_ptr p) = 0;
@@ -80,13 +82,13 @@ class packet_out_if : public virtual sc_core::sc_interface {
 };
 
 /// The PE's event queue, for the blocks beside the IPCQ engine; the event shows a cycle later.
-class event_sink_if : public virtual sc_core::sc_interface {
+class event_sink_if : public abstract_interface {
  public:
   virtual void post_event(abi::ipcq_event_word event) = 0;
 };
 
 /// Reports of the DMA engine to the core.
-class launch_if : public virtual sc_core::sc_interface {
+class launch_if : public abstract_interface {
  public:
   virtual void launch(const packet_ptr& p) = 0;
   /// The answer to a start_access; `data` is what a read or atomic returns.
@@ -94,7 +96,7 @@ class launch_if : public virtual sc_core::sc_interface {
 };
 
 /// The interrupt line from the event queue to the core.
-class interrupt_if : public virtual sc_core::sc_interface {
+class interrupt_if : public abstract_interface {
  public:
   /// Instant since which an event has been queued; never() when none is.
   [[nodiscard]] virtual sim_time pending_since() const = 0;

@@ -24,8 +24,7 @@ terminal_port::terminal_port(sc_core::sc_module_name name, const fabric::topolog
       timing_(timing::noc_timing_of(config)),
       credit_cycles_(config.noc.credit_cycles),
       flit_bytes_(static_cast<std::uint32_t>(config.noc.flit_bytes)),
-      out_("fabric_out", *this, 0),
-      in_("fabric_in", *this, 0) {
+      noc_("noc", *this, 0) {
   room_.fill(fabric::injection_buffer_flits(config));
   room_[index_of(abi::traffic_class::sideband)] = fabric::sideband_buffer_flits(config);
   for (unsigned vc = 0; vc < topology.vcs(); ++vc)
@@ -59,7 +58,7 @@ std::size_t terminal_port::waiting(abi::traffic_class c) const { return queues_[
 
 void terminal_port::release(std::uint8_t vc, std::uint32_t flits) {
   const sim_time edge = timing_.clock.edge_at_or_after(now());
-  in_.send_credit(vc, flits, edge + timing_.clock.cycles(credit_cycles_));
+  noc_.send_credit(vc, flits, edge + timing_.clock.cycles(credit_cycles_));
 }
 
 bool terminal_port::quiescent() const {
@@ -142,7 +141,7 @@ void terminal_port::start(unsigned c, std::uint8_t vc, std::uint64_t cycle) {
   ++packets_sent_;
   const auto traffic_class = static_cast<abi::traffic_class>(c);
   const sim_time ni_in = timing_.clock.cycles(timing_.ni_in_cycles);
-  out_.send_packet(std::move(p), vc, flits, timing_.clock.cycles(cycle) + ni_in,
+  noc_.send_packet(std::move(p), vc, flits, timing_.clock.cycles(cycle) + ni_in,
                    timing_.clock.cycles(end - 1) + ni_in);
   owner_.on_sent(traffic_class);
 }

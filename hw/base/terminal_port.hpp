@@ -44,7 +44,7 @@ class source_tally {
   std::vector<row> rows_;
 };
 
-class terminal_port : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+class terminal_port : public sc_core::sc_module, private fabric_owner {
  public:
   /// The block behind the port.
   class client {
@@ -60,8 +60,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   terminal_port(sc_core::sc_module_name name, const fabric::topology& topology,
                 const config::machine_config& config, abi::node_address self, client& owner);
 
-  [[nodiscard]] fabric_initiator_socket& fabric_out_socket() { return out_.socket; }
-  [[nodiscard]] fabric_target_socket& fabric_in_socket() { return in_.socket; }
+  [[nodiscard]] fabric_target_socket& noc_socket() { return noc_.socket; }
 
   /// Whether the packet goes through host memory: data for another SIP, where comm.path is staged.
   [[nodiscard]] bool stages(const abi::packet_header& h) const {
@@ -134,8 +133,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   std::uint64_t credit_cycles_;
   std::uint32_t flit_bytes_;
   alarm wake_{*this, [this] { act(); }};
-  fabric_out out_;
-  fabric_in in_;
+  fabric_target noc_;
   std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;
   std::array<std::uint32_t, abi::traffic_classes> room_;  ///< room in the NoC's buffer of a VC, in flits
   std::vector<std::uint32_t> credits_;                    ///< by VC, usable now

@@ -95,12 +95,8 @@ ucie_adapter::ucie_adapter(sc_core::sc_module_name name, const fabric::topology&
       link_port_(static_cast<unsigned>(terminals_.size())),
       link_out_("link_out", *this, link_port_),
       link_in_("link_in", *this, link_port_) {
-  for (unsigned port = 0; port < link_port_; ++port) {
-    port_ins_.emplace_back(fmt::format("from_noc{}", port).c_str(), static_cast<fabric_receiver&>(*this),
-                           port);
-    port_outs_.emplace_back(fmt::format("to_noc{}", port).c_str(), static_cast<credit_receiver&>(*this),
-                            port);
-  }
+  for (unsigned port = 0; port < link_port_; ++port)
+    ports_.emplace_back(fmt::format("noc{}", port).c_str(), static_cast<fabric_owner&>(*this), port);
 }
 
 void ucie_adapter::on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) {
@@ -128,12 +124,12 @@ void ucie_adapter::transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, si
 
 void ucie_adapter::return_noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits,
                                      sim_time usable) {
-  port_ins_[port].send_credit(vc, flits, usable);
+  ports_[port].send_credit(vc, flits, usable);
 }
 
 void ucie_adapter::inject(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time head, sim_time tail) {
   const std::uint32_t flits = p->flits;
-  port_outs_[port].send_packet(std::move(p), vc, flits, head, tail);
+  ports_[port].send_packet(std::move(p), vc, flits, head, tail);
 }
 
 void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) {
@@ -158,8 +154,7 @@ sip_port::sip_port(sc_core::sc_module_name name, const fabric::topology& topolog
                topology.sip_link_id(outgoing(topology, sip, cube, terminal)), hub, faults),
       pool_(pool),
       as_bytes_(config.sim.links_as_bytes),
-      noc_in_("from_noc", *this, 0),
-      noc_out_("to_noc", *this, 0) {
+      noc_("noc", *this, 0) {
   in.bind(*this);
 }
 
@@ -187,12 +182,12 @@ void sip_port::transmit(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time st
 }
 
 void sip_port::return_noc_credit(std::uint8_t, std::uint8_t vc, std::uint32_t flits, sim_time usable) {
-  noc_in_.send_credit(vc, flits, usable);
+  noc_.send_credit(vc, flits, usable);
 }
 
 void sip_port::inject(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time head, sim_time tail) {
   const std::uint32_t flits = p->flits;
-  noc_out_.send_packet(std::move(p), vc, flits, head, tail);
+  noc_.send_packet(std::move(p), vc, flits, head, tail);
 }
 
 void sip_port::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) {

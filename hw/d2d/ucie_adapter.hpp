@@ -25,8 +25,7 @@ namespace diecast::hw {
 // reports to observers. ucie_adapter and sip_port add their sockets.
 
 class link_end : public sc_core::sc_module,
-                 protected fabric_receiver,
-                 protected credit_receiver,
+                 protected fabric_owner,
                  protected link_sender::owner,
                  protected link_receiver::owner {
  public:
@@ -71,8 +70,7 @@ class ucie_adapter : public link_end {
 
   /// The NoC terminals this adapter attaches to, by port.
   [[nodiscard]] const std::vector<fabric::terminal_index>& terminals() const { return terminals_; }
-  [[nodiscard]] fabric_target_socket& from_noc(unsigned port) { return port_ins_.at(port).socket; }
-  [[nodiscard]] fabric_initiator_socket& to_noc(unsigned port) { return port_outs_.at(port).socket; }
+  [[nodiscard]] fabric_target_socket& noc_socket(unsigned port) { return ports_.at(port).socket; }
   [[nodiscard]] fabric_initiator_socket& link_out() { return link_out_.socket; }
   [[nodiscard]] fabric_target_socket& link_in() { return link_in_.socket; }
 
@@ -91,10 +89,9 @@ class ucie_adapter : public link_end {
 
   const std::vector<fabric::terminal_index> terminals_;
   const unsigned link_port_;  ///< port number of the link's sockets; the ports come before it
-  std::deque<fabric_in> port_ins_;
-  std::deque<fabric_out> port_outs_;
-  fabric_out link_out_;
-  fabric_in link_in_;
+  std::deque<fabric_target> ports_;
+  fabric_initiator link_out_;
+  fabric_target link_in_;
 };
 
 /// The end of a link between SIPs at its gateway cube: one NoC terminal, both directions. The ends
@@ -108,8 +105,7 @@ class sip_port : public link_end, private sip_link_if {
            const config::machine_config& config, sip_id sip, cube_id cube, fabric::terminal_index terminal,
            packet_pool& pool, const events::hub& hub, fault_sink& faults);
 
-  [[nodiscard]] fabric_target_socket& from_noc() { return noc_in_.socket; }
-  [[nodiscard]] fabric_initiator_socket& to_noc() { return noc_out_.socket; }
+  [[nodiscard]] fabric_target_socket& noc_socket() { return noc_.socket; }
   /// Bind to the far end's `in`.
   sc_core::sc_port<sip_link_if> out{"out"};
   sc_core::sc_export<sip_link_if> in{"in"};
@@ -127,8 +123,7 @@ class sip_port : public link_end, private sip_link_if {
 
   packet_pool& pool_;
   const bool as_bytes_;
-  fabric_in noc_in_;
-  fabric_out noc_out_;
+  fabric_target noc_;
 };
 
 }  // namespace diecast::hw

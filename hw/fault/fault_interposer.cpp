@@ -5,22 +5,22 @@
 
 namespace diecast::hw {
 
+enum interposer_port : unsigned { sender, receiver };
+
 fault_interposer::fault_interposer(sc_core::sc_module_name name, const fault_place& place, packet_pool& pool)
     : sc_module(name),
-      in("in", *this, 0),
-      out("out", *this, 0),
+      in("in", *this, sender),
+      out("out", *this, receiver),
       place_(place.name),
       faults_(place.faults, place.path, place.flit_time),
       pool_(pool),
       cycle_(place.cycle),
       spared_(UINT8_MAX + 1U) {}
 
-void fault_interposer::deliver(const passage& what) {
-  const fabric_phase& f = what.phase;
-  out.send_packet(what.p, f.vc, f.flits, f.head, f.tail, f.port);
-}
+void fault_interposer::deliver(const passage& what) { out.pass(what.p, what.phase); }
 
-void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {
+void fault_interposer::on_packet(unsigned from, packet_ptr&& p, const fabric_phase& phase) {
+  if (from == receiver) return in.pass(std::move(p), phase);
   const auto verdict = faults_.pass(p->header, p->data, phase.flits, phase.head, phase.tail);
   if (verdict.held) return held_.push_back(std::move(p));
   if (verdict.lost) return in.send_credit(phase.vc, phase.flits, phase.tail + cycle_);
@@ -40,7 +40,8 @@ void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& p
 
 /// A copy travels on credits that came back: the receiver frees as much again when it has taken the copy, and
 /// that goes to the sender.
-void fault_interposer::on_credit(unsigned, const fabric_phase& phase) {
+void fault_interposer::on_credit(unsigned from, const fabric_phase& phase) {
+  if (from == sender) return out.pass({}, phase);
   const auto waiting =
       std::ranges::find_if(copies_, [&](const passage& c) { return c.phase.vc == phase.vc; });
   if (waiting == copies_.end()) return in.send_credit(phase.vc, phase.flits, phase.head);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between two sockets of the fabric: applies the faults of that place to packets. Credits pass through. It
-// exists only where a fault is configured.
+// Between two sockets of the fabric: applies the faults of that place to packets one way. What goes the other
+// way, and credits, pass through. It exists only where a fault is configured.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct fault_place {
   sim_time cycle;      ///< NoC clock: the least latency of an interface
 };
 
-class fault_interposer : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+class fault_interposer : public sc_core::sc_module, private fabric_owner {
  public:
   fault_interposer(sc_core::sc_module_name name, const fault_place& place, packet_pool& pool);
 
-  fabric_in in;    ///< bind the sender to in.socket
-  fabric_out out;  ///< bind out.socket to the receiver
+  fabric_target in;      ///< bind the sender to in.socket
+  fabric_initiator out;  ///< bind out.socket to the receiver
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
   [[nodiscard]] const std::string& place() const { return place_; }
   /// Calls visit(const packet&) for every packet that has come and does not leave.

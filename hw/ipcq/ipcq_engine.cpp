@@ -20,11 +20,7 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
       core_(setup.self, setup.config.ipcq),
       fingerprint_(this->name()),
-      tracked_(setup.config.ipcq.queue_pairs) {
-  inbound.bind(*this);
-  interrupt.bind(*this);
-  event_sink.bind(*this);
-}
+      tracked_(setup.config.ipcq.queue_pairs) {}
 
 void ipcq_engine::write_register(abi::register_offset reg, std::uint64_t value) {
   if (protocol::copy_port::owns(reg)) return write_copy_register(reg, value);

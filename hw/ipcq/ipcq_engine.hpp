@@ -25,11 +25,7 @@ class ipcq_engine : public sc_core::sc_module,
  public:
   ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup);
 
-  register_target registers{"registers", *this};
-  sc_core::sc_export<ipcq_if> inbound{"inbound"};
-  sc_core::sc_export<interrupt_if> interrupt{"interrupt"};
-  sc_core::sc_export<event_sink_if> event_sink{"event_sink"};
-  sc_core::sc_port<dma_if> dma{"dma"};
+  block_port<dma_if> dma;
 
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
   [[nodiscard]] events::instance_fingerprint fingerprint() const { return fingerprint_; }

@@ -19,9 +19,7 @@ tcm::tcm(sc_core::sc_module_name module_name, const config::machine_config& conf
       read_cycles_(config.pe.tcm_read_cycles),
       banks_(static_cast<std::uint32_t>(config.pe.tcm_banks),
              static_cast<std::uint32_t>(config.pe.tcm_bank_bytes)),
-      memory_(name(), config.pe.tcm_kib * 1024, config.sim.strict_memory) {
-  access.bind(*this);
-}
+      memory_(name(), config.pe.tcm_kib * 1024, config.sim.strict_memory) {}
 
 void tcm::request(const tcm_request& r, sim_time at) {
   memory_.check_range(r.offset, r.bytes);

@@ -20,7 +20,7 @@
 
 namespace diecast::hw {
 
-class tcm : public sc_core::sc_module, public debug_target, private tcm_if {
+class tcm : public sc_core::sc_module, public debug_target, public tcm_if {
  public:
   struct counters {
     std::uint64_t accesses{};       ///< requests arbitrated
@@ -33,8 +33,6 @@ class tcm : public sc_core::sc_module, public debug_target, private tcm_if {
   tcm(sc_core::sc_module_name name, const config::machine_config& config, std::uint32_t unit,
       fault_sink& faults);
 
-  /// What clients bind to.
-  sc_core::sc_export<tcm_if> access{"access"};
   unsigned on_debug(tlm::tlm_generic_payload& access) override;
 
   [[nodiscard]] const counters& statistics() const { return counters_; }

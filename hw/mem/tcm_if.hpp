@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <systemc>
 
+#include "models/types/immovable.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -33,7 +33,7 @@ struct tcm_request {
   tcm_client* client{};
 };
 
-class tcm_if : public virtual sc_core::sc_interface {
+class tcm_if : public abstract_interface {
  public:
   /// Precondition: at >= now + 1 cycle; offset + bytes within the TCM (else the run ends with an
   /// error naming the instance, offset and size).

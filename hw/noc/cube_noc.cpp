@@ -261,7 +261,7 @@ void cube_noc::return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t
 void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits,
                            std::uint64_t cycle) {
   const sim_time usable = timing_.clock.cycles(cycle);
-  ins_[terminal].send_credit(vc, flits, usable);
+  terminals_[terminal].send_credit(vc, flits, usable);
   report_credits(inject_link(terminal), vc, static_cast<std::int32_t>(flits), usable);
 }
 
@@ -315,8 +315,8 @@ void cube_noc::deliver_wires(std::uint64_t cycle) {
     ++used.packets;
     used.flits += a.flits;
     const std::uint64_t head = a.cycle + timing_.ni_out_cycles;
-    outs_[a.exit].send_packet(std::move(a.p), a.vc, a.flits, timing_.clock.cycles(head),
-                              timing_.clock.cycles(head + a.flits - 1));
+    terminals_[a.exit].send_packet(std::move(a.p), a.vc, a.flits, timing_.clock.cycles(head),
+                                   timing_.clock.cycles(head + a.flits - 1));
   }
 }
 

@@ -38,10 +38,7 @@
 
 namespace diecast::hw {
 
-class cube_noc : public sc_core::sc_module,
-                 private fabric_receiver,
-                 private credit_receiver,
-                 private switch_core::environment {
+class cube_noc : public sc_core::sc_module, private fabric_owner, private switch_core::environment {
  public:
   struct counters {
     std::uint64_t packets{};      ///< entered this cube
@@ -59,8 +56,9 @@ class cube_noc : public sc_core::sc_module,
            fault_sink& faults);
 
   /// Where blocks send to and receive from; numbered as the terminals of the cube's layout.
-  [[nodiscard]] fabric_target_socket& in(unsigned terminal) { return ins_.at(terminal).socket; }
-  [[nodiscard]] fabric_initiator_socket& out(unsigned terminal) { return outs_.at(terminal).socket; }
+  [[nodiscard]] fabric_initiator_socket& terminal_socket(unsigned terminal) {
+    return terminals_.at(terminal).socket;
+  }
 
   [[nodiscard]] counters statistics() const;
   [[nodiscard]] const auto& vc_waits() const { return core_.vc_waits(); }
@@ -104,11 +102,11 @@ class cube_noc : public sc_core::sc_module,
 
   /// What an output of the core is in the cube.
   struct output {
-    std::uint32_t link{none};   ///< link of the topology; none: inside a network interface
-    fabric_out* to_terminal{};  ///< interface of the terminal it leaves to; null: another router, a unit or
-                                ///< an interface
-    bool to_unit{};             ///< leads to a tree unit, which has an input port of the same number
-    bool swallowed{};           ///< by a sink of a study, which returns credits flit by flit
+    std::uint32_t link{none};         ///< link of the topology; none: inside a network interface
+    fabric_initiator* to_terminal{};  ///< interface of the terminal it leaves to; null: another router, a
+                                      ///< unit or an interface
+    bool to_unit{};                   ///< leads to a tree unit, which has an input port of the same number
+    bool swallowed{};                 ///< by a sink of a study, which returns credits flit by flit
   };
 
   // Construction.
@@ -277,8 +275,7 @@ class cube_noc : public sc_core::sc_module,
   alarm wake_{*this, [this] { act(); }};
   std::uint64_t armed_{never};
   std::uint64_t packets_{}, activations_{};
-  std::deque<fabric_in> ins_;
-  std::deque<fabric_out> outs_;
+  std::deque<fabric_initiator> terminals_;
 };
 
 }  // namespace diecast::hw

@@ -248,11 +248,10 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
 
 void cube_noc::build_sockets() {
   for (unsigned t = 0; t < layout_.terminals.size(); ++t) {
-    std::string base = layout_.terminals[t].name;
-    std::replace(base.begin(), base.end(), '.', '_');  // a dot separates instances
-    ins_.emplace_back((base + "_in").c_str(), static_cast<fabric_receiver&>(*this), t);
-    outs_.emplace_back((base + "_out").c_str(), static_cast<credit_receiver&>(*this), t);
-    outputs_[terminal_port(t)].to_terminal = &outs_.back();
+    std::string name = layout_.terminals[t].name;
+    std::replace(name.begin(), name.end(), '.', '_');  // a dot separates instances
+    outputs_[terminal_port(t)].to_terminal =
+        &terminals_.emplace_back(name.c_str(), static_cast<fabric_owner&>(*this), t);
   }
 }
 

@@ -11,7 +11,7 @@ namespace diecast::hw {
 using protocol::cache_line_bytes;
 using protocol::line_of;
 
-core_memory::core_memory(const pe_setup& setup, sc_core::sc_port<dma_if>& dma, core_hooks hooks)
+core_memory::core_memory(const pe_setup& setup, const block_port<dma_if>& dma, core_hooks hooks)
     : setup_(setup),
       dma_(dma),
       hooks_(std::move(hooks)),

@@ -51,7 +51,7 @@ class core_memory {
     std::function<void()> wait_owed;
   };
 
-  core_memory(const pe_setup& setup, sc_core::sc_port<dma_if>& dma, core_hooks hooks);
+  core_memory(const pe_setup& setup, const block_port<dma_if>& dma, core_hooks hooks);
 
   void load(abi::address at, std::span<std::byte> out);
   void store(abi::address at, std::span<const std::byte> in);
@@ -85,7 +85,7 @@ class core_memory {
   [[nodiscard]] bool writing(abi::address line) const;
 
   const pe_setup& setup_;
-  sc_core::sc_port<dma_if>& dma_;
+  const block_port<dma_if>& dma_;
   core_hooks hooks_;
   sim_time phase_;
   protocol::data_cache cache_;

@@ -32,10 +32,7 @@ dma_engine::dma_engine(sc_core::sc_module_name name, const pe_setup& pe, const p
       setup_(setup),
       clock_(clock_domain::from_ghz(pe.config.noc.clock_ghz)),
       terminal_("terminal", setup.topology, pe.config, terminal_of(pe.self, setup.topology), *this),
-      publication_(make_publication(pe)) {
-  requests.bind(*this);
-  packets_out.bind(*this);
-}
+      publication_(make_publication(pe)) {}
 
 sim_time dma_engine::edge_after(std::uint64_t cycles) const {
   return clock_.edge_at_or_after(now()) + clock_.cycles(cycles);

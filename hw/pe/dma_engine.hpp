@@ -47,13 +47,11 @@ class dma_engine : public sc_core::sc_module,
  public:
   dma_engine(sc_core::sc_module_name name, const pe_setup& pe, const packet_setup& setup);
 
-  sc_core::sc_export<dma_if> requests{"requests"};
-  sc_core::sc_port<tcm_if> tcm{"tcm"};
-  sc_core::sc_port<ipcq_if> ipcq{"ipcq"};
-  sc_core::sc_port<launch_if> core{"core"};
+  block_port<tcm_if> tcm;
+  block_port<ipcq_if> ipcq;
+  block_port<launch_if> core;
   /// Unbound in a PE without a tag-matching unit: its messages and answers are then protocol errors.
-  sc_core::sc_port<message_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> tag_messages{"tag_messages"};
-  sc_core::sc_export<packet_out_if> packets_out{"packets_out"};
+  block_port<message_if> tag_messages;
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
   [[nodiscard]] defect_count early_tokens() const { return publication_->counted(); }
 

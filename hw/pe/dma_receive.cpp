@@ -38,7 +38,7 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
     case abi::packet_kind::write_request: return serve(p, vc);
     case abi::packet_kind::read_response:
     case abi::packet_kind::write_response: {
-      if ((p->header.transaction & tag_read_bit) != 0 && tag_messages.size() != 0) {
+      if ((p->header.transaction & tag_read_bit) != 0 && tag_messages.bound()) {
         terminal_.release(vc, p->flits);
         return tag_messages->read_answered(p);
       }
@@ -59,7 +59,7 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
       return finished(index);
     }
     case abi::packet_kind::tag_message:
-      if (tag_messages.size() == 0) break;
+      if (!tag_messages.bound()) break;
       return tag_messages->packet_arrived(p, vc);
     case abi::packet_kind::launch: core->launch(p); return terminal_.release(vc, p->flits);
     case abi::packet_kind::atomic_add:

@@ -4,11 +4,13 @@
 namespace diecast::hw {
 
 void register_decoder::debug_write_register(abi::register_offset reg, std::uint64_t value) {
-  of(reg).debug_write(reg, value);
+  access(reg, [&](register_file& f) { f.debug_write_register(reg, value); });
 }
 
 std::uint64_t register_decoder::debug_read_register(abi::register_offset reg) {
-  return of(reg).debug_read(reg);
+  std::uint64_t value = 0;
+  access(reg, [&](register_file& f) { value = f.debug_read_register(reg); });
+  return value;
 }
 
 processing_element::processing_element(sc_core::sc_module_name name, const pe_setup& setup,
@@ -22,21 +24,18 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
       core("core", setup, std::move(program), move_data),
       unit_(setup.self.pe.value),
       debug_("debug", *this) {
-  dma.tcm.bind(tcm.access);
-  dma.ipcq.bind(ipcq.inbound);
-  dma.core.bind(core.launches);
-  ipcq.dma.bind(dma.requests);
-  dma.tag_messages.bind(tag_match.inbound);
-  tag_match.tcm.bind(tcm.access);
-  tag_match.out.bind(dma.packets_out);
-  tag_match.events.bind(ipcq.event_sink);
-  core.tcm.bind(tcm.access);
-  core.interrupt.bind(ipcq.interrupt);
-  core.dma.bind(dma.requests);
+  dma.tcm.bind(tcm);
+  dma.ipcq.bind(ipcq);
+  dma.core.bind(core);
+  dma.tag_messages.bind(tag_match);
+  ipcq.dma.bind(dma);
+  tag_match.tcm.bind(tcm);
+  tag_match.out.bind(dma);
+  tag_match.events.bind(ipcq);
+  core.tcm.bind(tcm);
+  core.interrupt.bind(ipcq);
+  core.dma.bind(dma);
   core.registers.socket.bind(decoder_.from_core.socket);
-  decoder_.to_ipcq.socket.bind(ipcq.registers.socket);
-  decoder_.to_core.socket.bind(core.own_registers().socket);
-  decoder_.to_tag_match.socket.bind(tag_match.registers.socket);
 }
 
 /// Within the PE registers are known by their offsets. The payload keeps its address, also when the access

@@ -17,21 +17,36 @@ namespace diecast::hw {
 /// Sends the registers of a PE to the block that owns them.
 class register_decoder : public register_file {
  public:
-  register_initiator to_ipcq{"to_ipcq"};
-  register_initiator to_core{"to_core"};
-  register_initiator to_tag_match{"to_tag_match"};
+  register_decoder(ipcq_engine& ipcq, pe_core& core, tag_engine& tag_match)
+      : ipcq_{ipcq, ipcq.name()},
+        core_{core.own_registers(), core.name()},
+        tag_match_{tag_match, tag_match.name()} {}
   register_target from_core{"from_core", *this};
 
-  void write_register(abi::register_offset reg, std::uint64_t value) override { of(reg).write(reg, value); }
-  std::uint64_t read_register(abi::register_offset reg) override { return of(reg).read(reg); }
+  void write_register(abi::register_offset reg, std::uint64_t value) override {
+    access(reg, [&](register_file& f) { f.write_register(reg, value); });
+  }
+  std::uint64_t read_register(abi::register_offset reg) override {
+    std::uint64_t value = 0;
+    access(reg, [&](register_file& f) { value = f.read_register(reg); });
+    return value;
+  }
   void debug_write_register(abi::register_offset reg, std::uint64_t value) override;
   std::uint64_t debug_read_register(abi::register_offset reg) override;
 
  private:
-  register_initiator& of(abi::register_offset reg) {
-    if (protocol::tag_core::owns(reg)) return to_tag_match;
-    return abi::is_core_register(reg) ? to_core : to_ipcq;
+  struct block {
+    register_file& registers;
+    const char* name;
+  };
+  template <class Access>
+  void access(abi::register_offset reg, Access what) const {
+    const block& owner = protocol::tag_core::owns(reg) ? tag_match_
+                         : abi::is_core_register(reg)  ? core_
+                                                       : ipcq_;
+    as_asked(owner.name, [&] { what(owner.registers); });
   }
+  const block ipcq_, core_, tag_match_;
 };
 
 class processing_element : public sc_core::sc_module, private debug_target {
@@ -57,7 +72,7 @@ class processing_element : public sc_core::sc_module, private debug_target {
 
   const std::uint32_t unit_;  ///< number in its cube
   debug_port debug_;
-  register_decoder decoder_;
+  register_decoder decoder_{ipcq, core, tag_match};
 };
 
 }  // namespace diecast::hw

@@ -47,7 +47,6 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
       phase_(core_phase(setup.config)),
       memory_(setup_, dma,
               {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { wait_owed(); }}) {
-  launches.bind(*this);
   SC_THREAD(run);
   set_stack_size(static_cast<std::size_t>(setup.config.sim.firmware_stack_kib) * 1024);
 }
@@ -87,7 +86,8 @@ void pe_core::count_write() {
 void pe_core::die_if_due() {
   if (hw::now() < health_.dies_at) return;
   dead_ = true;
-  for (;;) sc_core::wait(never_);
+  const sc_core::sc_event never;
+  for (;;) sc_core::wait(never);
 }
 
 void pe_core::tell(events::core_work what, sim_time from, sim_time to) {

@@ -32,11 +32,10 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
 
   register_initiator registers{"registers"};
   /// The core's own registers, for the host.
-  [[nodiscard]] register_target& own_registers() { return own_target_; }
-  sc_core::sc_port<interrupt_if> interrupt{"interrupt"};
-  sc_core::sc_port<tcm_if> tcm{"tcm"};
-  sc_core::sc_port<dma_if> dma{"dma"};
-  sc_core::sc_export<launch_if> launches{"launches"};
+  [[nodiscard]] register_file& own_registers() { return status_; }
+  block_port<interrupt_if> interrupt;
+  block_port<tcm_if> tcm;
+  block_port<dma_if> dma;
 
   /// A launch by the backdoor (host.launch = ideal): same effect as a launch packet.
   void launch_block_arrived(const abi::launch_block& block);
@@ -162,7 +161,6 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t owed_pause_{};   ///< owed cycles of pauses between two polls
   boost::container::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
-  sc_core::sc_event never_{"never"};
   unsigned accesses_open_{};
   sim_time accesses_finish_;
   sim_time accesses_ahead_, accesses_not_before_;  ///< when the firmware goes on
@@ -180,7 +178,6 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t moves_{};
   sim_time busy_until_;
   status_registers status_{*this};
-  register_target own_target_{"own_registers", status_};
 };
 
 }  // namespace diecast::hw

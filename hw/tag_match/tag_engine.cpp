@@ -25,9 +25,7 @@ tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const p
       setup_(setup),
       clock_(clock_domain::from_ghz(pe.config.noc.clock_ghz)),
       core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries), pe.config.noc.max_packet_bytes,
-            rule_of(pe)) {
-  inbound.bind(*this);
-}
+            rule_of(pe)) {}
 
 bool tag_engine::idle() const {
   return work_.empty() && turns_.empty() && waiting_.empty() && inbound_.empty() && sends_.empty() &&

@@ -23,11 +23,9 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
  public:
   tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const packet_setup& setup);
 
-  register_target registers{"registers", *this};
-  sc_core::sc_export<message_if> inbound{"inbound"};
-  sc_core::sc_port<tcm_if> tcm{"tcm"};
-  sc_core::sc_port<packet_out_if> out{"out"};
-  sc_core::sc_port<event_sink_if> events{"events"};
+  block_port<tcm_if> tcm;
+  block_port<packet_out_if> out;
+  block_port<event_sink_if> events;
 
   [[nodiscard]] const protocol::tag_core& core() const { return core_; }
   struct statistics {

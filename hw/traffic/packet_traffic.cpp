@@ -31,9 +31,8 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
       nodes_(topology.layout({}, {}).terminals.size()),
       credits_(nodes_.size() * vcs_, room_) {
   for (unsigned n = 0; n < nodes_.size(); ++n) {
-    ins_.emplace_back(fmt::format("in{}", n).c_str(), static_cast<fabric_receiver&>(*this), n);
-    outs_.emplace_back(fmt::format("out{}", n).c_str(), static_cast<credit_receiver&>(*this), n);
-    nodes_[n].out = &outs_.back();
+    nodes_[n].out =
+        &ends_.emplace_back(fmt::format("node{}", n).c_str(), static_cast<fabric_owner&>(*this), n);
     nodes_[n].router = topology.layout({}, {}).terminals[n].router;
   }
   more_ = arrivals_.next(next_);
@@ -168,7 +167,7 @@ void packet_traffic::on_packet(unsigned port, packet_ptr&& p, const fabric_phase
   results_.fingerprint += events::mix(events::mix(flow, p->header.transaction), tail);
   if (observer_) observer_(*p, phase.vc, tail);
   if (wormhole_) return;  // the NoC counts what a sink takes flit by flit
-  ins_[port].send_credit(phase.vc, phase.flits, phase.tail + clock_.cycles(credit_cycles_));
+  ends_[port].send_credit(phase.vc, phase.flits, phase.tail + clock_.cycles(credit_cycles_));
 }
 
 void packet_traffic::on_credit(unsigned port, const fabric_phase& phase) {

@@ -29,7 +29,7 @@
 
 namespace diecast::hw {
 
-class packet_traffic : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+class packet_traffic : public sc_core::sc_module, private fabric_owner {
  public:
   /// Cycles [first, end) in which packets made are measured, and deliveries counted as throughput.
   struct interval {
@@ -56,8 +56,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
                  const config::machine_config& config, traffic::packet_arrivals& arrivals, packet_pool& pool,
                  interval measured, fault_sink& faults);
 
-  [[nodiscard]] fabric_initiator_socket& out(std::uint32_t node) { return outs_.at(node).socket; }
-  [[nodiscard]] fabric_target_socket& in(std::uint32_t node) { return ins_.at(node).socket; }
+  [[nodiscard]] fabric_target_socket& noc_socket(std::uint32_t node) { return ends_.at(node).socket; }
 
   /// Called for every packet delivered, with its VC and the cycle of its tail.
   using delivery_observer = std::function<void(const packet&, std::uint8_t vc, std::uint64_t tail)>;
@@ -92,7 +91,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for
     std::uint8_t last_vc{};
     fabric::router_index router{};
-    fabric_out* out{};
+    fabric_target* out{};
   };
   struct due_node {
     std::uint64_t cycle;
@@ -149,8 +148,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
       measured_done_sum_{};  ///< sums of the cycles in which packets were made and done
   std::uint64_t armed_{UINT64_MAX};
   alarm wake_{*this, [this] { act(); }};
-  std::deque<fabric_in> ins_;
-  std::deque<fabric_out> outs_;
+  std::deque<fabric_target> ends_;
   delivery_observer observer_;
   results results_;
 };

@@ -48,10 +48,8 @@ transaction_traffic::transaction_traffic(sc_core::sc_module_name name,
       tile_free_(nodes_),
       interfaces_(networks_.size() * nodes_),
       streams_(plan.streams.size()) {
-  for (unsigned port = 0; port < interfaces_.size(); ++port) {
-    ins_.emplace_back(fmt::format("in{}", port).c_str(), static_cast<fabric_receiver&>(*this), port);
-    outs_.emplace_back(fmt::format("out{}", port).c_str(), static_cast<credit_receiver&>(*this), port);
-  }
+  for (unsigned port = 0; port < interfaces_.size(); ++port)
+    ends_.emplace_back(fmt::format("interface{}", port).c_str(), static_cast<fabric_owner&>(*this), port);
   for (interface& i : interfaces_) i.leaving.resize(networks_[0]->vcs_per_set());
   for (std::uint32_t s = 0; s < streams_.size(); ++s) at(0, event_kind::issue, s);
 }
@@ -199,7 +197,7 @@ void transaction_traffic::send(std::uint32_t place, abi::traffic_class c, const 
   p->flits = flits;
   p->created = clock_.cycles(cycle);
   ++results_.made;
-  outs_[place].send_packet(std::move(p), topology.vc(c, 0, vc_number), flits,
+  ends_[place].send_packet(std::move(p), topology.vc(c, 0, vc_number), flits,
                            clock_.cycles(cycle + noc_.ni_in_cycles), clock_.cycles(last + noc_.ni_in_cycles));
 }
 
@@ -268,7 +266,7 @@ void transaction_traffic::respond(std::uint32_t place, std::uint64_t cycle) {
 /// The response has left: the next request may be answered, and another one may come.
 void transaction_traffic::served(std::uint32_t place, std::uint64_t cycle) {
   interface& own = interfaces_[place];
-  ins_[place].send_credit(own.requests.front().vc, 1, clock_.cycles(cycle + noc_.credit_cycles));
+  ends_[place].send_credit(own.requests.front().vc, 1, clock_.cycles(cycle + noc_.credit_cycles));
   own.requests.pop_front();
   if (!own.requests.empty()) at(std::max(cycle, own.requests.front().first), event_kind::respond, place);
 }

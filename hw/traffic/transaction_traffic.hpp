@@ -28,7 +28,7 @@
 
 namespace diecast::hw {
 
-class transaction_traffic : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+class transaction_traffic : public sc_core::sc_module, private fabric_owner {
  public:
   struct barrier {
     std::uint32_t core{}, network{};
@@ -49,11 +49,8 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
                       const config::machine_config& config, const traffic::transaction_plan& plan,
                       packet_pool& pool, fault_sink& faults);
 
-  [[nodiscard]] fabric_initiator_socket& out(std::uint32_t network, std::uint32_t node) {
-    return outs_.at(network * nodes_ + node).socket;
-  }
-  [[nodiscard]] fabric_target_socket& in(std::uint32_t network, std::uint32_t node) {
-    return ins_.at(network * nodes_ + node).socket;
+  [[nodiscard]] fabric_target_socket& noc_socket(std::uint32_t network, std::uint32_t node) {
+    return ends_.at(network * nodes_ + node).socket;
   }
   [[nodiscard]] const results& statistics() const { return results_; }
   /// Operations that the streams have not issued and transactions that are not complete.
@@ -151,8 +148,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   std::uint64_t sequence_{};
   std::uint64_t armed_{UINT64_MAX};
   alarm wake_{*this, [this] { act(); }};
-  std::deque<fabric_in> ins_;
-  std::deque<fabric_out> outs_;
+  std::deque<fabric_target> ends_;
   results results_;
 };
 

@@ -97,7 +97,7 @@ constexpr const char* fields_expected = "pc, sid, bank_group, bank, row and colu
 verdict address_map_names_fields(const machine_config& c) {
   const std::string text = "," + c.hbm.address_map + ",";
   for (const char* field : {"pc", "sid", "bank_group", "bank", "row", "column"}) {
-    if (text.find(fmt::format(",{},", field)) != std::string::npos) continue;
+    if (text.find("," + std::string(field) + ",") != std::string::npos) continue;
     return broken_rule{fmt::format("lacks the field {}", field), c.hbm.address_map, fields_expected};
   }
   if (std::ranges::count(text, ',') == 7) return {};  // eight bits: six fields

@@ -27,14 +27,15 @@ struct crossing {
   entry how{};
   leg at{};
   leg before{};  ///< on the link it came by
-  /// By the members in their order, in one comparison; a leg has six bits at most.
-  auto operator<=>(const crossing& o) const { return key() <=> o.key(); }
   bool operator==(const crossing&) const = default;
-  [[nodiscard]] std::uint64_t key() const {
-    return std::uint64_t{cube} << 48 | std::uint64_t{way_in} << 32 | std::uint64_t{exit} << 16 |
-           static_cast<std::uint64_t>(how) << 12 | static_cast<std::uint64_t>(at) << 6 | before;
+  /// The members in their order; a leg has six bits at most.
+  friend std::uint64_t key_of(const crossing& c) {
+    return std::uint64_t{c.cube} << 48 | std::uint64_t{c.way_in} << 32 | std::uint64_t{c.exit} << 16 |
+           static_cast<std::uint64_t>(c.how) << 12 | static_cast<std::uint64_t>(c.at) << 6 | c.before;
   }
 };
+
+std::uint64_t key_of(const dependency& d) { return std::uint64_t{d.holds} << 32 | d.wants; }
 
 /// One terminal for every router that has a block on it.
 std::vector<terminal_index> blocks_of(const cube_layout& l) {
@@ -49,11 +50,15 @@ std::vector<terminal_index> blocks_of(const cube_layout& l) {
   return found;
 }
 
-/// Distinct values, kept small while they are collected.
+/// Distinct values, kept small while they are collected: most that come again were among the last.
 template <class T>
 class distinct_set {
  public:
   void add(const T& value) {
+    const std::uint64_t key = key_of(value);
+    std::uint64_t& recent = recent_[key * 0x9e3779b97f4a7c15 >> 52];
+    if (recent == ~key) return;
+    recent = ~key;
     all_.push_back(value);
     if (all_.size() < 2 * distinct_ + 4096) return;
     compact();
@@ -66,9 +71,10 @@ class distinct_set {
 
  private:
   void compact() {
-    std::ranges::sort(all_);
+    std::ranges::sort(all_, {}, [](const T& value) { return key_of(value); });
     all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
   }
+  std::vector<std::uint64_t> recent_{std::vector<std::uint64_t>(4096)};  ///< complements of keys, by a hash
   std::vector<T> all_;
   std::size_t distinct_{};
 };

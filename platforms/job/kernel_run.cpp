@@ -100,7 +100,10 @@ void kernel_run::wire(const std::vector<comm::edge>& edges, const config::machin
 
 void kernel_run::describe(run_outcome& o) const {
   prepared_run::describe(o);
-  add_bound(*this, o);
+  if (!bounded_) add_bound(*this, bounded_.emplace());
+  o.bound_ns = bounded_->bound_ns;
+  o.bound_kind = bounded_->bound_kind;
+  o.bound_detail = bounded_->bound_detail;
 }
 
 }  // namespace diecast::platforms

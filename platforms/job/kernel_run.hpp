@@ -36,6 +36,10 @@ struct kernel_run : prepared_run {
 
   std::optional<kernel_launch> launched_;
   comm::pattern_entry pattern_;  ///< none for a program
+
+ private:
+  /// Fields of the bound; worked out once, before the processes that play the run are forked.
+  mutable std::optional<run_outcome> bounded_;
 };
 
 }  // namespace diecast::platforms

@@ -165,31 +165,25 @@ void cube::bind_pe(const build_context& context, pe_id pe, fabric::terminal_inde
   hw::terminal_port& port = this->pe(pe).terminal();
   const pe_coord self{sip_, id_, pe};
   const fabric::fault_list faults = fabric::faults_into_pe(context.config, self);
-  if (faults.empty()) return bind_port(port, t);
+  if (faults.empty()) return bind_port(port.noc_socket(), t);
   const std::string path = pe_path(context.config.shape(), self);
   const sim_time cycle = timing::noc_clock(context.config).period;
   faults_.push_back(std::make_unique<hw::fault_interposer>(fmt::format("pe{}_faults", pe.value).c_str(),
                                                            hw::fault_place{faults, path, path, cycle, cycle},
                                                            pool_));
-  port.fabric_out_socket().bind(noc_->in(t));
-  noc_->out(t).bind(faults_.back()->in.socket);
-  faults_.back()->out.socket.bind(port.fabric_in_socket());
+  bind_port(faults_.back()->in.socket, t);
+  faults_.back()->out.socket.bind(port.noc_socket());
 }
 
 void cube::bind_block(const build_context& context, fabric::terminal_index t) {
   const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
-  if (absent_[t]) return bind_port(*absent_[t], t);
+  if (absent_[t]) return bind_port(absent_[t]->noc_socket(), t);
   switch (terminal.kind) {
     case terminal_kind::pe: return bind_pe(context, pe_id{terminal.index}, t);
     case terminal_kind::hbm:
-    case terminal_kind::sram: return bind_port(memories_[t]->ni->terminal(), t);
-    case terminal_kind::control_cpu: return bind_port(control_->terminal(), t);
-    case terminal_kind::ucie_port: {
-      hw::ucie_adapter& adapter = *edge(terminal.edge);
-      adapter.to_noc(terminal.index).bind(noc_->in(t));
-      noc_->out(t).bind(adapter.from_noc(terminal.index));
-      return;
-    }
+    case terminal_kind::sram: return bind_port(memories_[t]->ni->terminal().noc_socket(), t);
+    case terminal_kind::control_cpu: return bind_port(control_->terminal().noc_socket(), t);
+    case terminal_kind::ucie_port: return bind_port(edge(terminal.edge)->noc_socket(terminal.index), t);
     case terminal_kind::io_cpu:
     case terminal_kind::sip_port:
     case terminal_kind::traffic: return;

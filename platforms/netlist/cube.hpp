@@ -108,11 +108,8 @@ class cube : public sc_core::sc_module {
     std::unique_ptr<hw::memory_ni> ni;
   };
   [[nodiscard]] const std::vector<std::unique_ptr<memory>>& memories() const { return memories_; }
-  /// `Port` has a fabric_out_socket and a fabric_in_socket.
-  template <class Port>
-  void bind_port(Port& port, fabric::terminal_index t) {
-    port.fabric_out_socket().bind(noc_->in(t));
-    noc_->out(t).bind(port.fabric_in_socket());
+  void bind_port(hw::fabric_target_socket& block, fabric::terminal_index t) {
+    noc_->terminal_socket(t).bind(block);
   }
   /// Calls visit(terminal_port) for every block of this cube; the SIP has those of its IO CPU.
   template <class Visit>

@@ -61,16 +61,13 @@ void sip::bind(const build_context& context) {
   for (const auto& link : context.topology.sip_links()) {
     if (link.from.sip != id_.value) continue;
     bindings.emplace_back([&, this] {
-      hw::cube_noc& noc = cubes_[link.from.cube]->noc();
-      hw::sip_port& port = *ports_[link.index];
-      port.to_noc().bind(noc.in(link.from.terminal));
-      noc.out(link.from.terminal).bind(port.from_noc());
+      cubes_[link.from.cube]->bind_port(ports_[link.index]->noc_socket(), link.from.terminal);
     });
   }
   bindings.emplace_back([&] {
     const auto at = context.topology.locate(
         abi::encode({id_, context.topology.io_cube(id_), abi::region::launch_mailbox, abi::io_cpu_unit, 0}));
-    cubes_[at.cube]->bind_port(io_->terminal(), at.terminal);
+    cubes_[at.cube]->bind_port(io_->terminal().noc_socket(), at.terminal);
     host_->io.bind(io_->host_side);
     host_->debug.bind(debug_->in());
   });

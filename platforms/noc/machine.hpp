@@ -26,10 +26,8 @@ class machine : public sc_core::sc_module, public hw::agenda_owner {
         {[&] { noc.emplace("noc", net.topology, net.config, sip_id{}, cube_id{}, hub, faults); },
          [&] { traffic.emplace("traffic", net.topology, net.config, arrivals, pool, measured, faults); }});
     std::vector<std::function<void()>> bindings;
-    for (std::uint32_t n = 0; n < net.nodes(); ++n) {
-      bindings.emplace_back([this, n] { traffic->out(n).bind(noc->in(n)); });
-      bindings.emplace_back([this, n] { noc->out(n).bind(traffic->in(n)); });
-    }
+    for (std::uint32_t n = 0; n < net.nodes(); ++n)
+      bindings.emplace_back([this, n] { noc->terminal_socket(n).bind(traffic->noc_socket(n)); });
     order.run(std::string(this->name()) + ".bindings", bindings);
   }
 

@@ -36,10 +36,8 @@ class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
     blocks.emplace_back([&] { traffic.emplace("traffic", networks, net.config, plan, pool, faults); });
     order.run(this->name(), blocks);
     for (std::uint32_t k = 0; k < networks.size(); ++k) {
-      for (std::uint32_t n = 0; n < net.nodes(); ++n) {
-        bindings.emplace_back([this, k, n] { traffic->out(k, n).bind(nocs[k]->in(n)); });
-        bindings.emplace_back([this, k, n] { nocs[k]->out(n).bind(traffic->in(k, n)); });
-      }
+      for (std::uint32_t n = 0; n < net.nodes(); ++n)
+        bindings.emplace_back([this, k, n] { nocs[k]->terminal_socket(n).bind(traffic->noc_socket(k, n)); });
     }
     order.run(std::string(this->name()) + ".bindings", bindings);
   }

@@ -158,8 +158,7 @@ class fabric_bench {
   [[nodiscard]] hw::packet_pool& pool(std::uint32_t sip) { return pools_.at(sip); }
   /// Attaches a block of the caller's to a terminal that was left out.
   void attach(hw::terminal_port& port, abi::node_address at) {
-    port.fabric_out_socket().bind(cube_of(at).noc->in(at.terminal));
-    cube_of(at).noc->out(at.terminal).bind(port.fabric_in_socket());
+    cube_of(at).noc->terminal_socket(at.terminal).bind(port.noc_socket());
   }
   /// Every endpoint of the pod, in order.
   [[nodiscard]] std::vector<abi::node_address> endpoints() const {
@@ -270,23 +269,19 @@ class fabric_bench {
 
   void list_bindings(std::size_t n, binding_list& bind) {
     cube_parts& c = cubes_[n];
-    for (const auto& [t, e] : c.endpoints) {
-      bind.push_back([&c, t = t, e = e.get()] { e->port.fabric_out_socket().bind(c.noc->in(t)); });
-      bind.push_back([&c, t = t, e = e.get()] { c.noc->out(t).bind(e->port.fabric_in_socket()); });
-    }
+    for (const auto& [t, e] : c.endpoints)
+      bind.push_back([&c, t = t, e = e.get()] { c.noc->terminal_socket(t).bind(e->port.noc_socket()); });
     for (const auto& [side, a] : c.adapters) {
       for (unsigned port = 0; port < a->terminals().size(); ++port) {
         const fabric::terminal_index t = a->terminals()[port];
-        bind.push_back([&c, t, port, a = a.get()] { a->to_noc(port).bind(c.noc->in(t)); });
-        bind.push_back([&c, t, port, a = a.get()] { c.noc->out(t).bind(a->from_noc(port)); });
+        bind.push_back([&c, t, port, a = a.get()] { c.noc->terminal_socket(t).bind(a->noc_socket(port)); });
       }
       const cube_id peer = *topology.neighbor(cube_id{c.number}, side);
       hw::ucie_adapter* far = cubes_[index(c.sip, peer.value)].adapters.at(fabric::opposite(side)).get();
       bind.push_back([far, a = a.get()] { a->link_out().bind(far->link_in()); });
     }
     for (const auto& [t, p] : c.ports) {
-      bind.push_back([&c, t = t, p = p.get()] { p->to_noc().bind(c.noc->in(t)); });
-      bind.push_back([&c, t = t, p = p.get()] { c.noc->out(t).bind(p->from_noc()); });
+      bind.push_back([&c, t = t, p = p.get()] { c.noc->terminal_socket(t).bind(p->noc_socket()); });
       const std::uint32_t link = topology.layout(sip_id{c.sip}, cube_id{c.number}).terminals[t].index;
       const abi::node_address to = topology.sip_links()[link].to;
       bind.push_back([this, to, p = p.get()] { p->out.bind(cube_of(to).ports.at(to.terminal)->in); });

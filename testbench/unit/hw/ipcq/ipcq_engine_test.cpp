@@ -24,7 +24,7 @@ class ipcq_bench : public sc_core::sc_module {
         dma("dma"),
         engine("ipcq", hw::pe_setup{config, hub, faults, self}) {
     engine.dma.bind(dma);
-    access.socket.bind(engine.registers.socket);
+    access.socket.bind(registers.socket);
     steps.at(0, [this] { install(); });
   }
   void install() {
@@ -44,6 +44,7 @@ class ipcq_bench : public sc_core::sc_module {
   script steps;
   stub_dma dma;
   hw::ipcq_engine engine;
+  hw::register_target registers{"registers", engine};
   hw::register_initiator access{"access"};
 
   void set(abi::register_offset field, std::uint64_t value) {

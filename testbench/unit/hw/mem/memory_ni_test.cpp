@@ -124,6 +124,16 @@ diecast::abi::address at(std::uint64_t offset, diecast::abi::region kind = dieca
   return diecast::abi::encode({sip_id{0}, cube_id{0}, kind, 0, offset});
 }
 
+/// In place of a NoC: joins two blocks.
+struct crossing : sc_core::sc_module, hw::fabric_owner {
+  explicit crossing(const sc_core::sc_module_name& name) : sc_module(name) {}
+  void on_packet(unsigned from, hw::packet_ptr&& p, const hw::fabric_phase& phase) override {
+    ends[1 - from].pass(std::move(p), phase);
+  }
+  void on_credit(unsigned from, const hw::fabric_phase& phase) override { ends[1 - from].pass({}, phase); }
+  std::array<hw::fabric_initiator, 2> ends{{{"to_pe", *this, 0}, {"to_ni", *this, 1}}};
+};
+
 struct ni_bench {
   explicit ni_bench(const config::machine_config& c = small(), hw::memory_ni_setup setup = {})
       : config(c),
@@ -131,8 +141,8 @@ struct ni_bench {
         pe("pe", topology, c, topology.locate(at(0, diecast::abi::region::tcm)), topology.locate(at(0)),
            pool),
         ni("ni", topology, c, topology.locate(at(0)), setup, pool, faults) {
-    pe.port.fabric_out_socket().bind(ni.terminal().fabric_in_socket());
-    ni.terminal().fabric_out_socket().bind(pe.port.fabric_in_socket());
+    between.ends[0].socket.bind(pe.port.noc_socket());
+    between.ends[1].socket.bind(ni.terminal().noc_socket());
     ni.memory.bind(checker.in);
     pe.backdoor.bind(ni.debug_socket());
   }
@@ -153,6 +163,7 @@ struct ni_bench {
   test::watched_faults faults;
   requester pe;
   hw::memory_ni ni;
+  crossing between{"between"};
   test::protocol_checker checker{"checker"};
 };
 

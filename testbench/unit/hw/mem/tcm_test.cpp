@@ -26,7 +26,6 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
   explicit tcm_bench(const config::machine_config& c = {}) : tcm_bench(sc_core::sc_module_name("bench"), c) {}
   tcm_bench(sc_core::sc_module_name n, const config::machine_config& c)
       : sc_module(n), dut("tcm", c, 3, faults) {
-    access(dut.access);
     SC_METHOD(post_all);
   }
   struct posted {
@@ -38,7 +37,7 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
   std::vector<std::uint64_t> order;   ///< tags in order of arbitration
   test::watched_faults faults;
   hw::tcm dut;
-  sc_core::sc_port<hw::tcm_if> access{"access"};
+  hw::tcm_if* access{&dut};
 
   std::uint64_t post(std::uint64_t cycle, tcm_port port, std::uint64_t offset, std::uint64_t bytes,
                      bool write, std::byte* data = nullptr) {

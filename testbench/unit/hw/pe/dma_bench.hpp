@@ -85,7 +85,7 @@ class dma_bench {
     n.dma = std::make_unique<hw::dma_engine>(fmt::format("dma{}", p).c_str(),
                                              hw::pe_setup{fabric.config, fabric.hub, faults, self},
                                              hw::packet_setup{fabric.topology, fabric.pool(0), true});
-    n.dma->tcm.bind(n.tcm->access);
+    n.dma->tcm.bind(*n.tcm);
     n.dma->ipcq.bind(*n.listener);
     n.dma->core.bind(*n.listener);
     fabric.attach(n.dma->terminal(), where(p));

@@ -58,9 +58,7 @@ class script : public sc_core::sc_module {
 /// A memory that takes as long as the bench wants, and remembers what it was asked.
 class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
  public:
-  explicit stub_tcm(const sc_core::sc_module_name& name) : sc_module(name), memory(1U << 20U) {
-    access.bind(*this);
-  }
+  explicit stub_tcm(const sc_core::sc_module_name& name) : sc_module(name), memory(1U << 20U) {}
   struct served {
     double at_ns{};
     double finish_ns{};
@@ -68,7 +66,6 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
     std::uint64_t offset{};
     std::uint64_t bytes{};
   };
-  sc_core::sc_export<hw::tcm_if> access{"access"};
   std::vector<std::byte> memory;
   std::vector<served> log;
   /// Cycles from arbitration to the end of an access.

@@ -38,12 +38,11 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
   SC_HAS_PROCESS(tcm_bench);
   tcm_bench(sc_core::sc_module_name n, const config::machine_config& c, bool write)
       : sc_module(n), dut("tcm", c, 0, faults), bytes_(c.ipcq.slot_bytes), write_(write) {
-    access(dut.access);
     SC_METHOD(post);
   }
   test::watched_faults faults;
   hw::tcm dut;
-  sc_core::sc_port<hw::tcm_if> access{"access"};
+  hw::tcm_if* access{&dut};
   double finish_ns{};
 
  private:
