@@ -77,10 +77,11 @@ def alone_text(run):
 
 
 def other_work(old, new):
-    """Ops that one of two runs of workloads has and the other has not: [(A or B, stream, id, op, bytes, ranks)]. Theirs are the
-    times of different jobs."""
+    """What one of two runs does and the other does not, ops of a workload or the collective: [(A or B, stream, id, op, bytes,
+    ranks)]. Theirs are the times of different jobs."""
     if "ops" not in old or "ops" not in new:
-        return []
+        other = any(old[k] != new[k] for k in ("collective", "bytes"))
+        return [(name, "-", "-", *(row.get(k) for k in ("collective", "bytes", "ranks"))) for name, row in zip("AB", (old, new)) if other]
     sides = [collections.Counter(tuple(op.get(k) for k in ("stream", "id", "op", "bytes", "ranks")) for op in row["ops"])
              for row in (old, new)]
     return [(name, *op) for name, mine, other in zip("AB", sides, reversed(sides)) for op in (mine - other)]

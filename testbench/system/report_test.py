@@ -434,7 +434,8 @@ class Scripts(Reports):
         for name, algorithm, size in (("a", "ring_1d", "1KiB"), ("b", "intercube", "4KiB")):
             self.run_pod(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, "--ranks", "cube", "--out", self.folder / name)
         text = self.script("compare", "a", "b").stdout
-        self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n", text)
+        self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n  other work, so neither is called faster", text)
+        self.assertRegex(text, r"(?m)^ +A +- +- +all_reduce +1024 +4\n +B +- +- +all_reduce +4096 +4$")
         run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
         self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
 
