@@ -58,11 +58,20 @@ def name_of(row):
     return f"{row['collective']} {row['algorithm']}" + (f" of team {team}" if team else "")
 
 
+def size_of(row):
+    """A barrier has no size."""
+    return "" if row["collective"] == "barrier" else byte_text(row["bytes"])
+
+
+def title_of(row):
+    return ", ".join(filter(None, (name_of(row), size_of(row))))
+
+
 def question(results):
     machine, first = results.result["machine"], results.runs[0]
     what = " and ".join(sorted({name_of(row) for row in results.runs}))
     config = results.config
-    words = "" if first["collective"] == "workload" else f"{first['dtype']}, {first['op']}; "
+    words = "" if first["collective"] in ("workload", "barrier") else f"{first['dtype']}, {first['op']}; "
     return (f"<p>How long does <b>{escape(what)}</b> take on {escape(machine['sips'])} SIPs of {config['sip']['columns']} x "
             f"{config['sip']['rows']} cubes with {config['cube']['pes']} PEs each, and where does the time go?</p>"
             f"<p class=note><code>{escape(shlex.join(results.result['argv']))}</code><br>"
@@ -76,9 +85,9 @@ def figure(value, form):
 
 
 def results_table(runs):
-    # A barrier has no size and no efficiency; a run without bandwidth has 0 as its bandwidth.
-    columns = {"collective": name_of, "size": lambda r: "" if r["collective"] == "barrier" else byte_text(r["bytes"]),
-               "ranks": lambda r: f"{r['ranks']} {r['rank_set']}", "time ns": lambda r: figure(r["time_ns"], ",.1f")}
+    # A barrier has no efficiency; a run without bandwidth has 0 as its bandwidth.
+    columns = {"collective": name_of, "size": size_of, "ranks": lambda r: f"{r['ranks']} {r['rank_set']}",
+               "time ns": lambda r: figure(r["time_ns"], ",.1f")}
     if any(row.get("bound_ns") for row in runs):
         columns |= {"bound ns": lambda r: figure(r.get("bound_ns"), ",.1f"), "bound by": lambda r: r.get("bound_kind", ""),
                     "efficiency": lambda r: figure(None if r["collective"] == "barrier" else r.get("efficiency"), ".1%")}
@@ -127,13 +136,9 @@ def energy_section(runs):
         return ""
     shown, cut = runs[:MOST_BARS], f" (the first {MOST_BARS} of {len(runs)} runs)" if len(runs) > MOST_BARS else ""
     account = Account(shown)
-
-    def name(row):
-        return f"{name_of(row)}, {byte_text(row['bytes'])}"
-
     return (f"<h2>Energy of a launch{cut}</h2><p class=note>Microjoules of all parts of the machine, idle power over the "
             "simulated time included; per bit that had to be combined, for collectives that reduce.</p>" +
-            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(name), left=260) + html_table(*account.table(name)))
+            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(title_of), left=260) + html_table(*account.table(title_of)))
 
 
 WAITS = (("data_ns", "a message"), ("credit_ns", "a free slot"), ("dma_ns", "the DMA engine to read"),
@@ -318,7 +323,7 @@ def page(results, timeline=None):
         parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p><pre>{escape(row.get('message', ''))}</pre>")
     parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs), energy_section(results.runs)]
     if len(results.runs) > 1:
-        parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {byte_text(row['bytes'])}: the "
+        parts.append(f"<p class=note>What follows is about {escape(title_of(row))}: the "
                      f"{'longest run' if row['status'] == 'ok' else 'run that did not end well'}.</p>")
     if timeline is not None:
         parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))
