@@ -9,7 +9,7 @@ from diecast.compare import path_links
 from diecast.energy import Account, accounted, per_bit_text
 from diecast.inputs import check, need
 from diecast.results import SIZES, BadResults, need_collectives
-from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, steps, text_width, value_axis
+from diecast.svg import Picture, bars_picture, colors_of, escape, plot, stacked_bars, steps, text_width
 
 MOST_BARS = 128
 MOST_OPS = 40
@@ -247,16 +247,9 @@ def op_name(op, repeated):
 
 def op_chart(ops, colors, repeated):
     """A bar per op from its first member's start to its last one's end, in the color of its stream."""
-    row, left, width = 14, 200, 900
-    end = max(op["end_ns"] for op in ops) or 1
-    bottom = 38 + row * len(ops)
-    picture = Picture(width, bottom + 32, "Ops of the workload")
-    picture.label(4, 14, "Ops of the workload", size=12)
-
-    def x_of(ns):
-        return left + ns / end * (width - left - 24)
-
-    value_axis(picture, [mark for mark in steps(end) if mark <= end], x_of, bottom, "ns from the common start")
+    row, left = 14, 200
+    marks = steps(max(op["end_ns"] for op in ops) or 1)
+    picture, x_of = bars_picture("Ops of the workload", (), 38 + row * len(ops), marks, "ns from the common start", 900, left)
     for n, op in enumerate(ops):
         name = op_name(op, repeated)
         picture.label(left - 6, 48 + row * n, name if text_width(name, 9) < left - 8 else f"{name[:30]}..", size=9, anchor="end")
