@@ -405,6 +405,10 @@ class Replay(HbmCase):
         errors = self.run_pod(*REFERENCE, "--pattern", f"replay:{path}", expect=2).stderr
         for line in (2, 3, 4):
             self.assertIn(f"{path}:{line}: ", errors)
+        # A trace of another tool has the same problem in every line.
+        other = self.file("ramulator.txt", "LD 0x40\n" * 500)
+        errors = self.run_pod(*REFERENCE, "--pattern", f"replay:{other}", expect=2).stderr.splitlines()
+        self.assertEqual((len(errors), errors[-1]), (21, "and 480 more: does not have three or four words"))
 
     def test_flags_without_meaning(self):
         trace = self.file("t.txt", "R 0 32 0\n")
