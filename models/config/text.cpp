@@ -115,9 +115,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t shortest_beginning = 3;
   std::string best;
+  std::size_t more = std::string::npos;  // letters of the one behind the other
   for (const std::string& candidate : candidates) {
-    const bool begins = word.size() >= shortest_beginning && candidate.starts_with(word);
-    if (begins && (best.empty() || candidate.size() < best.size())) best = candidate;
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    const bool begins = candidate.starts_with(word) || word.starts_with(candidate);
+    if (!begins || shorter < shortest_beginning || longer - shorter >= more) continue;
+    best = candidate;
+    more = longer - shorter;
   }
   if (!best.empty()) return best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
@@ -182,7 +186,8 @@ std::string meant(std::string_view written, std::span<const std::string> known) 
   }
   const std::string near = nearest(written, known);
   // As many edits as letters make any word of any other of that length.
-  return near.empty() || edit_distance(written, near) >= written.size() ? "" : near;
+  const bool begins = !written.empty() && near.starts_with(written);
+  return begins || edit_distance(written, near) < written.size() ? near : "";
 }
 
 }  // namespace

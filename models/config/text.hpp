@@ -34,9 +34,9 @@ namespace diecast::config {
 /// Edits (insert, delete, replace, swap of neighbors) that turn one word into the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The shortest candidate that begins with `word`, of three letters at least; else the candidate with the
-/// fewest edits to `word`, if at most a third of its length (two at least). The first of several; empty when
-/// none is that near.
+/// The candidate that begins with `word` or with which `word` begins, three letters at least, of the nearest
+/// length; else the one with the fewest edits to `word`, if at most a third of its length (two at least). The
+/// first of several; empty when none is that near.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 /// The parts between separators; as many as separators plus one.

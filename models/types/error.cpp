@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/types/error.hpp"
 
+#include <map>
+
 #include "models/types/enum_name.hpp"
 
 namespace diecast {
 namespace {
 
+/// Lines of one problem each. A file of another format has the same problem in every line.
 std::string join(const std::vector<problem>& problems) {
+  constexpr std::size_t most_alike = 20;
   std::string text;
-  for (const problem& p : problems) {
-    if (!text.empty()) text += '\n';
-    text += to_string(p);
-  }
+  std::map<std::string, std::size_t> alike;
+  for (const problem& p : problems)
+    if (++alike[p.what] <= most_alike) text += (text.empty() ? "" : "\n") + to_string(p);
+  for (const auto& [what, count] : alike)
+    if (count > most_alike)
+      text += fmt::format("\nand {}{} more: {}", problems.size() < most_problems ? "" : "at least ",
+                          count - most_alike, what);
   return text;
 }
 

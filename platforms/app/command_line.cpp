@@ -43,7 +43,8 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
   std::ranges::replace(name, '-', '_');
   for (const config::block_table& b : config::tables())
     for (const config::field& f : b.fields)
-      if (f.key == name) keys += fmt::format("{}--set {}=VALUE", keys.empty() ? "" : " or ", f.path());
+      if (f.key == name || (name.size() > 2 && f.key.starts_with(name + "_")))  // without its unit, say
+        keys += fmt::format("{}--set {}=VALUE", keys.empty() ? "" : " or ", f.path());
   if (!keys.empty()) throw user_error(problem{"command line", "a config key, not a flag", flag, keys});
   std::vector<std::string> names;
   for (const auto& o : known.options()) names.push_back("--" + o->long_name());
@@ -166,6 +167,10 @@ void refuse_same_file(flag_reader& r, const flag_files& written) {
   };
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [flag, path] = written[i];
+    for (const std::string_view end : {".gz", ".zst", ".fst"})  // viewers choose by it
+      if (path.ends_with(end))
+        r.add({flag, "is written as plain text, not as the name says", path,
+               fmt::format("no {} at its end", end)});
     for (std::size_t k = 0; k < i; ++k)
       if (same(path, written[k].second))
         r.add({flag, fmt::format("is also the file of {}", written[k].first), path, "another file"});

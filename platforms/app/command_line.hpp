@@ -105,7 +105,7 @@ class flag_reader {
 /// Adds a problem for each flag of a waveform or timeline that was given without its file.
 void refuse_without_file(flag_reader& r);
 /// Adds a problem for each file to write that another flag of the same command line writes, too: it would be
-/// lost. Flags and paths; empty paths were not given.
+/// lost; and for each whose name is that of another format. Flags and paths; empty paths were not given.
 using flag_files = std::vector<std::pair<std::string, std::string>>;
 void refuse_same_file(flag_reader& r, const flag_files& written);
 /// "run 2 of 5"; empty for the only run.

@@ -31,7 +31,7 @@ std::vector<std::string> cells_of(const run_estimate& e) {
           fmt::format("{:.1f}", e.bound_ns),
           e.bound_kind,
           fmt::format("{:.0f}", expected),
-          fmt::format("{:.1f}%", expected > 0 ? 100 * e.bound_ns / expected : 0),
+          e.bound_ns > 0 && expected > 0 ? fmt::format("{:.1f}%", 100 * e.bound_ns / expected) : "-",
           std::to_string(e.messages),
           std::to_string(e.packet_hops),
           number_text(e.wall_s, 1)};

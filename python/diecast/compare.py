@@ -37,11 +37,18 @@ def key_of(row):
     return (*job_of(row), row.get("algorithm"))
 
 
+def word(run, key):
+    """What a run was asked to do, in one respect; nothing for the types of a workload, and for what a barrier would move."""
+    if run.get(key) == MIXED or run["collective"] == "barrier" and key not in ASKED[:2]:
+        return ""
+    return f"{run['bytes']:,} bytes" if key == "bytes" else str(run.get(key))
+
+
 def asked_text(run):
     """What both runs were asked to do, and where they differ what each was."""
-    old, new = ({**side, "bytes": f"{side['bytes']:,} bytes"} for side in (run["what"], run["against"]))
-    words = [" and ".join(dict.fromkeys((str(old[k]), str(new[k])))) for k in ASKED if {old[k], new[k]} != {MIXED}]
-    return f"{' '.join(words[:-1])}, {words[-1]}"
+    both = [dict.fromkeys((word(run["what"], k), word(run["against"], k))) for k in ASKED]
+    *words, size = [" and ".join(filter(None, words)) for words in both]
+    return ", ".join(filter(None, (" ".join(filter(None, words)), size)))
 
 
 def pairs_of(a, b):
@@ -71,16 +78,17 @@ def alone(runs, paired):
 
 
 def alone_text(run):
-    team = f" team {run['team']}" if "team" in run else ""
-    words = [str(run.get(k)) for k in ASKED[:-1] if run.get(k) != MIXED]
-    return f"{' '.join(words)}{team} {run['bytes']:,} bytes, {run.get('ranks')} {run.get('rank_set')}"
+    *words, size = [word(run, k) for k in ASKED]
+    team = f"team {run['team']}" if "team" in run else ""
+    return f"{' '.join(filter(None, (*words, team, size)))}, {run.get('ranks')} {run.get('rank_set')}"
 
 
 def other_work(old, new):
-    """Ops that one of two runs of workloads has and the other has not: [(A or B, stream, id, op, bytes, ranks)]. Theirs are the
-    times of different jobs."""
+    """What one of two runs does and the other does not, ops of a workload or the collective: [(A or B, stream, id, op, bytes,
+    ranks)]. Theirs are the times of different jobs."""
     if "ops" not in old or "ops" not in new:
-        return []
+        other = any(old[k] != new[k] for k in ("collective", "bytes"))
+        return [(name, "-", "-", *(row.get(k) for k in ("collective", "bytes", "ranks"))) for name, row in zip("AB", (old, new)) if other]
     sides = [collections.Counter(tuple(op.get(k) for k in ("stream", "id", "op", "bytes", "ranks")) for op in row["ops"])
              for row in (old, new)]
     return [(name, *op) for name, mine, other in zip("AB", sides, reversed(sides)) for op in (mine - other)]

@@ -9,7 +9,8 @@ def accounted(runs):
 
 
 def label(run):
-    return f"{run['collective']} {run['algorithm']} {run['bytes']} B, {run['ranks']} {run['rank_set']}"
+    size = "" if run["collective"] == "barrier" else f" {run['bytes']} B"
+    return f"{run['collective']} {run['algorithm']}{size}, {run['ranks']} {run['rank_set']}"
 
 
 def parts_of(run):

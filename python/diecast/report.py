@@ -9,7 +9,7 @@ from diecast.compare import path_links
 from diecast.energy import Account, accounted, per_bit_text
 from diecast.inputs import check, need
 from diecast.results import SIZES, BadResults, need_collectives
-from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, steps, text_width, value_axis
+from diecast.svg import Picture, bars_picture, colors_of, escape, plot, stacked_bars, steps, text_width
 
 MOST_BARS = 128
 MOST_OPS = 40
@@ -58,11 +58,20 @@ def name_of(row):
     return f"{row['collective']} {row['algorithm']}" + (f" of team {team}" if team else "")
 
 
+def size_of(row):
+    """A barrier has no size."""
+    return "" if row["collective"] == "barrier" else byte_text(row["bytes"])
+
+
+def title_of(row):
+    return ", ".join(filter(None, (name_of(row), size_of(row))))
+
+
 def question(results):
     machine, first = results.result["machine"], results.runs[0]
     what = " and ".join(sorted({name_of(row) for row in results.runs}))
     config = results.config
-    words = "" if first["collective"] == "workload" else f"{first['dtype']}, {first['op']}; "
+    words = "" if first["collective"] in ("workload", "barrier") else f"{first['dtype']}, {first['op']}; "
     return (f"<p>How long does <b>{escape(what)}</b> take on {escape(machine['sips'])} SIPs of {config['sip']['columns']} x "
             f"{config['sip']['rows']} cubes with {config['cube']['pes']} PEs each, and where does the time go?</p>"
             f"<p class=note><code>{escape(shlex.join(results.result['argv']))}</code><br>"
@@ -76,9 +85,9 @@ def figure(value, form):
 
 
 def results_table(runs):
-    # A barrier has no size and no efficiency; a run without bandwidth has 0 as its bandwidth.
-    columns = {"collective": name_of, "size": lambda r: "" if r["collective"] == "barrier" else byte_text(r["bytes"]),
-               "ranks": lambda r: f"{r['ranks']} {r['rank_set']}", "time ns": lambda r: figure(r["time_ns"], ",.1f")}
+    # A barrier has no efficiency; a run without bandwidth has 0 as its bandwidth.
+    columns = {"collective": name_of, "size": size_of, "ranks": lambda r: f"{r['ranks']} {r['rank_set']}",
+               "time ns": lambda r: figure(r["time_ns"], ",.1f")}
     if any(row.get("bound_ns") for row in runs):
         columns |= {"bound ns": lambda r: figure(r.get("bound_ns"), ",.1f"), "bound by": lambda r: r.get("bound_kind", ""),
                     "efficiency": lambda r: figure(None if r["collective"] == "barrier" else r.get("efficiency"), ".1%")}
@@ -127,13 +136,9 @@ def energy_section(runs):
         return ""
     shown, cut = runs[:MOST_BARS], f" (the first {MOST_BARS} of {len(runs)} runs)" if len(runs) > MOST_BARS else ""
     account = Account(shown)
-
-    def name(row):
-        return f"{name_of(row)}, {byte_text(row['bytes'])}"
-
     return (f"<h2>Energy of a launch{cut}</h2><p class=note>Microjoules of all parts of the machine, idle power over the "
             "simulated time included; per bit that had to be combined, for collectives that reduce.</p>" +
-            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(name), left=260) + html_table(*account.table(name)))
+            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(title_of), left=260) + html_table(*account.table(title_of)))
 
 
 WAITS = (("data_ns", "a message"), ("credit_ns", "a free slot"), ("dma_ns", "the DMA engine to read"),
@@ -242,16 +247,9 @@ def op_name(op, repeated):
 
 def op_chart(ops, colors, repeated):
     """A bar per op from its first member's start to its last one's end, in the color of its stream."""
-    row, left, width = 14, 200, 900
-    end = max(op["end_ns"] for op in ops) or 1
-    bottom = 38 + row * len(ops)
-    picture = Picture(width, bottom + 32, "Ops of the workload")
-    picture.label(4, 14, "Ops of the workload", size=12)
-
-    def x_of(ns):
-        return left + ns / end * (width - left - 24)
-
-    value_axis(picture, [mark for mark in steps(end) if mark <= end], x_of, bottom, "ns from the common start")
+    row, left = 14, 200
+    marks = steps(max(op["end_ns"] for op in ops) or 1)
+    picture, x_of = bars_picture("Ops of the workload", (), 38 + row * len(ops), marks, "ns from the common start", 900, left)
     for n, op in enumerate(ops):
         name = op_name(op, repeated)
         picture.label(left - 6, 48 + row * n, name if text_width(name, 9) < left - 8 else f"{name[:30]}..", size=9, anchor="end")
@@ -318,7 +316,7 @@ def page(results, timeline=None):
         parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p><pre>{escape(row.get('message', ''))}</pre>")
     parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs), energy_section(results.runs)]
     if len(results.runs) > 1:
-        parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {byte_text(row['bytes'])}: the "
+        parts.append(f"<p class=note>What follows is about {escape(title_of(row))}: the "
                      f"{'longest run' if row['status'] == 'ok' else 'run that did not end well'}.</p>")
     if timeline is not None:
         parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))

@@ -140,14 +140,6 @@ def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width
     return picture.text()
 
 
-def value_axis(picture, marks, x_of, bottom, text):
-    """Grid, numbers and text of an axis below horizontal bars."""
-    for mark in marks:
-        picture.line(x_of(mark), 36, x_of(mark), bottom, stroke="#888" if mark == 0 else "#ddd")
-        picture.label(x_of(mark), bottom + 12, f"{mark:,g}", size=9, anchor="middle")
-    picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, text, size=10, anchor="middle")
-
-
 def bars_picture(title, names, bottom, marks, axis, width, left, inset=0):
     """A picture for horizontal bars above `bottom`, with the names of their colors and an axis; and the x of a value."""
     picture, x = Picture(width, bottom + 32, title), left
@@ -160,7 +152,10 @@ def bars_picture(title, names, bottom, marks, axis, width, left, inset=0):
     def x_of(value):
         return left + inset + (value - marks[0]) / (marks[-1] - marks[0]) * (width - left - inset - 24)
 
-    value_axis(picture, marks, x_of, bottom, axis)
+    for mark in marks:
+        picture.line(x_of(mark), 36, x_of(mark), bottom, stroke="#888" if mark == 0 else "#ddd")
+        picture.label(x_of(mark), bottom + 12, f"{mark:,g}", size=9, anchor="middle")
+    picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, axis, size=10, anchor="middle")
     return picture, x_of
 
 

@@ -51,12 +51,12 @@ def no_column(name, known):
     return f"no column {name!r}{near(name, known)}"
 
 
-def column_value(key, value):
-    """What a table shows of a point's value: a size of `bytes` as a number, as runs say it themselves."""
+def column_value(value):
+    """What tables and plots show of a point's value: numbers as numbers, sizes in bytes, as runs say them themselves."""
+    if inputs.is_number(value):
+        return value
     size = re.fullmatch(r"(\d+)(B|KiB|MiB|GiB)?", text_of(value))
-    if key != "bytes" or not size:
-        return text_of(value)
-    return int(size[1]) << {None: 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[size[2]]
+    return int(size[1]) << {None: 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[size[2]] if size else text_of(value)
 
 
 def columns_of(plot):
@@ -277,9 +277,8 @@ class Sweep(Points):
             record = self.record(point)
             if record is None:
                 continue
-            named = {key.lstrip("-"): value for key, value in point.values.items()}
-            base = {"point": point.number, **{key: column_value(key, value) for key, value in named.items()},
-                    "exit_code": record["exit_code"]}
+            named = {key.lstrip("-"): column_value(value) for key, value in point.values.items()}
+            base = {"point": point.number, **named, "exit_code": record["exit_code"]}
             results = self.results(point) if record["wrote_result"] else None
             rows += [{**base, **plain(run)} for run in (results.runs if results else [{"status": "error"}])]
         for row in rows:
@@ -335,13 +334,20 @@ def exit_code(records):
     return 0 if codes <= {0} else 70
 
 
+def drawable(plot, row):
+    """Whether a plot's axes can show a run: with both values, and above 0 on a logarithmic axis."""
+    shown = {axis: row[plot[axis].lstrip("-")] for axis in ("x", "y")}
+    return None not in shown.values() and all(inputs.is_number(value) and value > 0 for axis, value in shown.items()
+                                              if plot.get(f"{axis}scale") == "log")
+
+
 def lines_of(spec, plot, rows):
     """{name of a line: [(x, y)]} of a plot; of medians of draws (x, y, y less the least, the largest less y). A line has one
     point at each x: where rows of a line share an x, every column that tells them apart (keys of the grid, then what a run is)
     parts the line and joins its name."""
     columns = columns_of(plot)
     x, y, by = columns["x"], columns["y"], columns.get("series")
-    kept = [row for row in rows if row.get("status") == "ok" and None not in (row[x], row[y])]
+    kept = [row for row in rows if row.get("status") == "ok" and drawable(plot, row)]
     parting = [by] if by else []
 
     def key(row, names):
@@ -361,7 +367,8 @@ def lines_of(spec, plot, rows):
 
 
 def draw(spec, rows, out):
-    """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises BadInput without matplotlib, NotWritten."""
+    """sweep_N.svg for every plot of the spec, of rows that check_rows() takes: [(file, runs that its axes cannot show)]. Raises
+    BadInput without matplotlib, NotWritten."""
     files = []
     for n, plot in enumerate(spec.plots):
         columns = columns_of(plot)
@@ -381,5 +388,6 @@ def draw(spec, rows, out):
         if by or len(series) > 1:
             panel.legend(title=axes.label(by) if by else None)
         axes.save(figure, out / f"sweep_{n}.svg")
-        files.append(out / f"sweep_{n}.svg")
+        missing = sum(row.get("status") == "ok" and not drawable(plot, row) for row in rows)
+        files.append((out / f"sweep_{n}.svg", missing))
     return files

@@ -3,6 +3,7 @@
 import collections
 import functools
 import json
+import operator
 import sys
 
 from diecast import inputs
@@ -42,7 +43,7 @@ class Builder:
         self.cut = 0  # messages above the greatest size
         self.notes = []  # what else a user should know
         self.pieces = {}  # (from, to, tag): {"isend": [(pieces, where)], "irecv": ..} of messages in several pieces
-        self.last = []  # ids of ops that behind() may hang others to
+        self.last = {}  # of each task's last op: which of them it waits for, and itself
 
     def _members(self, ranks):
         return {"ranks": self.rank_set, "list": list(ranks)}
@@ -89,16 +90,24 @@ class Builder:
                          f"rank {receiver}, tag {tag}, and no {other} of as many; expected the same size on both sides")
 
     def behind(self, first):
-        """Hangs the ops from index `first` on, all of one rank, behind those of the ranks before.
+        """Hangs the ops from index `first` on, all of one rank, behind those of the ranks before, which its PE passes over at
+        once, as long as these wait for no collective.
 
-        Only ops that wait for each other are one task, and a core takes turns among all tasks of the stream. Its PE passes
-        over what other ranks do at once, as long as that waits for no collective: it has the tasks of one rank, not of all."""
-        mine = self.ops[first:]
-        roots = [op for op in mine if not op["after"]]
-        for op, last in zip(roots, self.last):
-            op["after"] = [last]
-        waited = {id for op in mine for id in op["after"]}
-        self.last = [op["id"] for op in mine if op["id"] not in waited] + self.last[len(roots):]
+        A core takes turns among all tasks of the stream. An op joins the first task whose last op it waits for, directly or not
+        (sw/workload/workload.cpp): one that would begin a task waits for the end of one of the ranks before, too."""
+        mine, last = self.ops[first:], list(self.last)
+        bit = {id: 1 << n for n, id in enumerate([*last, *(op["id"] for op in mine)])}
+        waits = {id: sum(bit[on] for on in ons) for id, ons in self.last.items()}  # for what an op waits, and itself
+        for op in mine:
+            before = functools.reduce(operator.or_, (waits[on] for on in op["after"]), 0)
+            task = next((n for n, id in enumerate(last) if before & bit[id]), None)
+            if task is None:
+                task = next((n for n, id in enumerate(last) if id in self.last), len(last))
+                op["after"] = op["after"] + last[task:task + 1]
+                before |= waits[last[task]] if task < len(last) else 0
+            waits[op["id"]] = before | bit[op["id"]]
+            last[task:task + 1] = [op["id"]]
+        self.last = {id: [on for on in last if waits[id] & bit[on]] for id in last}
 
     def group(self, name, ranks):
         """Declares a group; its name for collective()."""

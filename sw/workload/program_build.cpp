@@ -2,6 +2,7 @@
 // From a workload to programs: ops planned, memory and queue pairs given to chains.
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <tuple>
 
 #include "models/abi/address.hpp"
@@ -14,7 +15,8 @@
 namespace diecast::sw {
 /// Queue pairs that one chain, group and pattern own, and the directions they stand for.
 struct wired_pattern {
-  std::string label;
+  std::string label;     ///< the stream, with which names of queue pairs begin
+  std::string first_op;  ///< in its place where a PE of the stream has a queue pair of that name
   std::vector<std::string> direction_names;
   comm::direction first_named{};
   std::vector<comm::queue_pair_half> halves;
@@ -248,6 +250,7 @@ void workload_program::builder::connect(std::uint32_t op) {
   if (!fresh) return;
   wired_pattern c;
   c.label = into_.resolved_.streams[r.stream].stream->name;
+  c.first_op = r.op->id;
   c.direction_names = wiring.direction_names;
   c.first_named = wiring.first_named;
   std::vector<problem> found;
@@ -268,14 +271,20 @@ void workload_program::builder::connect(std::uint32_t op) {
 /// Gives every direction in use at a PE its next free queue pair; the edges between queue pairs.
 std::vector<comm::edge> workload_program::builder::number_queue_pairs() {
   std::map<pe_coord, comm::direction> next;
+  std::set<std::pair<pe_coord, std::string>> taken;
   std::vector<comm::edge> edges;
   for (wired_pattern& c : patterns_) {
+    const auto named = [&c](const comm::queue_pair_half& h) {
+      return std::pair(h.owner, c.label + "." + logical_name(c, h.dir));
+    };
+    const auto is_taken = [&](const comm::queue_pair_half& h) { return taken.contains(named(h)); };
+    if (std::ranges::any_of(c.halves, is_taken)) c.label = c.first_op;
     for (const comm::queue_pair_half& h : c.halves) {
       direction_map& map = c.queue_pairs[h.owner];
       if (h.dir >= map.size()) map.resize(std::size_t{h.dir} + 1, comm::no_direction);
       if (map[h.dir] != comm::no_direction) continue;
       map[h.dir] = next[h.owner]++;
-      into_.names_[{h.owner, map[h.dir]}] = c.label + "." + logical_name(c, h.dir);
+      into_.names_[{h.owner, map[h.dir]}] = taken.insert(named(h)).first->second;
     }
     for (const comm::queue_pair_half& h : c.halves) {
       if (h.rx) continue;

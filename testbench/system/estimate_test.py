@@ -42,6 +42,7 @@ class Estimate(harness.Case):
         job = (*harness.SMALL, "--ranks", "pe", "--bytes", "4KiB:16MiB:x4096")
         lines = self.run_pod("--estimate", *job).stdout.splitlines()
         self.assertIn("estimated, not simulated", lines[0])
+        self.assertNotIn("%", self.run_pod("--estimate", *harness.SMALL, "--bytes", "0").stdout, "an efficiency without a bound")
         self.assertTrue(all(len(line) <= 100 for line in lines), lines)
         rows = [e for e in self.estimates(*job) if e["expected_ns"] is not None]
         fastest = min((e for e in rows if e["bytes"] == 4096), key=lambda e: e["expected_ns"])

@@ -172,6 +172,16 @@ def sets(*assignments):
     return [word for a in assignments for word in ("--set", a)]
 
 
+def mistakes_of_studies(traffic):
+    """Arguments of diecast-noc and diecast-hbm and what stderr must contain. traffic: the flag that says what arrives."""
+    return [([traffic, "replay:"], [traffic, "names no file"]), ([traffic, ""], [traffic, "empty"]),
+            ([traffic, "replay:nowhere.txt"], [f"{traffic} replay: cannot be read: No such file", "nowhere.txt"]),
+            ([traffic, "replay:."], ["cannot be read: a folder"]), (["stray"], ["stray argument"]),
+            ([traffic, "replay:/proc/self/mem"], ["cannot be read: read error"]), (["--seed", "x"], ["--seed", "'x'"]),
+            (["--collective", "all_reduce"], ["a flag of diecast-pod", "--collective"]), (["--format", "xml"], ["xml", "csv"]),
+            (["--list", "algorithms"], ["--list", "algorithms", "patterns"])]
+
+
 def exhaustive(test):
     """Marks a test, or all of a class, for the long suite alone."""
     test.exhaustive = True

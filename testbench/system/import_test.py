@@ -53,8 +53,10 @@ class Goal(Import):
         ops = self.run_workload(EXAMPLES / "dissemination_16.goal")
         self.assertEqual(sum(op["op"] == "isend" for op in ops.values()), 64)
         self.assertEqual(sum(op["op"] == "wait" and op["verified"] is True for op in ops.values()), 64)
+        work = [op for op in ops.values() if op["op"] == "compute"]
+        self.assertLess(max(op["start_ns"] for op in work), 600, "work begins after four receives, not after those of all ranks")
         # It is a barrier: nobody is through before the last has done its work.
-        last = max(op["end_ns"] for op in ops.values() if op["op"] == "compute")
+        last = max(op["end_ns"] for op in work)
         self.assertEqual(len([id for id in ops if id.endswith(".r3.done")]), 16)
         for id, op in ops.items():
             if id.endswith(".r3.done"):

@@ -61,16 +61,17 @@ class Waveform(harness.Case):
                 return name
             return "\\" + "".join(c if "!" <= c <= "~" and c != "%" else f"%{ord(c):02X}" for c in name)
 
-        streams = [{"name": name, "on": [0, 1], "ops": [{"op": "all_reduce", "bytes": 256, "algorithm": "ring_1d"}]}
-                   for name in ("tp", "d p", "$end")]
+        ring = {"op": "all_reduce", "bytes": 256, "algorithm": "ring_1d"}
+        streams = [{"name": name, "on": [0, 1], "ops": [ring, {**ring, "id": f"{name}2", "after": []}]} for name in ("tp", "d p", "$end")]
         file = self.file("streams.json", json.dumps({"streams": streams}))
         self.run_pod(*SMALL, "--workload", file, "--vcd", "w.vcd", "--out", "out")
         wave = Vcd((self.folder / "w.vcd").read_text())
         with open(self.folder / "out" / "ipcq.csv", newline="") as table:
-            named = {f"{row['pe']}.ipcq.{escaped(row['direction'])}" for row in csv.DictReader(table)}
-        self.assertIn("pod.sip0.cube_0_0.pe0.ipcq.\\tp.E", named)
-        self.assertIn("pod.sip0.cube_0_0.pe0.ipcq.\\d%20p.E", named)
-        self.assertEqual({p.rsplit(".", 1)[0] for p in wave.widths if p.endswith(".my_head")}, named)
+            named = [f"{row['pe']}.ipcq.{escaped(row['direction'])}" for row in csv.DictReader(table)]
+        # A stream's ops beside each other have queue pairs of their own, named by the op.
+        for name in ("\\tp.E", "\\tp2.E", "\\d%20p.E", "\\d%20p2.W"):
+            self.assertEqual(named.count(f"pod.sip0.cube_0_0.pe0.ipcq.{name}"), 1, name)
+        self.assertEqual({p.rsplit(".", 1)[0] for p in wave.widths if p.endswith(".my_head")}, set(named))
 
     def test_a_window_behind_the_end_is_said(self):
         self.waveform("--vcd-window", "900000000:")

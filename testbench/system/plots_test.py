@@ -51,6 +51,13 @@ class Lines(unittest.TestCase):
         self.assertEqual(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "jitter_median_ns"}, drawn), {"": [(1, 10, 2, 3)]})
         self.assertEqual(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "jitter_min_ns"}, drawn), {"": [(1, 8)]})
 
+    def test_numbers_of_a_grid_are_numbers_and_none_below_0_is_logarithmic(self):
+        found = [sweep.column_value(value) for value in (16, 0.5, "8", "64KiB", "center", True)]
+        self.assertEqual(found, [16, 0.5, 8, 65536, "center", "true"])
+        rows = [{"status": "ok", "bytes": size, "time_ns": 7, "noc.vcs": 1} for size in (0, 1, "all", None)]
+        for scale, shown in ({"xscale": "log"}, [(1, 7)]), ({"yscale": "log"}, [(0, 7), (1, 7), ("all", 7)]):
+            self.assertEqual(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns", **scale}, rows), {"": shown})
+
     def test_only_what_tells_points_apart_parts_a_line(self):
         few = [row for row in self.rows() if row["noc.vcs"] == 2]
         self.assertEqual(list(sweep.lines_of(self.SPEC, {"x": "bytes", "y": "time_ns", "series": "ipcq.n_slots"}, few)), [4, 8])

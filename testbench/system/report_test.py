@@ -357,6 +357,7 @@ class Scripts(Reports):
         self.assertIn(f"<title>all_reduce ring_1d, 4 KiB idle: {idle:,.1f} uJ</title>", section)
         barrier = self.report(*harness.SMALL, "--collective", "barrier")
         self.assertIn("<h2>Energy of a launch", barrier)
+        self.assertNotRegex(barrier, r"\b0 B\b|f16, none", "a barrier has no size and no elements")
 
     def test_report_draws_a_timeline(self):
         out, timeline = self.folder / "out", self.folder / "t.json"
@@ -434,7 +435,8 @@ class Scripts(Reports):
         for name, algorithm, size in (("a", "ring_1d", "1KiB"), ("b", "intercube", "4KiB")):
             self.run_pod(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, "--ranks", "cube", "--out", self.folder / name)
         text = self.script("compare", "a", "b").stdout
-        self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n", text)
+        self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n  other work, so neither is called faster", text)
+        self.assertRegex(text, r"(?m)^ +A +- +- +all_reduce +1024 +4\n +B +- +- +all_reduce +4096 +4$")
         run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
         self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
 
@@ -468,7 +470,7 @@ class Scripts(Reports):
         self.run_pod(*barrier, "--team", "0:1:2,0:1:4", "--out", self.folder / "a")
         self.run_pod(*barrier, "--team", "0:1:2", "--out", self.folder / "b")
         self.run_pod(*harness.SMALL, "--algorithm", "intercube", "--bytes", "1KiB", "--out", self.folder / "c")
-        self.assertIn("\nonly in A: barrier dissemination f16 none team 0:1:4 0 bytes, 4 cube\n",
+        self.assertIn("\nonly in A: barrier dissemination team 0:1:4, 4 cube\n",
                       self.script("compare", "a", "b").stdout)
         text = self.script("compare", "a", "c").stdout
         self.assertIn("No run of one is in the other", text)

@@ -218,6 +218,7 @@ class Silicon(ScriptCase):
         trace = self.file("noc_traces/mine.json", json.dumps([Traces.EVENTS[3], Traces.EVENTS[5], Traces.EVENTS[7], *other]))
         self.script("npe2transactions", trace, "--out", "t.jsonl")
         run = json.loads(self.run_pod(*WORMHOLE, "--traffic", f"transactions:{self.folder / 't.jsonl'}", "--format", "json").stdout)
+        self.assertRegex(self.run_pod(*WORMHOLE, "--traffic", "transactions:t.jsonl").stdout, r"^transactions:t.jsonl\n\d+ cycles from")
         self.file("noc_traces.csv", f"trace,measured_cycles\nmine,{run['runs'][0]['duration_cycles']}\n")
         done = self.compared("--set", "noc_traces", "--data", self.folder, "--plot", "p.svg")
         self.assertIn("duration mean 0.00%, worst 0.00%; barriers (1) ", done.stdout)

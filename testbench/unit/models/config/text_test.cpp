@@ -89,11 +89,13 @@ TEST_CASE("config text: only a near word is suggested") {
   const std::vector<std::string> algorithms{"swing", "ring_1d_unidir", "ring_1d"};
   CHECK(nearest("ring", algorithms) == "ring_1d");
   CHECK(nearest("ri", algorithms).empty());
+  CHECK(nearest("ring_1d_unidirectional", algorithms) == "ring_1d_unidir");
 }
 
 TEST_CASE("config text: an unknown name comes with the one that was meant") {
-  const std::vector<std::string> known{"ring_1d", "intercube"};
+  const std::vector<std::string> known{"ring_1d", "tree_binary"};
   CHECK(with_nearest("no such algorithm", "ring1d", known) == "no such algorithm; did you mean ring_1d?");
+  CHECK(with_nearest("no such algorithm", "tree", known) == "no such algorithm; did you mean tree_binary?");
   CHECK(with_nearest("no such algorithm", "swing_tree", known) == "no such algorithm");
   const std::vector<std::string> sets{"pe", "cube", "sip"};
   CHECK(with_nearest("no such value", "ep", sets) == "no such value; did you mean pe?");
