@@ -25,12 +25,12 @@ enum class path_cause : std::uint8_t {
   tcm,          ///< the core loads or stores in its TCM
   poll,         ///< the core pauses between two polls
   interrupt,    ///< from an event being queued to the core going on
-  ipcq_check,   ///< the queue engine checks a doorbell and hands the descriptor on
+  ipcq_check,   ///< the IPCQ engine checks a doorbell and passes the descriptor on
   dma_start,    ///< the descriptor waits in the DMA engine: its start-up and those before it
   source_read,  ///< the source is read and cut into packets
   fabric,       ///< the last packet crosses the fabric
   slot_write,   ///< the bytes are written to the slot and acknowledged
-  ipcq_match,   ///< the queue engine matches the token
+  ipcq_match,   ///< the IPCQ engine matches the token
   credit,       ///< a credit runs back
   copy,         ///< a copy of the DMA engine
   unexplained   ///< a wait whose event has no recorded origin

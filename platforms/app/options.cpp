@@ -45,7 +45,7 @@ po::options_description collective_options() {
         "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)"},
        {"no-data", "", "simulate times only: store no payload, verify nothing"},
        {"explain", "",
-        "repeat the job with one cause of time removed after the other (some 25 runs): shares of the "
+        "repeat the job while removing the causes of time one by one (some 25 runs): shares of the "
         "bound, firmware, DMA start, slots, latency, headers and contention, which add up to the time"},
        {"estimate", "",
         "simulate nothing: for each algorithm and size the bound, the expected time and what a run would "
@@ -253,8 +253,7 @@ void read_run(flag_reader& r, options& o) {
   o.isolate = r.flag("isolate");
   for (const char* other : {"diagnose", "dump-install"})
     if (o.jitter_runs > 0 && r.flag(other))
-      r.add({"--jitter", fmt::format("--{} reports no times that delays of the start could move", other), "",
-             "one of the two flags"});
+      r.add({"--jitter", fmt::format("--{} reports no times to compare", other), "", "one of the two flags"});
   o.explain = r.flag("explain");
   for (const char* other : {"diagnose", "dump-install"})
     if (o.explain && r.flag(other))
@@ -276,7 +275,8 @@ void read_processes(flag_reader& r, options& o) {
   r.with("partition", [&](const std::string& f, const std::string& v) {
     static const std::regex lists("\\[\\[[0-9]+(,[0-9]+)*\\](,\\[[0-9]+(,[0-9]+)*\\])*\\]");
     if (v != "auto" && !std::regex_match(v, lists))
-      throw user_error(problem{f, "is no list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
+      throw user_error(
+          problem{f, "is not a list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
     o.parallel.partition = v;
   });
   r.text("launcher", o.parallel.launcher);

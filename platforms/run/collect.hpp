@@ -31,7 +31,7 @@ namespace diecast::platforms {
 struct machine_totals {
   std::vector<std::uint64_t> counts;  ///< by counter, and of one per class by class
   std::uint64_t unwritten{};          ///< bytes read
-  std::uint64_t fingerprint{};        ///< fingerprint of the members' queue engines
+  std::uint64_t fingerprint{};        ///< fingerprint of the members' IPCQ engines
   std::string first_unwritten;
   cost::activity activity;
   DIECAST_MEMBERS(counts, unwritten, fingerprint, first_unwritten, activity)
