@@ -4,9 +4,9 @@
 //
 // A request is seen by the scheduler at the first tick after its arrival. Reads answer when their last
 // data has crossed the bus. Writes are posted: they answer with their last write command, whose data
-// the controller then owns. Both come controller_ns (controller and PHY, both ways) later. A request is
-// accepted when the queue of its kind has a place; a longer one enters burst by burst and holds back
-// the next until all of it is in.
+// the controller then owns. Both come controller_ns (controller and PHY, in both directions) later. A request
+// is accepted when the queue of its kind has a place; a longer one enters burst by burst and holds back the
+// next until all of it is in.
 //
 // Nothing ticks: the scheduler is caught up when its decisions can matter outside (an answer may be
 // due, or a request asks for room), not at each of its commands.

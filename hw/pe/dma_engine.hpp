@@ -65,7 +65,7 @@ class dma_engine : public sc_core::sc_module,
   /// Messages that have not left for the network to their end: descriptors that wait, packets whose bytes are
   /// being read or sealed.
   void visit_outbound(const std::function<void(const abi::ipcq_fields&)>& visit) const;
-  /// Bytes that went through the checksum engine, both ways, and the time it took.
+  /// Bytes that went through the checksum engine in both directions, and the time it took.
   [[nodiscard]] std::uint64_t checksum_bytes() const { return checksum_bytes_; }
   [[nodiscard]] sim_time checksum_time() const { return checksum_time_; }
   /// The longest that a credit was on its way here.

@@ -55,7 +55,7 @@ struct bound_request {
 struct least_work {
   double rounds{};    ///< messages of which each waits for the one before
   double messages{};  ///< that one rank sends or takes
-  double bytes{};     ///< payload through the network interface of one rank, one way
+  double bytes{};     ///< payload through the network interface of one rank, in one direction
   /// How often a byte is sent that some algorithm sends once, on a square of ranks: a forecast, no bound.
   double copies{1};
 };

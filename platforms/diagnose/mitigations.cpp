@@ -24,7 +24,7 @@ constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cyc
 struct mitigation {
   const char* name;
   const char* question;
-  std::vector<const char*> settings;  ///< that share a delay: all ways wait equally long
+  std::vector<const char*> settings;  ///< that share a delay, each getting an equal part
   changes flags;                      ///< besides
   const char* kind;
   const char* workaround;

@@ -53,7 +53,7 @@ void narrowing::other_ways() {
     return;
   }
   if (!t_.in_part()) other_algorithm();
-  // Where the result is right (a link is slow, say), it is right by other ways, too, which says nothing.
+  // A right result (of a slow link, say) is also right by other algorithms, which shows nothing.
   if (right(t_.base())) return;
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
@@ -75,7 +75,7 @@ void narrowing::other_algorithm() {
   routes_.push_back({"with " + name, removed != "no" && right(*o), false, t_.last_rate()});
 }
 
-/// Two algorithms that are likely to go by other ways than the run: the first word of a name is taken for its
+/// Two algorithms that are likely to use other routes than the run: the first word of a name is taken for its
 /// kind.
 std::vector<std::string> narrowing::algorithms_of_other_kinds() const {
   constexpr std::size_t most = 2;

@@ -21,7 +21,7 @@ struct peer_rule {
   std::uint64_t rank{};  ///< rank: the peer's number; shift: distance in ranks, modulo the group
   std::uint64_t columns{}, rows{};
   int dx{}, dy{};  ///< grid: the neighbor in this direction, around the grid
-  /// For messages that go that way, and `back` for those that come from the other way. Throws
+  /// For messages in that direction, and `back` for those in the opposite one. Throws
   /// std::logic_error when there is no peer.
   [[nodiscard]] std::uint32_t of(std::uint32_t self, std::size_t ranks, bool back) const;
 };

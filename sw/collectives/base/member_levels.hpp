@@ -87,7 +87,7 @@ struct member_box {
 /// members do not follow each other in the order of ranks: one line of all.
 [[nodiscard]] member_box member_box_of(const machine_shape& shape, const group& g);
 
-/// Every member with those in its lines, both ways; directions as box_ahead says.
+/// Every member with those in its lines, in both directions; queue pairs as box_ahead says.
 [[nodiscard]] std::vector<edge> line_edges(const group& g, const member_box& box);
 /// Direction that leads `distance` on (modulo its size) in a dimension.
 [[nodiscard]] direction box_ahead(const member_box& box, std::uint32_t dimension, std::uint32_t distance);

@@ -77,7 +77,7 @@ void end_in_output(pe_context& pe, const block_vector& v) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-/// Half of every block, one way round: the first partial sum sent is of the block of the position behind,
+/// Half of every block, in one direction: the first partial sum sent is of the block of the position behind,
 /// the last one received is of this rank's own.
 pe_context::pipeline scatter_pipeline(const block_vector& v, const std::vector<std::uint32_t>& ring,
                                       std::int64_t way, std::uint64_t half) {

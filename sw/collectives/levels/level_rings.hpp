@@ -35,7 +35,7 @@ namespace diecast::comm {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(1 + (beside_copies ? 1 : 2) * slots, 1u << 20));
 }
 
-/// Every rank with every other of its row and with every other of its column, both ways.
+/// Every rank with every other of its row and of its column, in both directions.
 [[nodiscard]] std::vector<edge> two_level_direct(const pattern_context& c);
 /// Directions of two_level_direct that lead `distance` (from 1) columns or rows on, cyclically.
 [[nodiscard]] constexpr direction column_ahead(std::uint32_t distance) {
@@ -69,7 +69,7 @@ inline constexpr std::uint64_t most_ring_steps = 10'000'000;
 [[nodiscard]] found_ring search_ring(const ring_task& task);
 
 /// What the search makes small: links of flows of several PEs, which count more than any number of hops, and
-/// hops. Of the ring both ways count, of the halves one.
+/// hops. Of the ring both directions count, of the halves one.
 [[nodiscard]] std::uint32_t ring_cost(const ring_task& task, const std::vector<std::uint32_t>& ring);
 
 /// The PEs of each pair in turn: where the ring meets one first, the next pair has it last. So both rings

@@ -21,7 +21,7 @@ struct bundle {
 /// A ring as a PE sees it, and its pipelines, one for each direction.
 struct own_ring {
   /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
-  /// both senders, and what they would send elsewhere meanwhile: the ring that carries most goes one way.
+  /// both senders, and what they would send elsewhere meanwhile: the busiest ring has one direction.
   bool one_way{};
   std::vector<std::uint32_t> members;  ///< numbers on this level, from the own on
   comm::ring_directions directions{};
@@ -29,7 +29,7 @@ struct own_ring {
   std::size_t first_pipeline{};
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
-  /// On a ring of two one is enough: both ways lead to the same PE.
+  /// On a ring of two one is enough: both directions lead to the same PE.
   [[nodiscard]] std::size_t pipelines() const {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;

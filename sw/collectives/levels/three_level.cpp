@@ -10,7 +10,7 @@
 //
 // Where blocks are shorter than a slot, the nearest PEs of a cube exchange theirs before they go round the
 // cubes, so that neighboring blocks travel as one message. Between SIPs, each of two PEs then has the blocks
-// of both for the SIPs one way round.
+// of both for the SIPs in one direction.
 #include <algorithm>
 
 #include "sw/collectives/base/blocks.hpp"
@@ -118,8 +118,8 @@ class level_blocks {
     const std::int64_t places = std::int64_t{grid_.cubes} * (splits() ? grid_.pes / 2 : grid_.pes);
     // While flows of all rings meet, a PE receives little more than half of what its interface could.
     turn_ = (splits() ? bundle : block) * 9 / 16;
-    // The rings over the cubes come last and go both ways: the last place sends when one of their hops is
-    // left.
+    // The rings over the cubes come last and go in both directions: the last place sends when one of their
+    // hops is left.
     if (joins_cube()) turn_ = (std::int64_t{cubes_.most_hops()} - 1) * cube_hop_ / places;
     turn_ = std::max<std::int64_t>(1, turn_);
     pass_of_sips_ = turn_ * places;
@@ -142,7 +142,7 @@ class level_blocks {
     return {sip, cube, pe, 1};
   }
   /// Hops that blocks of the member of the ring over the SIPs at `distance` go in direction `w`. Of a pair
-  /// that splits them, each PE goes one way.
+  /// that splits them, each PE sends in one direction.
   [[nodiscard]] std::uint32_t sip_reach(std::int64_t distance, std::size_t w, std::uint32_t pe) const {
     if (!splits()) return sips_.reach(distance, w);
     if (w != pe % 2) return 0;

@@ -169,7 +169,7 @@ class ring_blocks {
   // share of the time there is for all, measured by what has come round the row; its slots are spread over
   // it, and places take turns.
 
-  /// What comes to this PE round the row, one way.
+  /// What this PE receives round the row from one direction.
   [[nodiscard]] std::uint64_t row_bytes() const {
     std::uint64_t bytes = 0;
     for (const pe_context::stage& s : pipelines_[0].received) bytes += s.bytes;

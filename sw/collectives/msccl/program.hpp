@@ -125,7 +125,7 @@ struct program_fifo {
 };
 
 /// A queue pair of one rank: "to3.c0" transmits, "from3.c0" receives, "with3.c0" does both (the
-/// FIFOs of both ways between two ranks on one channel share a queue pair at each end).
+/// FIFOs of both directions between two ranks on one channel share a queue pair at each end).
 struct program_queue_pair {
   std::uint32_t peer{};
   std::uint32_t channel{};

@@ -63,8 +63,8 @@ void all_gather(pe_context& pe, const ring_shares& shares);
 void all_reduce(pe_context& pe, const ring_shares& shares);
 
 // Rows and columns of ranks: all-reduce by the bucket algorithm along one axis, then the other. Half of the
-// vector takes rows first, half columns first, and on closed axes each half goes both ways round, so that all
-// four directions carry data at once.
+// vector takes rows first, half columns first, and on closed axes each half goes in both directions, so that
+// all four directions carry data at once.
 
 /// A PE on an open line of PEs: `forth` leads to position + 1, `back` to position - 1.
 using open_line = ring_place;

@@ -13,8 +13,8 @@
 
 namespace diecast::sw {
 
-/// A member's place on a ring. Blocks go both ways round, half way each, so that a pass is half as long as
-/// one way round. On a ring of an even number the farthest member is reached in one direction only,
+/// A member's place on a ring. Blocks go in both directions, to half of the members each, so that a pass has
+/// half the hops. On a ring of an even number the farthest member is reached in one direction only,
 /// alternating by position, or, on a ring that splits blocks, with half of its block in each direction.
 struct two_way_ring {
   std::uint32_t position{}, members{};

@@ -41,7 +41,7 @@ void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 // Trees to begin a search with (tree_search.hpp), for any machine: level by level every member that may send
 // takes the nearest of those that are left.
 
-/// SIPs follow each other along each tree, one way round in the first and in the opposite direction in the
+/// SIPs follow each other along each tree, in one direction in the first and in the opposite one in the
 /// second, so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too,
 /// and those who pass on there what they get are others in the second tree than in the first, as far as can
 /// be. `up`: messages go towards the root.
@@ -132,8 +132,8 @@ class tree_memory {
 };
 
 // Spanning trees of neighbors for an all-reduce: an equal share of the vector up each tree and down again. An
-// edge of a tree carries as much one way as the other, so trees that together use every pair of neighbors
-// alike use all links at once, both ways.
+// edge of a tree carries as much in one direction as in the other, so trees that together use every pair of
+// neighbors alike use all links at once, in both directions.
 
 /// One to four trees, as many as make the busiest link the least busy; found exactly, by augmenting paths of
 /// the matroid union (Edmonds, "Matroid partition", 1968; Roskind and Tarjan, "A note on finding

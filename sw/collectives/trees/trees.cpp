@@ -278,15 +278,13 @@ pattern_table tree_patterns() {
        comm::hierarchical_3level},
       {comm::nested_trees_name, "the trees of ccl.levels, one within the other (up, down0, down1, ...)",
        comm::nested_tree_edges, comm::nested_tree_names(), true},
-      {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
+      {"root_trees", "two binary trees from the root: no other rank is an inner node of both",
        comm::root_trees, comm::root_tree_names(), true},
-      {"packed_trees",
-       "two shallow trees below the root, one way, fitted to what members and links can carry",
+      {"packed_trees", "two shallow trees from the root, fitted to what members and links can carry",
        comm::packed_tree_edges, comm::packed_tree_names(), true},
-      {"packed_trees_up",
-       "two shallow trees towards the root, one way, fitted to what members and links can carry",
+      {"packed_trees_up", "two shallow trees towards the root, fitted to what members and links can carry",
        comm::packed_tree_edges_up, comm::numbered_names("way", 0, 16), true},
-      {"spanning_trees", "trees of neighbors, both ways, that together use all links alike",
+      {"spanning_trees", "trees of neighbors, in both directions, that together use all links alike",
        comm::spanning_tree_edges, comm::numbered_names("way", 0, 16), true}};
 }
 

@@ -83,12 +83,12 @@ inline constexpr direction second_tree = first_custom;
 /// or rank set sip, which has the last level only.
 [[nodiscard]] std::vector<edge> hierarchical_3level(const pattern_context& c);
 
-/// comm::packed_trees, one way, from the root down both (parent, parent2; child0, child1, ...).
+/// comm::packed_trees, from the root down both only (parent, parent2; child0, child1, ...).
 [[nodiscard]] std::vector<edge> packed_tree_edges(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> packed_tree_names();
 
-/// The trees of packed_tree_edges(), from the members to the root, and comm::spanning_trees, both ways;
-/// directions as comm::tree_directions numbers them.
+/// The trees of packed_tree_edges(), from the members to the root, and comm::spanning_trees, in both
+/// directions; directions as comm::tree_directions numbers them.
 [[nodiscard]] std::vector<edge> packed_tree_edges_up(const pattern_context& c);
 [[nodiscard]] std::vector<edge> spanning_tree_edges(const pattern_context& c);
 
