@@ -82,11 +82,11 @@ struct queue_pair_state {
 /// Largest ring an engine holds.
 inline constexpr std::uint32_t max_slots = 65'536;
 
-/// One line of a pointer dump: direction <-> rx base, four pointers, last sequences, waiters, peer.
+/// One line of a pointer dump: queue pair <-> rx base, four pointers, last sequences, waiters, peer.
 [[nodiscard]] std::string describe(const std::string& direction, const queue_pair_state& state);
 
-/// How an arriving token or credit finds its queue pair. `address` is the rule; `sender` is the
-/// seed's old behaviour, kept as a demonstrable defect.
+/// How an arriving token or credit finds its queue pair. `address` is the rule; `sender`
+/// exists to show a deadlock: it confuses two queue pairs to one peer.
 class match_policy : public abstract_interface {
  public:
   /// Called after install registers changed.
