@@ -192,7 +192,7 @@ class cube_noc : public sc_core::sc_module,
   }
   /// Credits of a link spent (flits < 0) or usable again at `at`.
   void report_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const;
-  /// To an input without a router before it.
+  /// To an input from outside the network.
   void send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
 
   const fabric::topology& topology_;

@@ -17,14 +17,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def handle(handler):
-    """For all signals that end a script; what nohup has set stays."""
+    """Sets the handler of all signals that end a script, except SIGHUP if nohup ignores it."""
     for number in SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 class NotPrinted(Exception):
-    """Standard output cannot be written. Other errors of writing are of files, and do not say of which."""
+    """Standard output cannot be written. Other OSErrors of writing are of files."""
 
     def __init__(self, error):
         super().__init__(error)
@@ -68,7 +68,7 @@ def on_signal(number, frame):
 def end_with(main, after_signal="interrupted"):
     """Ends the script that runs (not one that a test imports) with main's exit code, and else with that of what ended it: 2 for
     what a user gave, 5 when a file or standard output cannot be written, 128 + the number after a signal (after_signal: what is
-    said then), 141 without a word when the reader of what is printed has gone, 70 for an error of the script itself, 71 when the
+    said then), 141 without a message when standard output is no longer read, 70 for an error of the script itself, 71 when the
     system has no memory or process."""
     if main.__module__ != "__main__":
         return
@@ -122,7 +122,7 @@ def failed(name, error):
 
 
 def drop(*streams):
-    """What is left of them goes nowhere."""
+    """Discards what the streams still hold."""
     for stream in streams:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -24,7 +24,7 @@ LEAST_PAUSE_S, MOST_PAUSE_S = 0.5, 15  # between two queries of an array's state
 PACKAGES = {"sbatch": "slurm-client", "parallel": "parallel"}  # Debian packages
 # ssh to a host that no longer answers ends within half a minute, and ssh never prompts for a password.
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=2"
-OWN = ".diecast"  # a file by which a folder of logs, which may hold anything, is known as ours
+OWN = ".diecast"  # marks a folder as one of logs that this module wrote
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed
 
 
@@ -140,7 +140,7 @@ def ranges(indices):
 
 
 def under_way(job):
-    """Whether a task of the array is pending or running; a controller that does not answer may come back."""
+    """Whether a task of the array is pending or running; a controller that does not answer may do so later."""
     done = finished(["squeue", "--noheader", "--jobs", job, "--format=%i"])
     return bool(done.stdout.strip()) if done.code == 0 else "Invalid job id" not in done.stderr
 

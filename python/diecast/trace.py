@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
+"""Schedules of other tools as a workload: ops with dependencies on numbered ranks."""
 import collections
 import json
 import sys
@@ -40,9 +40,9 @@ class Builder:
         self.ops = []
         self.raised = 0  # messages below the least size
         self.cut = 0  # messages above the greatest size
-        self.notes = []  # what else a user should know
+        self.notes = []  # further notes for the user
         self.pieces = {}  # (from, to, tag): {"isend": [(pieces, where)], "irecv": ..} of messages in several pieces
-        self.last = []  # ids of ops that behind() may hang others to
+        self.last = []  # ids of ops that behind() may append others to
 
     def _members(self, ranks):
         return {"ranks": self.rank_set, "list": list(ranks)}
@@ -59,8 +59,8 @@ class Builder:
         return Op(id, id, after)
 
     def message(self, where, rank, id, kind, peer, tag, size, after):
-        """kind: isend or irecv. Ends when the source may be reused, or when the message is there. What is longer than a message
-        may be goes in pieces of one size, the last one filled up; match_pieces() looks whether both sides cut alike."""
+        """kind: isend or irecv. Ends when the source may be reused, or when the message is there. A message above the
+        limit is sent in pieces of one size, the last one padded; match_pieces() compares the pieces of both sides."""
         least, most = MESSAGE_BYTES
         pieces = -(-size // most)
         need(0 <= size and pieces <= TIMES, where, f"a message of {size} bytes; expected at most {TIMES * most}")
@@ -80,7 +80,7 @@ class Builder:
         return Op(id, f"{id}.done", after)
 
     def match_pieces(self):
-        """Refuses messages that are not cut into as many pieces on both sides: theirs would meet others, or wait for ever."""
+        """Refuses messages that are not cut into as many pieces on both sides: theirs would match others, or none."""
         for (sender, receiver, tag), sides in self.pieces.items():
             sent, received = (collections.Counter(pieces for pieces, _ in sides[kind]) for kind in ("isend", "irecv"))
             for kind, odd, other in (("irecv", received - sent, "send"), ("isend", sent - received, "receive")):
@@ -89,10 +89,10 @@ class Builder:
                          f"rank {receiver}, tag {tag}, and no {other} of as many; expected the same size on both sides")
 
     def behind(self, first):
-        """Hangs the ops from index `first` on, all of one rank, behind those of the ranks before.
+        """Makes the ops from index `first` on, all of one rank, wait for those of earlier ranks, so that they share tasks.
 
-        Only ops that wait for each other are one task, and a core takes turns among all tasks of the stream. Its PE passes
-        over what other ranks do at once, as long as that waits for no collective: it has the tasks of one rank, not of all."""
+        Ops that wait for each other are one task, and a core alternates between all tasks of the stream. On a PE the ops of
+        other ranks end at once unless they wait for a collective, so it has the tasks of one rank, not of all."""
         mine = self.ops[first:]
         roots = [op for op in mine if not op["after"]]
         for op, last in zip(roots, self.last):
