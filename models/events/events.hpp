@@ -100,7 +100,7 @@ struct memory_event {
   abi::address address{};
   std::span<const std::byte> bytes;  ///< valid during the call only
 };
-/// What a core stands still for: a message to arrive, a slot of the peer to become free, a source to be read
+/// What a core waits for: a message to arrive, a slot of the peer to become free, a source to be read
 /// by the DMA engine, a copy to end, a completion of the tag-matching unit, an error to be reported.
 enum class wait_cause : std::uint8_t { data, credit, dma, memory, message, error };
 [[nodiscard]] constexpr std::string_view to_string(wait_cause c) { return enum_name(c); }

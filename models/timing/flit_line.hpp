@@ -43,7 +43,7 @@ struct line_counters {
   std::uint64_t scripted{};    ///< frames corrupted by line_parameters::hits
   std::uint64_t flits{};       ///< NoC flits
   sim_time busy;               ///< busy time of the wire
-  sim_time retry_stall;        ///< the wire stood still because the retry buffer was full
+  sim_time retry_stall;        ///< the wire was idle because the retry buffer was full
 };
 
 /// Errors at random places of a stream of bits, found by skipping from one to the next: bits without an

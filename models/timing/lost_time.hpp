@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a DRAM channel's data buses stood still: every tick in which a pseudo-channel moved no data is
+// Why a DRAM channel's data buses were idle: every tick in which a pseudo-channel moved no data is
 // charged to the one constraint that allowed the next column command last.
 //
 // A row opened for a command passes the charge on to what had delayed its activation. Of a gap that two

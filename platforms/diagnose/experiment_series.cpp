@@ -142,7 +142,7 @@ const observation& experiment_series::smaller(const observation& given) {
     if (o.timed_out || o.exit_code == 2) continue;
     if (!given.timed_out && o.exit_code != given.exit_code) continue;  // does not show the fault
     merge(open_, signs_of(o));
-    answer("looked into instead, for want of time", name);
+    answer("examined instead, for lack of time", name);
     at_ = whole_ = {file_.observations.size() - 1, flags, bytes};
     return o;
   }

@@ -89,7 +89,7 @@ void look_into_a_cheap_part(experiment_series& t) {
     if (o == nullptr) continue;
     part_s = o->wall_s;
     if (!t.shows(*o)) continue;
-    t.answer("looked into for the experiments that follow", "ranks " + to_text(job.ranks));
+    t.answer("examined by the following experiments", "ranks " + to_text(job.ranks));
     t.look_into(job, *o);
     return t.keep_cheap_part();
   }

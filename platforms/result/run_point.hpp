@@ -203,7 +203,7 @@ struct link_row {
   std::uint64_t d2d_flits{};      ///< UCIe flits on the wire, those sent again included
   std::uint64_t replays{};        ///< UCIe flits sent again
   std::uint64_t naks{}, crc_errors{};
-  double retry_stall_ns{};  ///< the wire stood still because the retry buffer was full
+  double retry_stall_ns{};  ///< the wire was idle because the retry buffer was full
   double energy_pj{};       ///< UCIe only
 
   DIECAST_FIELDS(link, bytes, packets, busy_fraction, stall_ns, payload_bytes, d2d_flits, replays, naks,
