@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many first-in first-out queues, most of them empty: items live in one pool, and a bit per queue tells
-// which ones hold something.
+// Many first-in first-out queues, most of them empty: items live in one pool, and a bit per queue shows
+// which ones hold items.
 #pragma once
 
 #include <bit>

@@ -183,7 +183,7 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] std::uint32_t inject_link(std::uint32_t terminal) const;
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                std::uint64_t end) const;
-  /// Whether who sends into this NoC counts credits.
+  /// Whether senders into this NoC count credits.
   [[nodiscard]] bool has_credits_in() const { return !(study_ && wormhole_) || transactions_; }
   /// Whether a VC carries requests of a transaction study, whose target returns the credit of a request's
   /// last flit when it has served the request.

@@ -62,8 +62,8 @@ class store_rule : public abstract_interface {
   [[nodiscard]] virtual bool takes(std::uint64_t /*offset*/, std::vector<std::byte>& /*bytes*/) {
     return false;
   }
-  /// What the core has written is in memory from here on: at a barrier of its pipe, and before the end of a
-  /// kernel is told.
+  /// Called when all that the core has written is in memory: at a barrier of its pipe, and before the end of
+  /// a kernel is reported.
   virtual void flush() {}
   [[nodiscard]] virtual defect_count counted() const { return {}; }
 };

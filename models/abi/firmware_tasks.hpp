@@ -45,7 +45,7 @@ struct firmware_task {
 /// The tasks that used a queue pair last.
 struct queue_pair_use {
   std::optional<task_id> sender, receiver;
-  std::array<task_id, 3> armed{};  ///< who armed each bit of qp_arm, the lowest first
+  std::array<task_id, 3> armed{};  ///< the task that armed each bit of qp_arm, the lowest first
 };
 
 class firmware_tasks {

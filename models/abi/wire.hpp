@@ -10,7 +10,7 @@
 
 namespace diecast::abi {
 
-/// Virtual-channel classes, each with its own buffers. Who guarantees consumption:
+/// Virtual-channel classes, each with its own buffers. Consumption is guaranteed so:
 /// response, comm and sideband always sink; request may wait only on response; message has
 /// per-peer eager credits.
 enum class traffic_class : std::uint8_t { request, response, comm, message, sideband };
@@ -122,7 +122,7 @@ inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
   return h.kind == packet_kind::read_response && (h.transaction & tag_read_bit) != 0;
 }
 
-/// Who made a packet, whatever it went through.
+/// The block that made a packet, also when it was staged.
 [[nodiscard]] constexpr const node_address& origin_of(const packet_header& h) {
   return h.staged.set ? h.staged.from : h.source;
 }

@@ -145,8 +145,8 @@ std::int32_t ahead(std::uint64_t count, std::uint64_t other) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(count) - static_cast<std::uint32_t>(other));
 }
 
-/// A flag is at most one barrier ahead of who waits for it. It may lie far behind: algorithms that take turns
-/// in a team use different flags.
+/// A flag is at most one barrier ahead of a PE that waits for it. It may be many behind: algorithms that
+/// alternate in a team use different flags.
 bool flag_is_far_ahead(const watched_word& w) { return ahead(w.memory, w.wanted.value) > 1; }
 
 /// By how many barriers the writer, which waits in the same team, too, is ahead of the waiter.

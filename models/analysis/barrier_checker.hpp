@@ -37,7 +37,7 @@ class barrier_checker : public events::observer {
 
   explicit barrier_checker(const machine_shape& shape) : shape_(shape) {}
 
-  /// Before the run: a barrier, who takes part, and the rank of each. Marks of a barrier that was not
+  /// Before the run: a barrier, its members, and the rank of each. Marks of a barrier that was not
   /// announced, and of a PE that is no member, throw std::logic_error.
   void expect(const std::string& name, const std::vector<pe_coord>& members,
               const std::vector<std::uint32_t>& ranks);
@@ -53,7 +53,7 @@ class barrier_checker : public events::observer {
   [[nodiscard]] std::uint64_t escapes() const { return all().seen.escapes; }
   /// Ranks of which a PE did, once for each call of the barrier.
   [[nodiscard]] std::uint64_t escaped_ranks() const { return all().seen.escaped_ranks; }
-  /// The first escape: who left when, and who had not come.
+  /// The first escape: the PE that left, when, and the members that had not entered.
   [[nodiscard]] std::string first_escape() const { return all().first_text; }
   /// The PE that left. Precondition: escapes() > 0.
   [[nodiscard]] pe_coord first_escaped() const { return all().first.second; }
@@ -73,8 +73,8 @@ class barrier_checker : public events::observer {
     auto operator<=>(const call_key&) const = default;
     DIECAST_MEMBERS(name, launch, number)
   };
-  /// What is known of calls. Who left too early is known when all marks are: marks bear the time of the
-  /// firmware's own clock, and come in any order.
+  /// Result of all calls. Escapes are known only when all marks are: marks have the time of the firmware's
+  /// own clock, and arrive in any order.
   struct judgment {
     verdict seen;
     mark first{sim_time::never(), {}};  ///< the earliest escape
@@ -152,7 +152,7 @@ struct word_report {
 [[nodiscard]] std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
                                         std::size_t most = 4);
 
-/// Keeps the last store to every word and who wrote lines back. Wants events::memory.
+/// Keeps the last store to every word and the writers of lines. Needs events::memory.
 class line_history : public events::observer {
  public:
   using events::observer::on;

@@ -35,7 +35,7 @@ class queue_ends {
   explicit queue_ends(const comm::install_plan& plan);
   /// Where messages sent here become visible; empty when the plan has no such transmit half.
   [[nodiscard]] std::optional<queue_end> receiver_of(queue_end sender) const;
-  /// Who sends the messages that become visible here; empty when the plan has no such receive half.
+  /// The sender of the messages that become visible here; empty when the plan has no such receive half.
   [[nodiscard]] std::optional<queue_end> sender_to(queue_end receiver) const;
   /// The queue pairs of a PE.
   [[nodiscard]] std::span<const queue_end> of(pe_coord pe) const;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom when nothing moves any more: a pure function of dumped registers and packets in
-// flight.
+// The wait-for graph when nothing moves any more: a pure function of dumped registers and packets in flight.
 #pragma once
 
 #include <cstdint>
@@ -109,8 +108,8 @@ struct wait_edge {
 
 enum class root_kind : std::uint8_t {
   fault,  ///< one wait whose cause is not the peer: waits holds it
-  peer,   ///< an unfinished PE that waits for nobody, or a PE others wait for that waits for nobody:
-          ///< members holds it, waits who waits for it (perhaps nobody)
+  peer,   ///< a PE that waits for no other, unfinished or awaited by others: members holds it,
+          ///< waits the waits of others for it (perhaps none)
   cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter; no wait of it ends at a fault
 };
 

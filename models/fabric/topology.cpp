@@ -143,8 +143,7 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   } else if (what == purpose::transaction_study) {
     vcs.first_class = static_cast<unsigned>(abi::traffic_class::request);
     vcs.classes = 2;
-    vcs.chooses[static_cast<std::size_t>(abi::traffic_class::request)] =
-        false;  // who sends them chooses once
+    vcs.chooses[static_cast<std::size_t>(abi::traffic_class::request)] = false;  // the sender chooses once
   } else if (noc.leg_vcs) {
     choose_legs();
   }

@@ -238,8 +238,8 @@ class topology : immovable {
 
   /// The next hop of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
   /// leg stay. One VC, of the number the packet has; where packets choose, all of its class and leg, on a
-  /// link that packets go round on those of the dateline set it is in there. For who asks at every packet and
-  /// hop there is die_routes.
+  /// link that packets go round on those of the dateline set it is in there. die_routes has these for
+  /// a NoC, which needs one for every packet and hop.
   [[nodiscard]] hop next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                              std::uint8_t vc) const;
   /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.

@@ -48,9 +48,9 @@ enum class fault_kind : std::uint8_t {
 
 struct fault_record {
   fault_kind kind{};
-  std::string place{};             ///< who found it, as its sentence says
+  std::string place{};             ///< the instance that found it, as in its message
   std::optional<pe_coord> pe{};    ///< the PE at `place`
-  std::string sender{};            ///< who sent what arrived
+  std::string sender{};            ///< sender of what arrived
   std::optional<pe_coord> from{};  ///< the PE that sent it
   std::optional<std::uint16_t> queue_pair{}, from_queue_pair{};
   std::uint64_t sequence{}, expected{}, value{};  ///< what they count or are depends on the kind

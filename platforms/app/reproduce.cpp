@@ -32,7 +32,7 @@ void complain(run_outcome& o, const std::string& what, run_status how = run_stat
   o.status = platforms::worst({o.status, how});
 }
 
-/// What the steps tell of the job beyond its name: its launches, and whether there was data.
+/// What the steps show of the job beyond its name: its launches, and whether there was data.
 std::string extent_of(const std::vector<platforms::step_row>& rows) {
   std::uint32_t launches = 0;
   bool data = false;

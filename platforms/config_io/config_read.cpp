@@ -176,7 +176,7 @@ class file_reader {
       report("$schema", "wrong type", describe(node), "the place of a JSON Schema, as text");
   }
 
-  /// A key as --set has it. Whether there is such a key is told when it stands where it should.
+  /// A key as --set has it. An unknown key is reported once it is within its block.
   void dotted(const std::string& name, std::size_t dot) {
     report(name, "a file has keys within their blocks", "",
            fmt::format("{{\"{}\": {{\"{}\": ...}}}}", name.substr(0, dot), name.substr(dot + 1)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an execution plan to a program. The plan is executed symbolically: that pairs signals with waits, and
-// vector clocks tell which data that a put has written must have come before an operation.
+// vector clocks show which puts' data must have arrived before an operation.
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>

@@ -59,7 +59,7 @@ void forget_inputs();
 /// The next line of `text` without its line end, which is removed from `text`.
 [[nodiscard]] std::string_view take_line(std::string_view& text);
 
-/// What a user is told of a file that a flag or key named; `failure`: that of an input_file.
+/// The error of a file that a flag or key named; `failure`: that of an input_file.
 [[nodiscard]] problem cannot_be_read(const std::string& where, const std::filesystem::path& path,
                                      const std::string& failure, const std::string& expected);
 

@@ -37,7 +37,7 @@ std::string visible(const std::string& text) {
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Opened for reading, standard output still tells that it is closed.
+    // The lowest free number is this one. Opened for reading, standard output still fails as a closed one.
     (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
   (void)std::signal(SIGPIPE, SIG_IGN);

@@ -17,7 +17,7 @@ using platforms::node_of;
 
 using shares = std::vector<lost_share>;
 
-/// By limit; null: not told.
+/// By limit; null: not reported.
 json node_of_shares(const shares& all) {
   if (all.empty()) return nullptr;
   json j = json::object();

@@ -89,7 +89,7 @@ struct study_outcome {
                  accepted_flits_per_node_cycle, avg_packet_latency_cycles, p50_packet_latency_cycles,
                  p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops, measured_packets, packets,
                  packet_hops, flit_hops, saturated, fingerprint, duration_cycles)
-  /// What a run's process tells its parent.
+  /// Sent by a run's process to its parent.
   DIECAST_MEMBERS(fields(), status, message, output_lost, wall_s, elaborate_s, wakeups, peak_rss_mib,
                   barriers, links)
 };

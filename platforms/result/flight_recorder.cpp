@@ -110,7 +110,7 @@ std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_c
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
   const auto told = [&g](pe_coord p) { return std::find(g.told.begin(), g.told.end(), p) != g.told.end(); };
   if (std::find(g.members.begin(), g.members.end(), pe) != g.members.end()) return;
-  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last told before
+  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last reported PE before
   for (const pe_coord p : g.told)
     if (p < pe && (!first || *first < p)) first = p;
   auto at = first ? std::find(g.members.begin(), g.members.end(), *first) + 1 : g.members.begin();

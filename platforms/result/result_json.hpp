@@ -29,7 +29,7 @@ struct unread_key {
 [[nodiscard]] std::vector<unread_key> unread_keys(const loaded_config& given,
                                                   const config::machine_config& built);
 
-/// A line for the table, naming those that should be told; empty when there are none.
+/// A line below the table that names the keys to report; empty when there are none.
 [[nodiscard]] std::string unread_text(const std::vector<unread_key>& keys);
 
 /// Everything about an invocation that result.json states beside its runs.

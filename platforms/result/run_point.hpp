@@ -118,7 +118,7 @@ struct job_form {
   DIECAST_FIELDS(moves_data, one_algorithm)
 };
 
-/// Who chose an algorithm.
+/// What chose an algorithm.
 enum class chooser : std::uint8_t { user, rule, key, estimate };
 [[nodiscard]] const char* to_string(chooser c);
 
@@ -150,7 +150,7 @@ struct run_point : watched_run {
   std::uint64_t jitter_runs{};  ///< runs of --jitter, the one without delays among them; 0: not asked for
   std::uint64_t jitter_ns{};    ///< largest delay of a PE's start in them
 
-  /// What processes that simulate a run together are told of it.
+  /// Sent to processes that simulate a run together.
   DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
                   iters, warmup, isolate, data, pattern_data, team, workload, ccl_trace, vcd, flight_file,
                   tell_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
@@ -373,7 +373,7 @@ struct run_outcome {
                  busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
                  wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
                  stats, energy, notes, status)
-  /// What a run's process tells its parent.
+  /// Sent by a run's process to its parent.
   DIECAST_MEMBERS(fields(), message, team, form, output_lost, deadlock_json, critical_path_json, flight_json,
                   health, waits, steps, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
                   queue_pairs, hbm, ops, streams, faults, detected)

@@ -38,10 +38,10 @@ std::int64_t monotonic_ms() {
 }
 
 /// A signal that reaches only this process is passed on at once, so that the child can end with what it has:
-/// whoever waited for a system call to be interrupted by it would miss one that comes before the call. A
-/// child that has not ended some seconds later does not get to its next slice: asked again, it is killed.
-/// (One signal may come twice, from a terminal and from whoever it reached there.) Async-signal-safe: kill()
-/// and clock_gettime() are.
+/// code that waited for it to interrupt a system call would miss one that comes before the call. A
+/// child that has not ended some seconds later does not reach its next slice: a second signal kills it.
+/// (One signal may come twice, from a terminal and from a process that it reached there.) Async-signal-safe:
+/// kill() and clock_gettime() are.
 void on_signal(int number) {
   constexpr std::int64_t patience_ms = 3000;
   const int error = errno;

@@ -64,8 +64,8 @@ void report_totals(const prepared_run& run, const machine_totals& totals, const 
                                                     process_group* group);
 
 /// Status deadlock (nothing moves) or limit (the run was cut off) with the report: waiting queue pairs,
-/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: who stored
-/// and wrote back what; may be null.
+/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: stores
+/// and write-backs by PE; may be null.
 void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
                  analysis::line_history* lines, process_group* group, run_outcome& o);
 /// The same of any machine, stopped at `now`.

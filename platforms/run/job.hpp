@@ -81,7 +81,7 @@ class judge : abstract_interface {
   /// Verdict, counts and notes. `group`: of the processes that simulate the other SIPs; null when this one
   /// has all.
   virtual void report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) = 0;
-  /// Who stored and wrote back what, for reports of hangs; may be null.
+  /// Stores and write-backs by PE, for reports of hangs; may be null.
   [[nodiscard]] virtual analysis::line_history* history() { return nullptr; }
 };
 

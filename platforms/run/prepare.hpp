@@ -71,7 +71,7 @@ struct prepared_run : abstract_interface {
   [[nodiscard]] virtual const kernel_launch* launch() const { return nullptr; }
   /// Listens to the run; null where the hosts alone judge it.
   [[nodiscard]] virtual std::unique_ptr<judge> watch(events::hub& /*events*/) const { return nullptr; }
-  /// Further runs that the result tells of (--isolate).
+  /// Makes further runs, whose results are part of this one's (--isolate).
   virtual void run_more(const simulator& /*simulate*/, run_outcome& /*o*/) const {}
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   virtual void describe(run_outcome& o) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hosts of all SIPs agree on the instant at which all PEs of a launch start. Hosts of other processes
-// count: whoever runs the windows of this process says whether they wait, and when all go on.
+// count: the code that runs the windows of this process passes on whether they wait, and when all go on.
 #pragma once
 
 #include <cstdint>

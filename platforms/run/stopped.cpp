@@ -19,7 +19,7 @@ using inbound_state = hw::dma_engine::inbound_state;
 
 /// Something under way at one place of the machine.
 struct sighting {
-  std::uint64_t section{}, place{};    ///< make an order that does not depend on who looks where
+  std::uint64_t section{}, place{};    ///< an order that does not depend on the order of the search
   abi::packet_header header;           ///< kind and ipcq alone where it is no packet
   std::string where;                   ///< of what is half received: its engine
   bool begins{}, in_fabric{};          ///< as of analysis::flight
@@ -203,7 +203,7 @@ void look_up(netlist::pod& pod, analysis::watched_word& w) {
   w.writer_waits = pod.pe(writer).core.watching();
 }
 
-/// Who waits for which word, and what caches and memory hold of it. `history` may be null.
+/// The words that PEs wait for, and what caches and memory hold of them. `history` may be null.
 std::vector<analysis::watched_word> watched_words(const prepared_run& run, netlist::pod& pod,
                                                   analysis::line_history* history, process_group* group) {
   std::vector<analysis::watched_word> words;

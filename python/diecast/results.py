@@ -78,7 +78,7 @@ class Results:
                              ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else
                               f"; did you mean {self.folder.parent}?" if self.folder.name == "result.json" else "")) from None
         except OSError:
-            pass  # reading it tells why
+            pass  # reading it raises the reason
         self.result = self._json("result.json")
         need_schema(self.result, SCHEMA, where, BadResults)
         check(self.result, RESULT, f"{where}: result", BadResults)

@@ -22,7 +22,7 @@ from diecast.whole_file import NotWritten, claim, make_folder, reads, write_whol
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
-RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks", "team")  # columns that tell rows of a point apart
+RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks", "team")  # columns that distinguish rows of a point
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.

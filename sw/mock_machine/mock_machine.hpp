@@ -41,7 +41,7 @@ struct mock_options {
 
 struct mock_outcome {
   bool finished{};
-  /// Empty when finished; else whether nothing could move or max_steps ended it, who waits for what, and the
+  /// Empty when finished; else whether nothing could move or max_steps ended it, the waits of PEs, and the
   /// pointer dump of every unfinished PE.
   std::string deadlock;
   std::uint64_t steps{};  ///< scheduler decisions

@@ -22,7 +22,7 @@ namespace {
 
 using boost::context::fiber;
 
-/// Set by who destroys a context, seen and cleared by the context when it is resumed for that.
+/// Set when a context is destroyed, read and cleared by the context, which is resumed for that.
 thread_local bool unwinding_requested = false;
 
 // Without these calls an exception on one stack leaves AddressSanitizer's marks on another.

@@ -58,7 +58,7 @@ struct message_status {
   std::uint64_t bytes{};  ///< bytes of the message
   bool cancelled{};
   bool truncated{};  ///< it was longer than the buffer, which is filled
-  /// Count of this PE's messages at their arrival; tells in which order they came. 0 for sends.
+  /// Number of this PE's message in the order of arrival; 0 for sends.
   std::uint64_t arrival{};
 };
 

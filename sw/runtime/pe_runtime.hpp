@@ -62,8 +62,8 @@ class pe_runtime : immovable {
   /// Returns when the PE's clock has reached `when`; other tasks run meanwhile.
   void sleep_until(sim_time when) { tasks_.sleep_until(when); }
 
-  /// `tell` is called before the core sleeps or pauses because no task has anything to do: the place to bring
-  /// up to date what reports show of waits. There is one; throws std::logic_error at a second call.
+  /// Sets the only callback that runs before the core sleeps or pauses because no task can run, to update
+  /// what reports show of waits. Throws std::logic_error at a second call.
   void before_idle(std::function<void()> tell);
 
   /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first

@@ -126,7 +126,7 @@ class message_op final : public planned_op {
   peer_rule peer_;
   std::uint64_t tag_{};
   std::optional<std::uint32_t>
-      from_;  ///< sendrecv: whom it receives from, when the peer rule does not say it
+      from_;  ///< sendrecv: the rank to receive from, when the peer rule does not give it
   std::optional<std::uint64_t> receive_tag_;  ///< sendrecv: when not the tag it sends
   std::uint64_t bytes_{};
   std::uint64_t times_{1};

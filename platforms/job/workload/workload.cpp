@@ -141,12 +141,12 @@ void workload_run::run_more(const simulator& simulate, run_outcome& o) const {
   }
 }
 
-/// The file says what runs how often on whom.
+/// One point: the file determines the ops, their repetitions and ranks.
 std::vector<run_point> workload_points(const app::registries& /*tables*/, const job_request& request,
                                        const config::machine_config& /*config*/) {
   std::vector<problem> problems;
   const bool readable =
-      read_input("--workload", request.workload).failure.empty();  // else told when prepared
+      read_input("--workload", request.workload).failure.empty();  // else reported when prepared
   for (const std::string& flag : request.run_flags) {
     if (flag == "--no-data" || !readable) continue;  // which means the same of every op
     problems.push_back({flag, "cannot be combined with a --workload of streams", request.workload,

@@ -16,7 +16,7 @@
 
 namespace diecast::comm {
 
-/// line_steps(n)[s][x]: whom place x of a line of n sends to in step s, 0 to n - 1. Every step is a
+/// line_steps(n)[s][x]: the place that place x of a line of n sends to in step s, 0 to n - 1. Every step is a
 /// permutation and every place meets every place once, itself included. The cut between places c - 1 and c is
 /// crossed c (n - c) times in each direction: up to most_searched places, never by more flows in a step than
 /// the rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not found;
@@ -35,9 +35,9 @@ struct step_partners {
 /// Steps of a grid, line_steps along x and along y, every pair of them once. Packets go along x first, so
 /// that the flows of a step meet on a row or column only as those of one line do.
 ///
-/// Flows of two steps in a row meet where the earlier one's has the longer path behind it: it still passes
-/// when the other one comes, by as much as that is longer. In grids of up to most_ordered steps they are in
-/// an order in which this is little.
+/// Flows of two consecutive steps meet where the earlier one has the longer path to its end: it still uses a
+/// link when the later one arrives, for the difference. In grids of up to most_ordered steps the order of
+/// steps keeps this small.
 class grid_steps {
  public:
   explicit grid_steps(const rank_grid& g);

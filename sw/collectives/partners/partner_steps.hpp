@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who meets whom in the algorithms with log2(n) partners: recursive doubling, Rabenseifner, swing.
+// Partners of each step of the algorithms with log2(n) steps: recursive doubling, Rabenseifner, swing.
 #pragma once
 
 #include <cstdint>

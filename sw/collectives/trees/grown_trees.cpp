@@ -51,7 +51,7 @@ class sip_trees {
   }
   /// Where a tree enters the SIP, or the root.
   [[nodiscard]] std::uint32_t top(std::uint32_t t) const { return in_tree_[t].front(); }
-  /// Who sends to the next SIP.
+  /// The member that sends to the next SIP.
   [[nodiscard]] std::uint32_t feeder(std::uint32_t t) const { return feeder_[t]; }
 
  private:
@@ -310,7 +310,7 @@ class planting {
     };
     // The root has one child: here, if there is anyone.
     if (in.front() == root_ && next < order.size()) take(root_);
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> fed;  // cubes and who feeds them
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> fed;  // cubes and the members that send to them
     for (const std::uint32_t b : plan_[t][cube].children) {
       fed.emplace_back(b, giver(t, in));
       if (left_[fed.back().second] > 0) --left_[fed.back().second];

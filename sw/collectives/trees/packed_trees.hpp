@@ -33,8 +33,8 @@ using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 /// another SIP is the first, the others are in the order in which they are best sent to. `up`: messages go
 /// towards the root.
 ///
-/// A slot that waits for another one holds up what its sender has for others, and who sends all the time
-/// never makes good for it: shared links cost more than any path. Numbers of moves and seeds are fixed: equal
+/// A slot that waits for another one delays its sender's other messages, and a sender that is always busy
+/// never catches up: shared links cost more than any path. Numbers of moves and seeds are fixed: equal
 /// machines and members, equal trees.
 void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 
@@ -43,16 +43,16 @@ void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 
 /// SIPs follow each other along each tree, in one direction in the first and in the opposite one in the
 /// second, so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too,
-/// and those who pass on there what they get are others in the second tree than in the first, as far as can
-/// be. `up`: messages go towards the root.
+/// and its forwarding members differ between the two trees, as far as possible. `up`: messages go towards the
+/// root.
 [[nodiscard]] tree_pair grown_trees(const pattern_context& c, bool up);
 
 /// Equal machines and members have equal trees; the last ones are remembered.
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
-  /// The direction of the vector: packets do not come back on the path they went, so trees that fit one of
-  /// them need not fit the other.
+  /// The direction of the vector: routes differ between the two directions, so trees that fit one need not
+  /// fit the other.
   enum class flow : std::uint8_t { down, up };
 
   explicit packed_trees(const pattern_context& c, flow to = flow::down);
@@ -100,9 +100,9 @@ class tree_memory {
  public:
   using search_fn = std::function<tree_pair(const pattern_context&, bool up)>;
 
-  /// What the search finds for this machine, members and root; asked only when it is not known. Everything
-  /// that a search can depend on is compared, every key of the machine's configuration included, so that who
-  /// asked before cannot matter.
+  /// The trees of this machine, members and root; `search` is called only when they are not known. Everything
+  /// that a search can depend on is compared, every key of the machine's configuration included, so results
+  /// do not depend on earlier calls.
   [[nodiscard]] tree_pair trees_of(const pattern_context& c, bool up, const search_fn& search);
   [[nodiscard]] std::uint64_t searches() const { return searches_; }
 

@@ -41,7 +41,7 @@ constexpr std::uint64_t moves_each = 16'000, most_moves = 400'000, most_work = 1
 /// the memory: an interrupt, the call, and the register accesses to learn of a message and to forward it.
 constexpr std::uint64_t registers_to_pass_on = 2;
 
-/// A link of the machine, as messages see it, and who sends over it.
+/// A link of the machine, as messages use it, and the members that send over it.
 struct used_link {
   std::uint32_t fit{1};  ///< flows that it carries side by side at full speed
   bool between_sips{};   ///< every path to another SIP takes it
@@ -53,8 +53,8 @@ struct used_link {
 /// The path of messages from one member to another.
 struct way {
   double ns{};  ///< from a slot at the one to the slot at the other, on an idle machine
-  /// But for those of its ends, which are as busy as these are. Who gets messages from another SIP needs much
-  /// memory for them: there the link to it counts, so that the trees enter at two members.
+  /// Without those at its ends, which are as busy as these are. A member that receives from another SIP needs
+  /// much memory: there its link counts, so that the two trees enter a SIP at two members.
   std::vector<std::uint32_t> links;
 };
 
@@ -175,7 +175,7 @@ class tree_improver {
     std::uint32_t tree{}, child{}, from{}, to{};
   };
 
-  /// Who may do what a member does.
+  /// Finds the mates of each member: those that may take its place.
   void gather_mates() {
     std::map<std::pair<sip_id, cube_id>, std::vector<std::uint32_t>> cubes;
     std::map<sip_id, std::vector<std::uint32_t>> sips;
@@ -306,14 +306,14 @@ class tree_improver {
       default: return trade_children(t);
     }
   }
-  /// Two get each other's parents.
+  /// Exchanges the parents of two members.
   void exchange_parents(std::uint32_t t) {
     const std::uint32_t a = draw(n_), b = mate_of(a);
     const std::uint32_t to_a = above(t, b), to_b = above(t, a);
     if (to_a == to_b || to_a == nobody || to_b == nobody || is_above(t, a, b) || is_above(t, b, a)) return;
     changes_ = {{t, a, to_b, to_a}, {t, b, to_a, to_b}};
   }
-  /// Two are each other in some trees.
+  /// Exchanges the places of two members in some trees.
   void exchange_members(std::uint32_t first, std::uint32_t end) {
     const std::uint32_t a = draw(n_), b = mate_of(a);
     if (a == b || a == root_ || b == root_) return;
@@ -335,7 +335,7 @@ class tree_improver {
       }
     }
   }
-  /// A child goes to a mate of its parent's, who has room.
+  /// Moves a child to a mate of its parent that has room.
   void give_away(std::uint32_t t) {
     const std::uint32_t child = draw(n_), from = above(t, child);
     if (from == nobody || from == root_) return;
