@@ -15,7 +15,7 @@ namespace diecast::config {
 
 // A rule between keys of a config: what check() holds every machine to.
 
-/// What a rule says of a config: value and expectation, or nothing when it holds.
+/// Result of a rule for a config: value and expectation, or nothing when it holds.
 struct broken_rule {
   std::string what;
   std::string value;

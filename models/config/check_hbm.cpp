@@ -60,7 +60,7 @@ verdict banks_have_rows(const machine_config& c) {
   const hbm_block& h = c.hbm;
   if (h.model != hbm_model::bank) return {};
   const std::uint64_t one_row_each = h.pseudo_channels * banks_of(h) * h.page_bytes;
-  if (one_row_each == 0) return {};  // said of the count that is 0
+  if (one_row_each == 0) return {};  // reported for the count that is 0
   const std::uint64_t rows = (h.port_mib << 20) / one_row_each;
   if (rows >= 1 && rows <= max_rows) return {};
   return broken_rule{"does not give between 1 and 2^31 rows", fmt::format("{} MiB", h.port_mib),

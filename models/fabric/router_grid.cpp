@@ -75,7 +75,7 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
   return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
 }
 
-/// `first`: set of the dimension. What a packet has crossed before its VC says (vc_rule).
+/// `first`: set of the dimension. The packet's VC shows what it has crossed before (vc_rule).
 router_grid::dimension_step router_grid::oneway(std::uint32_t at, std::uint32_t size, bool up,
                                                 std::uint8_t first) {
   const bool wraps_here = up ? at + 1 == size : at == 0;

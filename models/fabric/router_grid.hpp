@@ -8,8 +8,8 @@
 // equal. One-way, a dimension wraps from two routers on.
 //
 // One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even
-// one and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
-// wrap link do not share VCs with those that start behind it.
+// one and is in the odd one after the wrap link: its set shows what it has crossed, so packets that cross the
+// wrap link do not share VCs with those that start after it.
 //
 // Datelines: the buffers behind the links of a dimension that wraps are in two sets. A packet is in set 0
 // while it still has to cross the wrap link of that dimension, in set 1 afterwards or if it never has to
@@ -115,7 +115,7 @@ struct vc_rule {
   unsigned sets{1};         ///< VC sets of a leg: before and after the dateline
   unsigned vcs_per_set{1};  ///< VCs of a set
 
-  /// VCs for a packet in `vc` that takes `step`; `any_vc`: as topology::any_vc() says of its class.
+  /// VCs for a packet in `vc` that takes `step`; `any_vc`: topology::any_vc() of its class.
   [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step, bool any_vc) const;
 };
 

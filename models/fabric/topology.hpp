@@ -76,8 +76,8 @@ struct terminal {
   }
 };
 
-/// Where routers stand. A ring keeps the columns and rows of its config: they say where blocks sit, not
-/// how routers are joined (topology::has_side does). A crossbar is one router.
+/// Places of routers. A ring keeps the columns and rows of its config: they determine the places of blocks,
+/// not how routers are joined (topology::has_side). A crossbar is one router.
 struct cube_layout {
   std::uint32_t columns{};
   std::uint32_t rows{};
@@ -215,7 +215,7 @@ class topology : immovable {
   /// flow.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                      const abi::node_address& destination) const {
-    // One-way, a set says what a packet has crossed: nothing yet.
+    // One-way, the set shows what a packet has crossed: nothing yet.
     const unsigned vcs_to_enter = plan_.sets > 2 ? plan_.per_set : vcs_of_leg();
     if (any_vc(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_to_enter)};
     return {vc(c, l, flow_vc(source, destination)), 1};

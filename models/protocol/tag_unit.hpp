@@ -31,7 +31,7 @@ struct tag_pattern {
 /// `op` of a message header.
 enum class tag_op : std::uint8_t { no_tag, eager, rndv, fin };
 
-/// A message as its headers say. The rendezvous header {va, rkey, length} names what the receiver reads.
+/// A message, from its headers. The rendezvous header {va, rkey, length} names what the receiver reads.
 struct tag_message {
   tag_op op{tag_op::eager};
   std::uint32_t app_ctx{};
@@ -137,7 +137,7 @@ class tag_unit {
     return v;
   }
 
-  /// Every byte of the message is where its verdict said, a rendezvous read included.
+  /// Every byte of the message is at the place of its verdict, a rendezvous read included.
   void landed(std::uint32_t ticket) {
     for (std::size_t i = 0; i < landing_.size(); ++i) {
       if (landing_[i].ticket != ticket) continue;

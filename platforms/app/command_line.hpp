@@ -129,7 +129,7 @@ struct common_options : platforms::watched_run {
   bool quiet{};
 };
 
-/// What --help says of flags that mean the same everywhere and are about something else in each binary.
+/// Help texts of flags that all binaries have, for their own objects.
 struct output_help {
   const char* out;
   const char* vcd;

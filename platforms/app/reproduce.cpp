@@ -155,7 +155,7 @@ reproducer::reproducer(const options& o, std::size_t runs) : options_(o), runs_(
 
 namespace {
 
-/// Nothing can be said of a run that was cut short by others.
+/// Whether a run was ended from outside, so that its steps cannot be compared.
 bool is_cut_short(run_status s) {
   return s == run_status::interrupted || s == run_status::internal || s == run_status::system;
 }

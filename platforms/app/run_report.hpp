@@ -77,7 +77,7 @@ class run_report {
     if (table()) print(platforms::unread_text(context_.unread) + table_header);
   }
 
-  /// A run that has ended, and what the table says of it.
+  /// Adds a run that has ended, and its rows of the table.
   void add(Outcome o, const std::string& table_rows) {
     if (table()) {
       print(table_rows);

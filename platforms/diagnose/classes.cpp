@@ -15,7 +15,7 @@ struct finding_class {
   const char* meaning;
 };
 
-/// What is said first comes first.
+/// In the order of reports.
 constexpr std::array classes{
     finding_class{"config_error", "the run is refused: read what it says"},
     finding_class{"wrong_install", "queue pairs are installed wrongly"},

@@ -22,15 +22,15 @@ namespace diecast::platforms {
 /// be called before any file is opened.
 void hold_standard_streams();
 
-/// Control characters other than line ends and tabs as \x1b: what an input or a name holds gives a terminal
-/// no orders.
+/// Control characters other than line ends and tabs as \x1b: texts of inputs and names do not
+/// control a terminal.
 [[nodiscard]] std::string visible(const std::string& text);
-/// Writes a line to standard error. What cannot be written there is lost: there is no other place to say so.
+/// Writes a line to standard error. What cannot be written there is lost.
 void tell(const std::string& line);
 /// Writes `text` as it is; what cannot be written is lost.
 void tell(std::FILE* to, const std::string& text);
 
-// What is said of a file that could not be written.
+// Errors of files that could not be written.
 
 /// "WHAT: cannot be written (reason)". The reason is errno's, which the caller has set to 0 before it tried.
 [[nodiscard]] output_error not_written(const std::string& what);

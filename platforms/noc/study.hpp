@@ -60,7 +60,7 @@ struct study_outcome {
   bool output_lost{};   ///< the waveform could not be written
 
   std::string traffic;
-  std::optional<std::uint64_t> packet_flits;  ///< empty: the trace says
+  std::optional<std::uint64_t> packet_flits;  ///< empty: determined by the trace
   std::uint64_t cycles{};                     ///< cycles of the measured interval
   double offered_flits_per_node_cycle{};
   double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval

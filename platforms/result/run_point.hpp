@@ -142,8 +142,8 @@ struct run_point : watched_run {
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string flight_file;              ///< where a signal has the flight recorder written
-  bool tell_faults{true};               ///< say which faults were met
-  bool inspect{};                       ///< say where dispatch tables lead
+  bool tell_faults{true};               ///< report which faults were met
+  bool inspect{};                       ///< report where dispatch tables lead
   bool record{};                        ///< keep what every rank did in every step
   bool critical_path{};                 ///< keep what it takes to find the critical path
   bool waits{};                         ///< sum how long each core waits, by cause
@@ -169,7 +169,7 @@ enum class run_status : std::uint8_t {
   internal
 };
 [[nodiscard]] const char* to_string(run_status s);
-/// What a message says on stderr: behind the status, unless all else is well (a waveform that could not be
+/// The line of a message on stderr: after the status, unless that is ok (a waveform that could not be
 /// written).
 [[nodiscard]] std::string complaint(run_status s, const std::string& message);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.

@@ -32,7 +32,7 @@ class process_group;
 struct machine_model;
 struct prepared_run;
 
-/// What of the command line says what to run.
+/// The part of the command line that determines what to run.
 struct job_request {
   std::string collective{"all_reduce"};
   std::string workload;                 ///< file of --workload; empty for none
@@ -73,7 +73,7 @@ struct job_entry {
 [[nodiscard]] const job_entry& job_of(const app::registries& tables, const std::string& collective,
                                       const std::string& workload);
 
-/// Watches a run, and says at its end whether what it saw was right.
+/// Observes a run, and judges at its end whether it was right.
 class judge : abstract_interface {
  public:
   /// A launch begins.

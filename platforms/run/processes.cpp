@@ -184,7 +184,7 @@ void explain_death(const launched& job, int status, const fabric::sip_partition&
   if (!said.empty()) o.message += "; the launcher says:\n" + said;
 }
 
-/// What a process says on its standard error before it ends all: the status and the message of its outcome.
+/// Prefix of the line on standard error by which a process ends all: status and message of its outcome.
 constexpr std::string_view failure_mark = "diecast-worker failed: ";
 
 run_outcome failure_of(const launched& job, int status, const run_point& point,

@@ -136,7 +136,7 @@ class Calibration:
         return self._residuals(self._timings(values, self.rows))
 
     def _first(self):
-        """Residuals of the unchanged machine; a row that it refuses is named with what it says."""
+        """Residuals of the unchanged machine; a row that it refuses is named with the error."""
         def one(row):
             try:
                 return self.jobs.timing(row, self._rounded(self.values))

@@ -156,7 +156,7 @@ def read_protobuf(data):
 
 
 def each(read_one, messages):
-    """The nodes; what is wrong with one is said with its number in the file."""
+    """The nodes; an error names the number of its node in the file."""
     made = []
     for number, message in enumerate(messages, 1):
         try:

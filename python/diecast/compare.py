@@ -38,14 +38,14 @@ def key_of(row):
 
 
 def asked_text(run):
-    """What both runs were asked to do, and where they differ what each was."""
+    """The job of both runs, with both values where they differ."""
     old, new = ({**side, "bytes": f"{side['bytes']:,} bytes"} for side in (run["what"], run["against"]))
     words = [" and ".join(dict.fromkeys((str(old[k]), str(new[k])))) for k in ASKED if {old[k], new[k]} != {MIXED}]
     return f"{' '.join(words[:-1])}, {words[-1]}"
 
 
 def pairs_of(a, b):
-    """Indices of runs that ask the same, the first of several with the first. Of the others those of one job, where each
+    """Indices of runs of the same job and algorithm, the first of several with the first. Of the others those of one job, where each
     side has one: --algorithm auto may have chosen otherwise. When nothing fits and both have as many rows, row by row;
     never of different rank sets."""
     there = collections.defaultdict(collections.deque)
@@ -65,7 +65,7 @@ def pairs_of(a, b):
 
 
 def alone(runs, paired):
-    """What runs were asked to do that the other side has no run for. paired: indices of those it has one for."""
+    """The jobs of runs that the other side does not have. paired: indices of those that it has."""
     return [{k: row[k] for k in (*ASKED, "rank_set", "ranks", "team") if k in row}
             for n, row in enumerate(runs) if n not in paired]
 
@@ -117,7 +117,7 @@ def path_links(path):
 
 
 def kind_of(link):
-    """ucie, router or sip: the last part of a link's name that says it."""
+    """ucie, router or sip: the kind of a link, from its name."""
     for kind in ("ucie", "router"):
         if f".{kind}_" in link:
             return kind
@@ -192,7 +192,7 @@ def verdict(change, a, b):
 
 
 def noise_text(run):
-    """What the draws of --jitter say of the difference."""
+    """Whether the difference is within the noise of the draws of --jitter."""
     if not run["time_change_percent"]:
         return ""
     if min(run["draws"]) < 2:

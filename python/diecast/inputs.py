@@ -307,7 +307,7 @@ def reads_words(words):
 
 
 def reads_config(path):
-    """Notes a config, its table of algorithms and those that it extends as inputs. What is wrong with one the binary says."""
+    """Notes a config, its table of algorithms and those that it extends as inputs. Their errors are reported by the binary."""
     for _ in range(MOST_CHAIN):
         try:
             data = json_of(path, comments=True)

@@ -124,7 +124,7 @@ class NcclLog:
         return self.rows
 
     def _remark(self, where, line):
-        """Device lists and commands; what NCCL itself prints says nothing."""
+        """Device lists and commands; what NCCL itself prints is skipped."""
         if NCCL_DEVICES.match(line):
             self.ranks = 0  # the next table is of another run
         elif match := NCCL_RANK.match(line):
@@ -232,7 +232,7 @@ def read(path, in_place=False, window=64, report=lambda text: None):
 
 
 def hold_out(rows, every):
-    """Says of every row whether it is only checked: as the table says, or the middle one of every so many; none for 0."""
+    """Marks the rows that are only checked: as in the table, else the middle one of every `every`; none for 0."""
     for n, row in enumerate(rows):
         if row.held_out is None:
             row.held_out = bool(every) and n % every == every // 2

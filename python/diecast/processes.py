@@ -53,7 +53,7 @@ class Done:
 
     @property
     def interrupted(self):
-        """A signal ended it: that says nothing about the machine."""
+        """A signal ended it, which shows nothing about the machine."""
         return self.code in BY_SIGNAL
 
 

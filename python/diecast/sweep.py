@@ -47,12 +47,12 @@ def need(condition, where, message):
 
 
 def no_column(name, known):
-    """What to say of a column that is none of these."""
+    """The message for a column that is none of these."""
     return f"no column {name!r}{near(name, known)}"
 
 
 def column_value(key, value):
-    """What a table shows of a point's value: a size of `bytes` as a number, as runs say it themselves."""
+    """What a table shows of a point's value: a size of `bytes` as a number, as in results."""
     size = re.fullmatch(r"(\d+)(B|KiB|MiB|GiB)?", text_of(value))
     if key != "bytes" or not size:
         return text_of(value)
@@ -112,7 +112,7 @@ class Spec:
             self._check_columns(f"plots[{n}]", plot)
 
     def _check_columns(self, where, plot):
-        """Refuses columns that no table of this sweep can have. Which statistics there are only its runs say."""
+        """Refuses columns that no table of this sweep can have. Which statistics exist is known only from runs."""
         known = dict.fromkeys(("point", *(key.lstrip("-") for key in self.grid), "exit_code", *COLUMNS))
         for key, name in columns_of(plot).items():
             need(name in known or name.startswith("stats."), f"{where}.{key}",

@@ -115,7 +115,7 @@ class messaging : immovable {
                           const message_buffer& destination, send_mode mode = send_mode::standard);
   /// Whether sendrecv has pages of its own.
   [[nodiscard]] bool has_pages() const;
-  /// Asks for a receive back. Its wait says whether it was cancelled or had been matched.
+  /// Cancels a receive. Its wait returns whether it was cancelled or had been matched.
   void cancel(message_request r);
 
   /// The oldest message that has arrived, is not matched, and that such a receive would get.

@@ -24,7 +24,7 @@ class workload_judge final : public signal_judge {
   }
 
  private:
-  /// Without data nothing says that the other ops of a stream are right, so its barriers can only be wrong.
+  /// Without data the other ops of a stream are not verified, so barriers alone only prove a run wrong.
   [[nodiscard]] bool judges(bool good) const { return run_.point.data || !good; }
 
   /// An op is right when the checker has seen every member enter and leave each of its barriers, and none

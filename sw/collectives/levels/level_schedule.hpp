@@ -52,9 +52,9 @@ struct own_ring {
 };
 
 /// What a PE sends and receives in a gather, each hop at a time of a schedule: when its sender would send it
-/// on a machine where nothing is in the way of another. The times say no more than an order. It is the same
-/// at both ends of a hop, and what a hop needs comes earlier: the schedule has no circular wait. A reduction
-/// is the reverse: it receives what a gather sends, last step first.
+/// on a machine without contention. The times only give an order. It is the same at both ends of a hop, and
+/// what a hop needs comes earlier: the schedule has no circular wait. A reduction is the reverse: it receives
+/// what a gather sends, last step first.
 class level_schedule {
  public:
   explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}

@@ -103,7 +103,7 @@ inline constexpr std::int64_t max_program_chunks = 1 << 20;
 
 /// Everything that makes the program impossible: ranks, peers, thread blocks, offsets beyond
 /// buffers, dependencies, sends that no receive matches. Empty when it can be run (it may still
-/// deadlock or compute something else: check_program says). `match_messages` false leaves out the
+/// deadlock or compute something else: see check_program). `match_messages` false leaves out the
 /// comparison of sends and receives, for a program of which parts could not be read.
 [[nodiscard]] std::vector<problem> validate(const program& p, bool match_messages = true);
 
