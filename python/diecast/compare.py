@@ -45,9 +45,9 @@ def asked_text(run):
 
 
 def pairs_of(a, b):
-    """Indices of runs of the same job and algorithm, the first of several with the first. Of the others those of one job, where each
-    side has one: --algorithm auto may have chosen otherwise. When nothing fits and both have as many rows, row by row;
-    never of different rank sets."""
+    """Indices of runs of the same job and algorithm, the first of several with the first; then of runs that are the only
+    others of a job on each side, as --algorithm auto may have chosen differently. Without any pair and with equally many
+    rows, row by row; never of different rank sets."""
     there = collections.defaultdict(collections.deque)
     for n, row in enumerate(b.runs):
         there[key_of(row)].append(n)
