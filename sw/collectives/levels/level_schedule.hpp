@@ -13,15 +13,15 @@
 
 namespace diecast::sw {
 
-/// Consecutive blocks of a cube that travel together.
+/// A block group: consecutive blocks of a cube that are sent together.
 struct bundle {
   std::uint32_t sip{}, cube{}, pe{}, blocks{1};
 };
 
 /// A ring as a PE sees it, and its pipelines, one for each direction.
 struct own_ring {
-  /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
-  /// both senders, and what they would send elsewhere meanwhile: the busiest ring has one direction.
+  /// Towards the next member only. Packets from two sides meet at a PE's network interface and delay both
+  /// senders, including their other messages: the busiest ring has one direction.
   bool one_way{};
   std::vector<std::uint32_t> members;  ///< numbers on this level, from the own on
   comm::ring_directions directions{};
@@ -70,8 +70,8 @@ class level_schedule {
   void put_gather(std::vector<pe_context::pipeline>& pipelines) { put(pipelines, pe_context::arrival::copy); }
   void put_reduction(std::vector<pe_context::pipeline>& pipelines);
 
-  /// Sends of pipeline `paced` leave when pipeline `by` has received what is due `ahead` before them. What it
-  /// receives by then waits for none of them.
+  /// Limits the rate of pipeline `paced`: its sends leave when pipeline `by` has received what is due `ahead`
+  /// before them, which depends on none of them.
   void pace(std::vector<pe_context::pipeline>& pipelines, std::size_t paced, std::size_t by,
             std::int64_t ahead) const;
 
@@ -81,7 +81,7 @@ class level_schedule {
     std::int64_t due{};
     std::uint32_t first{}, blocks{};
   };
-  /// The stage that has brought a block last.
+  /// The last stage that received a block.
   struct arrived {
     pe_context::awaited stage{};
     tcm_range range{};
