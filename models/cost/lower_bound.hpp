@@ -43,8 +43,8 @@ struct bound_request {
 /// Bytes that all ranks together send at least, where routers compute nothing.
 [[nodiscard]] double least_sent(comm::collective what, double bytes, double ranks);
 
-/// The latency that spec asks small messages to come near: the larger of one quiet one-element message
-/// between the farthest ranks and ceil(log2 ranks) such messages between the nearest. Not a bound: a rank
+/// A goal for the latency of small messages: the larger of one message of one element between the farthest
+/// ranks, on an idle machine, and ceil(log2 ranks) of them between the nearest. Not a bound: a rank
 /// may send its next message before the first has arrived. ns.
 [[nodiscard]] double latency_goal_ns(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);

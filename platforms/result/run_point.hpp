@@ -184,10 +184,10 @@ template <class Outcome>
   for (const Outcome& o : runs) all.push_back(o.status);
   return worst(all);
 }
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock or limit, 4 fault, 6 not reproducible, 70 internal, 71
+/// 0 ok, 1 wrong, 2 error, 3 deadlock or limit, 4 fault, 6 not reproducible, 70 internal, 71
 /// system, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
-/// spec: a file or standard output could not be written.
+/// Exit code when a file or standard output could not be written.
 inline constexpr int output_failed = 5;
 
 /// One link of the fabric, for links.csv.
