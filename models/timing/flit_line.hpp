@@ -32,27 +32,27 @@ struct line_parameters {
   std::uint32_t retry_frames{1};  ///< with frames only
   double ber{};                   ///< bit error rate on the wire, frames only; 0: no errors
   std::uint64_t hit_after{};      ///< frames that pass before those below
-  std::uint64_t hits{};           ///< frames in a row that are hit besides, those sent again included
+  std::uint64_t hits{};           ///< consecutive frames that are also hit, those sent again included
 };
 
 struct line_counters {
   std::uint64_t frames{};      ///< on the wire, those sent again included
   std::uint64_t replays{};     ///< frames sent again
   std::uint64_t naks{};        ///< that made the sender go back
-  std::uint64_t crc_errors{};  ///< corrupted frames, not those behind them that are sent again
+  std::uint64_t crc_errors{};  ///< corrupted frames, not later ones that are sent again with them
   std::uint64_t scripted{};    ///< frames corrupted by line_parameters::hits
   std::uint64_t flits{};       ///< NoC flits
   sim_time busy;               ///< busy time of the wire
   sim_time retry_stall;        ///< the wire was idle because the retry buffer was full
 };
 
-/// Errors at random places of a stream of bits, found by skipping from one to the next: bits without an
-/// error cost nothing.
+/// Errors at random places of a stream of bits; each draw gives the distance to the next error, so that bits
+/// without an error take no time.
 class bit_errors {
  public:
   /// Precondition: 0 <= ber < 1.
   bit_errors(double ber, const random::stream& source);
-  /// Besides, the `hits` draws after the first `clean_bits` bits are hit.
+  /// Also, the `hits` draws after the first `clean_bits` bits are hit.
   void script(std::uint64_t clean_bits, std::uint64_t hits);
   /// Whether any of the next `bits` is hit.
   [[nodiscard]] bool hit(std::uint64_t bits) {

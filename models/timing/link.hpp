@@ -8,8 +8,8 @@
 // soon as flits streaming at one per cycle can no longer overtake the bytes.
 //
 // A UCIe link carries those bytes in frames, the flits of its own (68 B or 256 B; "frame" here, because
-// "flit" is the NoC's). A frame is good for nothing before its CRC has been checked, so what it carries
-// arrives when its last bit does. Packets follow each other within a frame; the last frame before the
+// "flit" is the NoC's). A frame cannot be used before its CRC has been checked, so its contents
+// arrive with its last bit. Packets follow each other within a frame; the last frame before the
 // link falls idle is padded.
 #pragma once
 
@@ -41,8 +41,8 @@ struct noc_timing {
 
   /// The router's pipeline: input buffer to output.
   [[nodiscard]] std::uint64_t pipeline_cycles() const { return hop_cycles - link_cycles; }
-  /// What a packet spends at the front of its VC before it asks for the switch. The packet behind it
-  /// starts on this when the tail before it has left the VC.
+  /// Cycles of a packet at the front of its VC before it requests the switch. The next packet starts these
+  /// when the previous tail has left the VC.
   [[nodiscard]] std::uint64_t front_cycles() const { return routing_cycles + vc_alloc_cycles; }
   /// From winning the switch to the output.
   [[nodiscard]] std::uint64_t traversal_cycles() const {
@@ -151,12 +151,12 @@ struct frame_format {
 /// Share of the wire that a retry buffer of `frames` allows: a frame leaves when the Ack of the one
 /// `frames` before is back, so `frames` leave per round trip of twice the latency.
 [[nodiscard]] double retry_share(const link_timing& t, std::uint32_t frames);
-/// What a packet of `flits` waits at most on an otherwise idle link for room in a retry buffer of `frames`,
-/// its first frames behind a frame that is on its way: a buffer holds up what crosses by a round trip each
-/// time it is full. Zero for one that covers the round trip.
+/// The longest wait of a packet of `flits` on an otherwise idle link for room in a retry buffer of `frames`,
+/// when its first frames follow a frame in flight: each time it is full, a buffer delays a packet by a round
+/// trip. Zero for one that covers the round trip.
 [[nodiscard]] sim_time retry_wait(const link_timing& t, std::uint32_t frames, std::uint64_t flits);
-/// How often a packet of `flits` can cross when each waits for the link credits of the one before and the
-/// NoC behind takes it at once: across, freed, credits back, to the next clock edge.
+/// The interval of packets of `flits` when each waits for the link credits of the previous one and the next
+/// NoC takes it at once: across, freed, credits back, to the next clock edge.
 [[nodiscard]] sim_time credit_round_trip(const link_timing& t, std::uint32_t flits);
 
 }  // namespace diecast::timing

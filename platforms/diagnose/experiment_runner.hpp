@@ -70,7 +70,7 @@ class no_resources : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Its folder in TMPDIR goes with this process, however that ends, and so does an experiment under way.
+/// Its folder in TMPDIR goes with this process, however that ends, and so does a running experiment.
 /// Throws no_room and no_resources.
 class experiment_runner {
  public:

@@ -204,7 +204,7 @@ void resolve(std::vector<finding>& findings) {
   absorb(findings, "overtaken_credit", {"lost_credit"});
   absorb(findings, "late_credit", {"overtaken_credit"});
   rename(findings, "overtaken_credit", "late_credit");
-  // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
+  // A packet that came late looks lost to the receiver of its message until it is seen in flight, and one
   // that came twice leaves a message half received.
   absorb(findings, "reorder", {"half_message", "drop"});
   absorb(findings, "duplicate", {"half_message"});

@@ -60,7 +60,7 @@ class output_dir {
   void complete(const std::string& name, const std::string& text) const;
 
  private:
-  /// Two runs at once would leave one's links beside the other's result.
+  /// Two runs at the same time would mix their files.
   void lock();
   /// What an earlier run left. Throws for anything else that is in the directory.
   [[nodiscard]] std::vector<std::filesystem::path> earlier_files(

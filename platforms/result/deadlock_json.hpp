@@ -24,7 +24,7 @@ namespace diecast::platforms {
                                         const std::vector<analysis::watched_word>& words,
                                         const std::string& why);
 
-// in_flight of deadlock.json and flight.json: what was under way when a run ended.
+// in_flight of deadlock.json and flight.json: what was in flight when a run ended.
 
 /// "0x" and 16 digits: how these files write addresses and tags.
 [[nodiscard]] std::string hex_text(std::uint64_t n);

@@ -82,7 +82,7 @@ void finish_waveform(Writer& writer, Outcome& o) {
 }
 
 // Whether the operating system lets a process have the stacks of a machine's firmware. SystemC maps each
-// thread a stack and a page beside it that nobody may touch, and a process has so many mappings at most.
+// thread a stack and a guard page, and a process has so many mappings at most.
 
 /// How many mappings a process may have (vm.max_map_count); nothing where the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> permitted_mappings();

@@ -23,7 +23,7 @@
 namespace diecast::platforms {
 namespace {
 
-/// What this process simulates of a machine: all of it, or some SIPs beside other processes.
+/// The part of a machine that this process simulates: all of it, or some SIPs.
 struct share {
   process_group* group{};  ///< null: all of it
   windows* others{};       ///< null: all of it

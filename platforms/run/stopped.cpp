@@ -17,7 +17,7 @@ namespace {
 
 using inbound_state = hw::dma_engine::inbound_state;
 
-/// Something under way at one place of the machine.
+/// Something in flight at one place of the machine.
 struct sighting {
   std::uint64_t section{}, place{};    ///< an order that does not depend on the order of the search
   abi::packet_header header;           ///< kind and ipcq alone where it is no packet
@@ -27,7 +27,7 @@ struct sighting {
   DIECAST_MEMBERS(section, place, header, where, begins, in_fabric, begun)
 };
 
-/// Messages and credits under way, each once: a half received message is in packets, too.
+/// Messages and credits in flight, each once: a half received message is in packets, too.
 class flight_list {
  public:
   void add(const sighting& s) {
@@ -79,7 +79,7 @@ class flight_list {
   std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
 };
 
-/// Collects what is under way in the SIPs of this process.
+/// Collects what is in flight in the SIPs of this process.
 class lookout {
  public:
   lookout(const prepared_run& run, netlist::pod& pod) : run_(run), pod_(pod) {}

@@ -64,7 +64,7 @@ def waits():
 
 
 def stop(number):
-    """Ends the runs under way; no further one starts. Once more: kills them. A signal handler calls it, so it takes no lock: a
+    """Ends the active runs; no further one starts. Once more: kills them. A signal handler calls it, so it takes no lock: a
     thread that starts a run could hold it and wait in fork() for one that the interrupted code holds."""
     again = bool(_stopped)
     _stopped.append(number)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative tasks of one PE. A PE has one core: tasks interleave at waits only, and a HAL call
-// that takes time holds up all of them.
+// that takes time delays all of them.
 #pragma once
 
 #include <cstddef>

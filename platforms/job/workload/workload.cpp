@@ -58,7 +58,7 @@ class workload_judge final : public signal_judge {
   void judge_barriers(const host_side& s, const barrier_counts& sum, run_outcome& o) const override {
     const std::string wrong = judge_ops(o);
     const bool good = wrong.empty();
-    // A run that has not ended has verified nothing; an escape is one all the same.
+    // A run that has not ended has verified nothing, but an escape still counts.
     if (s.finished() || checker_.escapes() > 0)
       o.wrong_elements = o.wrong_elements.value_or(0) + checker_.escapes();
     if (s.finished() && judges(good)) {

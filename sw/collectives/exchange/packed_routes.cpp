@@ -213,7 +213,7 @@ route_set routes_from(const neighbor_graph& g, std::uint32_t root) {
   return best_parts(g, search, {1, 2, 3, 4, 6, 8}, width_of(g, root));
 }
 
-/// A tree from every rank to all others for each part of its block, in as many parts as pay.
+/// A tree from every rank to all others for each part of its block, in as many parts as reduce the time.
 route_set trees_to_all(const neighbor_graph& g, const std::vector<std::uint32_t>& choices) {
   double narrowest = std::numeric_limits<double>::max();
   for (std::uint32_t r = 0; r < g.ranks(); ++r) narrowest = std::min(narrowest, width_of(g, r));

@@ -49,7 +49,7 @@ std::vector<std::vector<std::uint32_t>> groups_of(const pattern_context& c, cons
     if (i == 0 || !joined(c, level, all[leaders[i - 1]], all[leaders[i]], i)) groups.emplace_back();
     groups.back().push_back(leaders[i]);
   }
-  // The ring passes every second row from its end: the leaders of rows are in one column all the same.
+  // The ring passes every second row from its end, but the leaders of rows are in one column.
   if (level.unit == level_unit::row) {
     for (auto& group : groups) std::ranges::sort(group);
   }

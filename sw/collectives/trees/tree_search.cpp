@@ -18,18 +18,17 @@ namespace {
 /// Halves of the vector that a member passes on at most.
 constexpr std::size_t most_sends = 2;
 
-/// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
-/// one way to another SIP, which two halves of a vector fill, it is the worst.
+/// Cost of a second sender on a link, ns: more than two edges, so that few paths are worth it. On the only
+/// link to another SIP, which two halves of a vector fill, it is the highest.
 constexpr std::uint32_t second_sender_ns = 700, second_feeder_ns = 1000;
-/// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
-/// is held up holds up the other.
+/// Cost of a link that two flows of one sender share. Their slots leave one after the other, but a delay of
+/// one delays the other.
 constexpr std::uint32_t second_flow_ns = 20;
-/// And beside that, whatever it carries, a link that both of the root's take: a delay of the root delays all
-/// members.
+/// Additional cost of a link that both flows of the root use: a delay of the root delays all members.
 constexpr std::uint32_t second_flow_of_root_ns = 70;
 /// A half of the vector that a member passes on beyond two slows down the whole tree.
 constexpr double beyond_ns = 10'000;
-/// Weight of the mean path to a member, beside the longest one.
+/// Weight of the mean path to a member, in addition to the longest one.
 constexpr double mean_weight = 0.5;
 
 /// By how much a state may be worse than the one before it, ns, in the first moves and in the last.
@@ -37,7 +36,7 @@ constexpr double hottest_ns = 300, coldest_ns = 5;
 /// Moves for each member, and a bound on moves x members.
 constexpr std::uint64_t moves_each = 16'000, most_moves = 400'000, most_work = 12'000'000;
 
-/// From a slot at a member to its first packet on the way to a child, beside the DMA's start and the read of
+/// From a slot at a member to its first packet on the way to a child, without the DMA's start and the read of
 /// the memory: an interrupt, the call, and the register accesses to learn of a message and to forward it.
 constexpr std::uint64_t registers_to_pass_on = 2;
 

@@ -121,7 +121,7 @@ double cycles_per_byte(const config::machine_config& c, const group& members) {
 
 }  // namespace
 
-/// What a call costs beside ccl.kernel_call_cycles: the registers it reads and writes, roughly.
+/// Approximate cost of a call in addition to ccl.kernel_call_cycles: its register accesses.
 constexpr std::uint64_t call_register_cycles = 20;
 
 std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& members, std::uint64_t bytes,
