@@ -146,10 +146,10 @@ class dma_engine : public sc_core::sc_module,
     descriptor_ready,
     send_packet,
     sealed,         ///< the checksum of an outgoing packet is made
-    verified,       ///< that of an incoming one is compared
+    verified,       ///< the checksum of an incoming packet is compared
     buffered_write  ///< the bytes of a message that was announced early leave the write buffer
   };
-  /// What makes or compares checksums: packets pass it in order, at its rate.
+  /// The engine that computes or compares checksums: packets pass it in order, at its rate.
   struct checksum_engine {
     struct passing {
       sim_time due;

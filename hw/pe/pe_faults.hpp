@@ -96,11 +96,11 @@ class write_buffer : public sc_core::sc_module, public store_rule {
   alarm due_{*this, [this] { drain_due(); }};
 };
 
-/// What a core is fit for.
+/// Faults of a core.
 struct core_health {
   std::uint64_t slowdown{1};                    ///< its clock is divided by this
   std::uint64_t dies_after_writes{UINT64_MAX};  ///< counts writes of firmware to registers and global memory
-  sim_time dies_at{};                           ///< not before
+  sim_time dies_at{};                           ///< earliest time of its stop
 };
 
 }  // namespace diecast::hw

@@ -44,7 +44,7 @@ struct path_edge {
   pe_coord pe;                            ///< where the edge begins
   pe_coord to_pe;                         ///< where it ends; the same but for fabric and credit
   std::optional<comm::direction> qp;      ///< queue pair of the message or credit, at `pe`
-  std::optional<core_record::step> step;  ///< that `pe` was in when the edge began
+  std::optional<core_record::step> step;  ///< step of `pe` when the edge began
   std::uint32_t bytes{};                  ///< bytes of the message
 };
 

@@ -49,12 +49,12 @@ struct bound_request {
 [[nodiscard]] double latency_goal_ns(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);
 
-/// What an algorithm cannot do without: messages in a row, messages of one rank, bytes at its interface. With
+/// The least work of an algorithm: successive messages, messages of one rank, bytes at its interface. With
 /// the least times of these on this machine that is a lower bound of its time, cheap enough to compute for
 /// every candidate of --algorithm auto before any estimate.
 struct least_work {
-  double rounds{};    ///< messages of which each waits for the one before
-  double messages{};  ///< that one rank sends or takes
+  double rounds{};    ///< messages of which each waits for the previous one
+  double messages{};  ///< messages that one rank sends or receives
   double bytes{};     ///< payload through the network interface of one rank, in one direction
   /// How often a byte is sent that some algorithm sends once, on a square of ranks: a forecast, no bound.
   double copies{1};

@@ -38,7 +38,7 @@ struct line_parameters {
 struct line_counters {
   std::uint64_t frames{};      ///< on the wire, those sent again included
   std::uint64_t replays{};     ///< frames sent again
-  std::uint64_t naks{};        ///< that made the sender go back
+  std::uint64_t naks{};        ///< Naks that made the sender go back
   std::uint64_t crc_errors{};  ///< corrupted frames, not later ones that are sent again with them
   std::uint64_t scripted{};    ///< frames corrupted by line_parameters::hits
   std::uint64_t flits{};       ///< NoC flits

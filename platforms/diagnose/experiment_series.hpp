@@ -202,7 +202,7 @@ class experiment_series {
   experiment_runner& runner_;
   const target& who_;
   subject whole_;     ///< the run as given, or the smaller one that takes its place
-  subject at_;        ///< that, a part of it, or a job of the diagnosis
+  subject at_;        ///< the present subject: whole_, a part of it, or a job of the diagnosis
   changes standing_;  ///< workarounds that all experiments get
   subject cheap_;     ///< no part: none was sought or found
   struct {

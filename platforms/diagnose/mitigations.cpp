@@ -15,7 +15,7 @@ namespace {
 /// effect on it.
 struct delay {
   const char* name;
-  std::uint64_t cycles;  ///< of noc.clock_ghz, as in the settings
+  std::uint64_t cycles;  ///< cycles of noc.clock_ghz, as in the settings
 };
 constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cycles", 2'000'000},
                             delay{"200,000,000 cycles", 200'000'000}};
@@ -24,7 +24,7 @@ constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cyc
 struct mitigation {
   const char* name;
   const char* question;
-  std::vector<const char*> settings;  ///< that share a delay, each getting an equal part
+  std::vector<const char*> settings;  ///< keys that share a delay, each getting an equal part
   changes flags;                      ///< other changes
   const char* kind;
   const char* workaround;

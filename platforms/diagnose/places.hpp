@@ -28,8 +28,8 @@ struct path_parts {
 struct evidence {
   std::string experiment;  ///< empty: none in particular
   std::string text;
-  std::vector<std::string> pes{};    ///< concerned
-  std::vector<std::string> links{};  ///< that a packet came over
+  std::vector<std::string> pes{};    ///< PEs that it concerns
+  std::vector<std::string> links{};  ///< links that a packet came over
   [[nodiscard]] std::string full_text() const { return experiment.empty() ? text : experiment + ": " + text; }
 };
 /// Whether what it tells of can have crossed the link: one of its links, where they are known, or else its

@@ -69,7 +69,7 @@ struct detected_fault {
   std::string queue_pair{}, sender{};
   std::optional<std::uint64_t> sequence{}, expected{};
   std::string first_pa{}, end_pa{};  ///< physical addresses of the slot ring, or of the slot
-  std::vector<std::string> links{};  ///< that the packet came over
+  std::vector<std::string> links{};  ///< links that the packet came over
   double time_ns{};
 
   DIECAST_FIELDS(kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
@@ -281,11 +281,10 @@ struct jitter_times {
                  delays_ns)
 };
 
-/// What the time above the bound is owed to, platforms/run/simulate.hpp. bound, parts and rest add up to the
-/// time.
+/// Causes of the time above the bound (platforms/run/simulate.hpp). bound, parts and rest add up to the time.
 struct time_part {
   std::string cause, detail;
-  std::vector<std::string> keys;  ///< that would make it less
+  std::vector<std::string> keys;  ///< keys that would reduce it
   double time_ns{};
   bool measured{};  ///< false: the machine without this cause cannot run the job
 };

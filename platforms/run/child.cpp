@@ -27,7 +27,7 @@ namespace {
 volatile std::sig_atomic_t signal_seen = 0;
 volatile std::sig_atomic_t dump_seen = 0;
 volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that simulates; 0 in the child
-volatile std::sig_atomic_t killed = 0;      ///< that child, by this process
+volatile std::sig_atomic_t killed = 0;      ///< this process has killed the child that simulates
 std::atomic<std::int64_t> first_signal_ms{};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler uses it");
 

@@ -41,8 +41,8 @@ struct fault_text {
 struct child_answer {
   std::string text;   ///< what its body returned
   std::string death;  ///< signal or exit code of a child that died without an answer; else empty
-  bool killed{};      ///< that was a second Ctrl-C or SIGTERM
-  bool by_system{};   ///< that was the operating system, which had no memory or time for it
+  bool killed{};      ///< killed by a second Ctrl-C or SIGTERM
+  bool by_system{};   ///< killed by the operating system, for memory or time
 };
 
 /// Runs `body` in a child process. Throws resource_error where there can be none. `body` must not throw.

@@ -21,9 +21,9 @@ using inbound_state = hw::dma_engine::inbound_state;
 struct sighting {
   std::uint64_t section{}, place{};    ///< an order that does not depend on the order of the search
   abi::packet_header header;           ///< kind and ipcq alone where it is no packet
-  std::string where;                   ///< of what is half received: its engine
+  std::string where;                   ///< engine of a half received message
   bool begins{}, in_fabric{};          ///< as of analysis::flight
-  std::optional<inbound_state> begun;  ///< of what its receiver takes in
+  std::optional<inbound_state> begun;  ///< state of a message that its receiver takes in
   DIECAST_MEMBERS(section, place, header, where, begins, in_fabric, begun)
 };
 

@@ -147,7 +147,7 @@ struct pe_context::impl {
   std::uint64_t outbox_at{};
   std::uint64_t next_outbox{};
   std::map<comm::direction, posted_receives> posted;
-  std::uint32_t open_left_copies{};  ///< that calls of stream have used since their last finish()
+  std::uint32_t open_left_copies{};  ///< left_copies used by calls of stream since their last finish()
 };
 
 }  // namespace diecast::sw

@@ -34,7 +34,7 @@ inline constexpr const char* nested_trees_name = "nested_trees";
 /// One tree over all ranks, whose edges belong to levels. Queue pair 0 of a rank leads to its parent, queue
 /// pair 1 + i to its child i; children are in the order of their levels.
 struct nested_trees {
-  static constexpr std::size_t most_levels = 12;  ///< that one rank has children at
+  static constexpr std::size_t most_levels = 12;  ///< most levels at which one rank has children
 
   /// Throws user_error when the last level leaves more than one leader, or one leads too many levels.
   explicit nested_trees(const pattern_context& c);
