@@ -45,8 +45,8 @@ class queue_ends {
   std::map<queue_end, queue_end> receivers_, senders_;
 };
 
-// What it takes to find the critical path of a launch: when each core waited and worked, and when each
-// message, credit and copy passed its stations.
+// Data for the critical path of a launch: when each core waited and worked, and when each message, credit and
+// copy passed its stations.
 
 /// The stations of a message, in the order of time.
 enum class station : std::uint8_t { sent, queued, issued, injected, arrived, written, visible };
@@ -58,7 +58,8 @@ struct message_record {
   [[nodiscard]] sim_time operator[](station s) const { return at[static_cast<std::size_t>(s)]; }
 };
 
-/// Items of one queue in order, numbered from the start of the run. What a launch no longer needs is dropped.
+/// Items of one queue in order, numbered from the start of the run. Items that a launch no longer needs are
+/// dropped.
 template <class Item, std::size_t Stations>
 class record_queue {
  public:
@@ -75,7 +76,7 @@ class record_queue {
     return number < first_ || number - first_ >= items_.size() ? nullptr : &items_[number - first_];
   }
   [[nodiscard]] const std::deque<Item>& items() const { return items_; }
-  /// How many of items() have passed every station.
+  /// Number of items() that have passed every station.
   [[nodiscard]] std::size_t complete() const { return *std::ranges::min_element(passed_) - first_; }
   void drop_complete() {
     const std::size_t done = complete();
@@ -109,7 +110,7 @@ struct credit_record {
   sim_time released, credited;
 };
 
-/// What one core did during the launch.
+/// Record of one core in the launch.
 struct core_record {
   sim_time running, done;  ///< done: zero until the kernel has ended
   std::vector<events::core_waited> waits;
@@ -151,7 +152,7 @@ class path_events : public events::observer {
   /// By transmit half; null when nothing was ever sent there.
   [[nodiscard]] const messages* messages_of(queue_end sender) const;
   [[nodiscard]] const credits* credits_of(queue_end sender) const;
-  /// When the copy of that number (from 0, over the whole run) was asked for; never() when not in this
+  /// When the copy of that number (from 0, over the whole run) was requested; never() when not in this
   /// launch.
   [[nodiscard]] sim_time copy_start(pe_coord pe, std::uint64_t number) const;
   [[nodiscard]] const std::vector<std::string>& step_names() const { return step_names_; }
@@ -166,13 +167,13 @@ class path_events : public events::observer {
     message_record message;
     credit_record returned;
   };
-  /// SIPs of this process. What leaves them is kept for take_leaving().
+  /// SIPs of this process. Messages and credits that leave them are kept for take_leaving().
   void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
   [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
   void arrive(const carried& c);
   /// At the end: forgets messages and credits that have not left for the processes that have the others.
   void drop_unsent();
-  /// Adds what another process has heard.
+  /// Adds the events of another process.
   void add(const path_events& other);
   DIECAST_MEMBERS(kept_, overflow_, unmatched_, cores_, messages_, credits_, copies_, step_names_)
 
