@@ -101,9 +101,9 @@ class flows {
       for (std::uint32_t x = 0; x < across.size(); ++x) add(x, y);
   }
 
-  /// Two flows share a link.
+  /// Whether two flows share a link.
   [[nodiscard]] bool meet() const { return meet_; }
-  /// The most by which a flow of this step is later on a link than one of `next`.
+  /// The largest delay of a flow of this step on a link after one of `next`.
   [[nodiscard]] std::uint32_t later_than(const flows& next) const {
     std::uint32_t most = 0;
     for (const auto& [place, behind] : behind_) {
@@ -114,7 +114,7 @@ class flows {
     return most;
   }
 
-  /// Some link has a flow in every one of these.
+  /// Whether some link has a flow in every one of these steps.
   [[nodiscard]] static bool share_a_link(const std::vector<flows>& each) {
     const auto& first = each.front().behind_;
     return std::ranges::any_of(first, [&each](const auto& used) {
@@ -148,7 +148,7 @@ class flows {
   bool meet_{};
 };
 
-/// An order of steps in which flows are little later than those of the next step, summed up: exact, by
+/// An order of steps with the least sum of delays of flows after those of the next step: exact, by
 /// subsets.
 class shortest_chain {
  public:
@@ -269,8 +269,8 @@ std::vector<step_partners> grid_steps::of(std::uint32_t rank) const {
 
 namespace {
 
-/// Share of the time by which a flow may be late that the next one waits: the buffers of the routers on its
-/// way take in the rest. Measured (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
+/// Share of a flow's delay that the next one waits: the buffers of routers on its route absorb the rest.
+/// Measured (docs/adr/0058): from 0.58 on steps do not meet, and more is only waiting.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
 /// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are
@@ -318,7 +318,7 @@ class times_of {
   }
 
  private:
-  /// A packet on the slowest link between cubes: steps that begin sooner would pile up there.
+  /// A packet on the slowest link between cubes: steps that begin sooner would queue there.
   [[nodiscard]] sim_time between_cubes(std::uint32_t flits) const {
     sim_time longest;
     const sip_id sip = c_.members.members.front().sip;
