@@ -39,8 +39,8 @@ std::size_t parent_in(level_tree tree, std::size_t i, std::size_t n) {
   return 0;
 }
 
-/// The leaders of a level below, in the order of the ring, by the groups of this one; the first leads its
-/// group.
+/// The leaders of the level below, in the order of the ring, by groups of this level; the first of each leads
+/// it.
 std::vector<std::vector<std::uint32_t>> groups_of(const pattern_context& c, const tree_level& level,
                                                   const std::vector<std::uint32_t>& leaders) {
   std::vector<std::vector<std::uint32_t>> groups;

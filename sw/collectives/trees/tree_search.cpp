@@ -31,7 +31,7 @@ constexpr double beyond_ns = 10'000;
 /// Weight of the mean path to a member, in addition to the longest one.
 constexpr double mean_weight = 0.5;
 
-/// By how much a state may be worse than the one before it, ns, in the first moves and in the last.
+/// By how much a state may be worse than the previous one, ns, in the first moves and in the last.
 constexpr double hottest_ns = 300, coldest_ns = 5;
 /// Moves for each member, and a bound on moves x members.
 constexpr std::uint64_t moves_each = 16'000, most_moves = 400'000, most_work = 12'000'000;
@@ -44,7 +44,7 @@ constexpr std::uint64_t registers_to_pass_on = 2;
 struct used_link {
   std::uint32_t fit{1};  ///< flows that it carries side by side at full speed
   bool between_sips{};   ///< every path to another SIP takes it
-  bool narrow{};         ///< slower than a sender: two flows of one take turns as those of two do
+  bool narrow{};         ///< slower than a sender: two flows of one sender alternate as those of two do
   std::vector<std::uint32_t> senders;
   std::uint32_t price_ns{};
 };
@@ -169,7 +169,7 @@ class tree_improver {
   struct latency {
     double most{}, mean{};
   };
-  /// A child of a tree from one parent to another. Those of a move leave trees trees.
+  /// A child of a tree moves from one parent to another. After all changes of a move both are still trees.
   struct edge_change {
     std::uint32_t tree{}, child{}, from{}, to{};
   };
@@ -323,7 +323,7 @@ class tree_improver {
     }
     const auto other = [a, b](std::uint32_t m) { return m == a ? b : m == b ? a : m; };
     for (std::uint32_t t = first; t < end; ++t) {
-      // The edge from above(child) to child becomes one between the others of both.
+      // The edge from above(child) to child becomes one between the other() of each.
       const auto move = [&](std::uint32_t child) {
         changes_.push_back({t, other(child), above(t, other(child)), other(above(t, child))});
       };
@@ -342,7 +342,7 @@ class tree_improver {
     if (to == from || to == root_ || sends(to) >= most_sends || is_above(t, child, to)) return;
     changes_ = {{t, child, from, to}};
   }
-  /// Two mates: a child of one tree for one of the other.
+  /// Two mates exchange a child of one tree for one of the other.
   void trade_children(std::uint32_t t) {
     const std::uint32_t child = draw(n_), from = above(t, child);
     if (from == nobody || from == root_) return;
@@ -359,8 +359,8 @@ class tree_improver {
   tree_pair& found_;
   way_table ways_;
   std::mt19937_64 random_;
-  std::vector<std::vector<std::uint32_t>> mates_;  ///< by member, it is one of them
-  std::int64_t shared_ns_{};                       ///< for links that flows share
+  std::vector<std::vector<std::uint32_t>> mates_;  ///< by member, including itself
+  std::int64_t shared_ns_{};                       ///< cost of links that flows share
   std::uint32_t beyond_{};                         ///< halves of the vector that members pass on beyond two
   std::array<latency, trees_of_pair> latency_;
   std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: the path between it and its parent

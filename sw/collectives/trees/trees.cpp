@@ -141,7 +141,7 @@ std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& m
 
 namespace {
 
-/// Where the v-th rank from the root stands in the second tree, and back. The root stays.
+/// Place of the v-th rank from the root in the second tree, and the reverse. The root keeps its place.
 std::uint32_t second_place(std::uint32_t v, std::uint32_t n) {
   if (v == 0) return 0;
   if (n % 2 != 0) return n - v;
@@ -178,7 +178,7 @@ void add_tree(std::vector<edge>& edges, const pattern_context& c, Tree tree, dir
   }
 }
 
-/// Throws user_error unless the members are all PEs that their SIPs have, or stand for SIPs.
+/// Throws user_error unless the members are all PEs of their SIPs, or one for each SIP.
 void check_all_pes(const pattern_context& c, const member_levels& levels) {
   if (c.members.set == rank_set::sip) return;
   const config::population machine(c.config);
