@@ -69,8 +69,7 @@ struct fault_key {
 /// Whether entries of this kind take the key.
 [[nodiscard]] bool takes(fault_kind kind, std::string_view key);
 
-/// The errata bits of a PE, from the firmware faults whose `where` names it. models/abi/errata.hpp and
-/// firmware_defects.hpp.
+/// The errata bits of a PE (models/abi/errata.hpp), from the firmware faults whose `where` names it.
 [[nodiscard]] std::uint64_t errata_of(const machine_config& config, pe_coord pe);
 
 }  // namespace diecast::config

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The physical graph of the pod, made from the config: routers, terminals, links, routes and their
-// virtual channels. Netlists are built by walking it; NoC modules route by asking it.
+// virtual channels. Netlists are built from it; NoC modules get routes from it.
 //
 // Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
 // Within a cube: XY; on a torus or ring the shorter direction round (router_grid.hpp). Between cubes of a
@@ -9,8 +9,8 @@
 // Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port: X first, then
 // Y on rings, meshes and tori (the shorter direction round, ties go positive), the shortest path (lowest link
 // index first) on lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are
-// routed by table (detours.hpp). A ring or torus dimension of two SIPs has one pair of links, not two: the
-// shorter direction round would leave half of a second pair idle for ever.
+// routed by table (topology_impl.hpp). A ring or torus dimension of two SIPs has one pair of links, not two:
+// the shorter direction round would never use half of a second pair.
 //
 // Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
 // property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
@@ -19,7 +19,7 @@
 // needs new VC sets only after the source SIP, after each dateline (the links that close a dimension)
 // and for the last SIP, so c = 0 in the source SIP, 2 + D in the last one and 1 + D - datelines ahead
 // between them, D = most datelines on any route. (There a packet's leg goes back from even to odd at SIP
-// links it crosses within one c; find_dependency_cycle shows that no cycle comes of it.)
+// links it crosses within one c; find_dependency_cycle shows that this makes no cycle.)
 #pragma once
 
 #include <algorithm>

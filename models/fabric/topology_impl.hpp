@@ -56,7 +56,7 @@ struct topology::impl {
   router_grid grid;
   vc_plan vcs;
   link_settings settings;
-  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing, see detours.hpp; else empty
+  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing; else empty
   bool count_crossings{true};              ///< legs by SIP links crossed; otherwise by datelines
   std::vector<placed_layout> layouts;
   std::vector<std::uint32_t> layout_of;  ///< per cube of the pod

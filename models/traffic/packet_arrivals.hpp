@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of a network study: where they go, and when they are made.
+// Packets of a network study: their destinations, and when they are made.
 //
-// Where the packets of a network study go: destination as a function of source and draws. Definitions as
-// in BookSim2 (traffic.cpp; Jiang et al., ISPASS 2013; Dally and Towles, 2004, table 3.1), so that results
+// Destinations are a function of source and random draws, with the definitions of BookSim2 (its traffic.cpp;
+// Jiang et al., ISPASS 2013; Dally and Towles, 2004, table 3.1), so that results
 // compare.
 #pragma once
 

@@ -190,7 +190,7 @@ class messaging : immovable {
   using awaited_notes = std::function<std::vector<abi::operation_note>()>;
   class open_wait;
 
-  // messaging_pages.cpp
+  // messaging_data.cpp: pages
   /// Pages of one sendrecv: for what goes out and what comes in.
   struct page_pair {
     std::uint64_t out{}, in{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two trees below one root, fitted to the machine: half of a vector down each, and no member sends more than
 // the vector (over PEs of several SIPs one may send three halves). Grown from member to member
-// (grown_trees.hpp), then improved by a search (tree_search.hpp). (Edmonds, "Edge-disjoint branchings",
+// (grown_trees.cpp), then improved by a search (tree_search.cpp). (Edmonds, "Edge-disjoint branchings",
 // 1973, proves when such trees exist; Zhao et al., "ForestColl: Throughput-Optimal Collective Communications
 // on Heterogeneous Network Fabrics", 2024, builds schedules of them.)
 #pragma once
@@ -37,7 +37,7 @@ using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 /// machines and members, equal trees.
 void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 
-// Trees to begin a search with (tree_search.hpp), for any machine: level by level every member that may send
+// Trees to begin a search with (tree_search.cpp), for any machine: level by level every member that may send
 // takes the nearest of those that are left.
 
 /// SIPs follow each other along each tree, in one direction in the first and in the opposite one in the
