@@ -47,7 +47,7 @@ enum class packet_kind : std::uint8_t {
   write_response,  ///< response
   atomic_add,      ///< request: adds its 8-byte payload; answered by read_response with the word before
   launch,          ///< request: host -> IO CPU -> control CPU -> PE
-  launch_done,     ///< response: the way back
+  launch_done,     ///< response to launch
   tag_message,     ///< message: part of a message between tag-matching units, or a fin or credit
   synthetic        ///< traffic generators
 };
@@ -57,8 +57,8 @@ enum class packet_kind : std::uint8_t {
 /// Token of an IPCQ message (ipcq_data) or the credit that returns its slot (ipcq_credit).
 /// The engine matches by address alone; `source` and `source_direction` are for logs and dumps.
 struct ipcq_fields {
-  address match_address{};        ///< data: slot address in the receiver's ring; credit: dst_rx_base_pa
-  std::uint32_t sequence{};       ///< data: sender_seq; credit: consumer_seq (my_tail after the increment)
+  address match_address{};   ///< data: slot address in the receiver's ring; credit: base of the freed ring
+  std::uint32_t sequence{};  ///< data: the sender's my_head; credit: my_tail after the increment
   std::uint32_t message_bytes{};  ///< data: bytes of the whole message
   pe_coord source{};
   std::uint16_t source_direction{};

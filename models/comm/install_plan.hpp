@@ -31,8 +31,8 @@ struct edge {
   direction dir{};
   pe_coord to;
   bool bidirectional{true};  ///< false: from transmits, to receives
-  /// Direction at `to` that pairs with this one; only for one-way edges and custom patterns that
-  /// know it. Otherwise reverse_direction finds it.
+  /// Direction at `to` that pairs with this one; only for unidirectional edges and custom patterns
+  /// that give it. Otherwise it is found by pairing.
   std::int32_t reverse{-1};
   /// multicast: all such edges leave one PE, the root, in one direction, and arrive in that direction;
   /// reduction: all arrive at the root, which may be among the senders.

@@ -57,7 +57,7 @@ struct queue_pair_state {
   std::vector<std::uint32_t> slot_checks;         ///< QP_TX_CHECK of each slot
   std::uint32_t tx_check{};
   std::optional<std::uint32_t> last_token;   ///< sequence of the token that came last
-  std::optional<std::uint32_t> last_credit;  ///< consumer_seq of the credit that came last
+  std::optional<std::uint32_t> last_credit;  ///< sequence of the credit that came last
 
   [[nodiscard]] std::uint32_t free_slots() const {
     return n_slots - space.distance(peer_tail_cache, my_head);

@@ -27,9 +27,9 @@ class dram_state {
     dram_tick act{}, read{}, write{};
   };
   struct channel_state {        ///< one pseudo-channel
-    dram_tick act{}, column{};  ///< not before, whatever the bank
+    dram_tick act{}, column{};  ///< earliest, for any bank
     dram_tick pre{}, pre_all{}, refresh_all{}, refresh_bank{};
-    std::array<dram_tick, 4> acts{};  ///< the last four activations, oldest at next_act
+    std::array<dram_tick, 4> acts{};  ///< the last four activations, oldest at act_count % 4
     std::uint32_t act_count{};
     std::uint64_t open{};  ///< bit per bank
     std::vector<bank_state> banks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The context itself, tasks, and the end of a kernel. Calls that move data are in pe_context_*.cpp, by
-// subject.
+// The context itself, messages, tasks, and the end of a kernel. Pipelines and single slots are in
+// pe_context_stream.cpp and pe_context_slots.cpp.
 #include "sw/runtime/pe_context.hpp"
 
 #include <algorithm>

@@ -46,9 +46,9 @@ class pe_runtime;
 /// every direction is the queue pair of its number.
 using direction_map = std::vector<comm::direction>;
 
-/// Sections, in this order: messages of at most one slot; longer messages; pipelines; local
-/// work; sums in f32; tasks. Each has a source of its own, pe_context_*.cpp; that of the tasks is
-/// pe_context.cpp. What longer messages and pipelines do with one slot is in pe_context_slots.cpp.
+/// Sections, in this order: messages of at most one slot; longer messages; pipelines; local work; sums in
+/// f32; tasks. Pipelines are in pe_context_stream.cpp; local work, sums in f32, and what longer messages
+/// and pipelines do with one slot are in pe_context_slots.cpp; the others in pe_context.cpp.
 ///
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One slot of a longer message: cut, put into the queue pair, taken out of it.
+// One slot of a longer message: cut, put into the queue pair, taken out of it; local work; sums in f32.
 #include <array>
 #include <fmt/format.h>
 #include <span>
