@@ -13,7 +13,7 @@
 
 namespace diecast::config {
 
-// A rule between keys of a config: what check() holds every machine to.
+// A rule between keys of a config; check() tests all of them for every machine.
 
 /// Result of a rule for a config: value and expectation, or nothing when it holds.
 struct broken_rule {

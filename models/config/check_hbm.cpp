@@ -169,8 +169,8 @@ const rule rules[]{
      bank_refreshes_leave_time},
 };
 
-/// Numbers that no file's range has been held against. Texts have rules: a pattern would be compiled for each
-/// memory of a machine.
+/// Checks ranges of numbers that come from no file. Texts are checked by rules: a pattern would be compiled
+/// for each memory of a machine.
 std::vector<problem> out_of_range(const machine_config& c) {
   std::vector<problem> problems;
   for (const field& f : find_block("hbm")->fields) {

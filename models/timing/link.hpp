@@ -105,7 +105,7 @@ struct link_timing {
     const sim_time catch_up{at_receiver.tail > streaming ? at_receiver.tail.fs - streaming.fs : 0};
     return receiver.edge_at_or_after(std::max(at_receiver.head, catch_up));
   }
-  /// From the tail at the sending adapter to the head injected behind the receiving one, link idle.
+  /// From the tail at the sending adapter to the injection of the head by the receiving one, link idle.
   [[nodiscard]] sim_time crossing(sim_time tail_at_sender, std::uint32_t flits) const {
     return injection(arrival(tail_at_sender, flits), flits);
   }
@@ -140,11 +140,11 @@ struct frame_format {
 
 /// Frames that a corrupted frame costs: itself and those sent until its Nak is back (go-back-N).
 [[nodiscard]] std::uint64_t go_back_frames(const link_timing& t);
-/// Chance that a frame of `bits` has an error.
+/// Probability that a frame of `bits` has an error.
 [[nodiscard]] double frame_error_rate(double ber, std::uint64_t bits);
-/// The least n that a Poisson variable of that mean exceeds with a chance below `tail`.
+/// The least n that a Poisson variable of that mean exceeds with a probability below `tail`.
 [[nodiscard]] std::uint64_t poisson_quantile(double mean, double tail);
-/// Share of the payload rate that replay leaves of a saturated link. With p the chance that a frame is
+/// Share of the payload rate that replay leaves of a saturated link. With p the probability that a frame is
 /// corrupted, a frame is sent 1 / (1 - p) times on average; each time but the last costs w frames, the
 /// last one costs one: 1 / (1 + w p / (1 - p)) = (1 - p) / (1 - p + w p).
 [[nodiscard]] double replay_share(double p, std::uint64_t w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of job: what of the command line it runs, and how that is made ready. What it is made into is a
-// prepared_run (platforms/run/prepare.hpp). Kinds are rows of registries::jobs.
+// A kind of job: decides whether it runs a command line, and prepares the run: a prepared_run
+// (platforms/run/prepare.hpp). Kinds are rows of registries::jobs.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct prepared_run;
 struct job_request {
   std::string collective{"all_reduce"};
   std::string workload;                 ///< file of --workload; empty for none
-  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
+  std::vector<std::string> algorithms;  ///< "all" is not expanded; empty: auto
   std::vector<std::uint64_t> bytes{65536};
   numeric::dtype type{numeric::dtype::f16};
   numeric::reduction op{numeric::reduction::sum};
@@ -48,9 +48,9 @@ struct job_request {
   std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks
   bool isolate{};
   bool estimate{};
-  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those of these that were given
+  std::vector<std::string> run_flags;  ///< given flags of the run: "--bytes" and others
 
-  /// What all runs of the request share.
+  /// Values that all runs of the request share.
   [[nodiscard]] run_point point() const;
   /// A run per algorithm and size.
   [[nodiscard]] std::vector<run_point> points(const std::vector<std::string>& named) const;
@@ -61,7 +61,7 @@ struct job_entry {
   job_form form;
   /// Whether this kind runs the collective, or the file of --workload (empty for none).
   bool (*runs)(const std::string& collective, const std::string& workload){};
-  /// The runs asked for. Throws user_error for flags that mean nothing to this kind.
+  /// The requested runs. Throws user_error for flags without a meaning for this kind.
   std::vector<run_point> (*points)(const app::registries& tables, const job_request& request,
                                    const config::machine_config& config){};
   /// Throws user_error with every problem.
@@ -69,11 +69,11 @@ struct job_entry {
                                            const run_point& point){};
 };
 
-/// The kind that runs this; the last of the table that does. Throws user_error where none does.
+/// The last kind of the table that runs this. Throws user_error without one.
 [[nodiscard]] const job_entry& job_of(const app::registries& tables, const std::string& collective,
                                       const std::string& workload);
 
-/// Observes a run, and judges at its end whether it was right.
+/// Observes a run, and checks its results at the end.
 class judge : abstract_interface {
  public:
   /// A launch begins.
