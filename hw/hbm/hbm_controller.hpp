@@ -2,14 +2,13 @@
 // One HBM channel with bank timing: a base-protocol target that cuts requests into bursts and gives
 // them to the command scheduler of models/timing.
 //
-// A request is seen by the scheduler at the first tick after its arrival. Reads answer when their last
-// data has crossed the bus. Writes are posted: they answer with their last write command, whose data
-// the controller then owns. Both come controller_ns (controller and PHY, in both directions) later. A request
-// is accepted when the queue of its kind has a place; a longer one enters burst by burst and holds back the
-// next until all of it is in.
+// The scheduler gets a request at the first tick after its arrival. Reads are answered when their last data
+// has crossed the bus, writes (posted: the controller holds their data) at their last write command; both
+// controller_ns (controller and PHY, in both directions) later. A request is accepted when the queue of its
+// kind has room; one of several bursts enters burst by burst, and the next waits until all have entered.
 //
-// Nothing ticks: the scheduler is caught up when its decisions can matter outside (an answer may be
-// due, or a request asks for room), not at each of its commands.
+// The scheduler is not simulated command by command: it is advanced when its decisions can have an effect
+// outside (an answer may be due, or a request waits for room).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ class hbm_controller final : public memory_target {
   hbm_controller(sc_core::sc_module_name name, const config::hbm_block& hbm, bool strict, fault_sink& faults);
 
   [[nodiscard]] hbm_controller* controller() override { return this; }
-  /// Sees the commands of the channel. They come in order of time, but later than their time.
+  /// Sets an observer of the channel's commands. It gets them in order of time, but after their time.
   void observe(timing::dram_command_observer* o) { scheduler().observe(o); }
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }
   [[nodiscard]] const timing::dram_address_map& address_map() const { return map_; }
