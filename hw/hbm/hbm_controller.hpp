@@ -37,7 +37,7 @@ class hbm_controller final : public memory_target {
   [[nodiscard]] const timing::dram_counters& commands() const {
     return scheduler_ ? scheduler_->counters() : refreshes_;
   }
-  /// Where the time of the data buses went, from time zero to now.
+  /// Use of the data buses' time by cause, from time zero to now.
   [[nodiscard]] timing::lost_time_report lost_time();
   [[nodiscard]] std::uint64_t activates() const { return commands().activates; }
   /// Bursts that needed no row command, those answered from the write queue included.
@@ -55,7 +55,7 @@ class hbm_controller final : public memory_target {
   [[nodiscard]] bool has_room(bool write) override;
   void on_held(bool write) override;
   void advance() override;
-  /// Made by its first use: its records of all banks are most of what the block takes.
+  /// Created by its first use: its records of all banks are most of the block's memory.
   timing::dram_scheduler& scheduler() {
     if (!scheduler_) scheduler_ = std::make_unique<timing::dram_scheduler>(parameters_);
     return *scheduler_;
@@ -68,11 +68,11 @@ class hbm_controller final : public memory_target {
   timing::dram_address_map map_;
   sim_time controller_;
   std::unique_ptr<timing::dram_scheduler> scheduler_;  ///< null until it is used
-  timing::dram_counters refreshes_;                    ///< up to lost_time(), while it is not
-  std::vector<open_request> open_;                     ///< by request id
+  timing::dram_counters refreshes_;  ///< computed by lost_time() while the scheduler is unused
+  std::vector<open_request> open_;   ///< by request id
   std::vector<timing::served_burst> served_;
-  sim_time armed_{sim_time::never()};  ///< the wake-up that counts
-  timing::dram_tick ahead_{};          ///< up to here the scheduler ran while a request was held
+  sim_time armed_{sim_time::never()};  ///< time of the next wake-up; others are ignored
+  timing::dram_tick ahead_{};          ///< the scheduler has run up to here for a request that is held
 };
 
 // The model of an HBM port by its name in the config.
@@ -93,7 +93,7 @@ class hbm_simple final : public memory_target {
   std::vector<timing::rate_server> channels_;
 };
 
-/// The HBM port that hbm.model asks for. Throws user_error with all problems of the block.
+/// The HBM port of the model hbm.model. Throws user_error with all problems of the block.
 [[nodiscard]] std::unique_ptr<memory_target> make_hbm(const char* name, const config::hbm_block& hbm,
                                                       bool strict, fault_sink& faults);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of a run for the critical path, and the ends of queue pairs they meet at.
-//
-// The transmit half that feeds each receive half, from an install plan.
+// Events of a run for the critical path; and, from an install plan, the transmit half that sends to each
+// receive half.
 #pragma once
 
 #include <algorithm>
@@ -63,14 +62,14 @@ struct message_record {
 template <class Item, std::size_t Stations>
 class record_queue {
  public:
-  /// The next item to pass a station; the first station makes it.
+  /// The next item to pass a station; the first station creates it.
   Item& pass(std::size_t s) {
     const std::uint64_t number = passed_[s]++;
     if (s == 0) items_.emplace_back();
     return items_.at(number - first_);
   }
-  /// Whether the next item to pass the station is there. Others between may still be ahead of it: a message
-  /// can be visible before it is written.
+  /// Whether an item can pass the station: one has been created that has not passed it. It need not have
+  /// passed those between: a message can be visible before it is written.
   [[nodiscard]] bool may_pass(std::size_t s) const { return s == 0 || passed_[s] < passed_[0]; }
   [[nodiscard]] const Item* find(std::uint64_t number) const {
     return number < first_ || number - first_ >= items_.size() ? nullptr : &items_[number - first_];
@@ -133,7 +132,7 @@ class path_events : public events::observer {
   static constexpr unsigned interests =
       events::core_states | events::steps | events::messages | events::work | events::transfers;
 
-  /// Forgets the launch before; what is still in flight stays known.
+  /// Drops the last launch's records, except those of messages and credits in flight.
   void reset();
 
   using events::observer::on;
@@ -156,10 +155,10 @@ class path_events : public events::observer {
   /// launch.
   [[nodiscard]] sim_time copy_start(pe_coord pe, std::uint64_t number) const;
   [[nodiscard]] const std::vector<std::string>& step_names() const { return step_names_; }
-  /// The launch had more events than the limit, or messages arrived where the plan expects none.
+  /// The launch had more events than the limit, or messages arrived that the plan does not contain.
   [[nodiscard]] bool incomplete() const { return overflow_ || unmatched_; }
 
-  /// A message or a credit whose other stations are in the process that simulates SIP `to`.
+  /// A message or a credit whose remaining stations are in the process that simulates SIP `to`.
   struct carried {
     sip_id to;
     queue_end sender;
@@ -171,7 +170,7 @@ class path_events : public events::observer {
   void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
   [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
   void arrive(const carried& c);
-  /// At the end: forgets messages and credits that have not left for the processes that have the others.
+  /// At the end: drops messages and credits that were not sent to the process of their remaining stations.
   void drop_unsent();
   /// Adds the events of another process.
   void add(const path_events& other);
