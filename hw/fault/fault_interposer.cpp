@@ -28,9 +28,8 @@ void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& p
   fabric_phase later = phase;
   later.head += verdict.delay;
   later.tail += verdict.delay + verdict.stretch;
-  // Packets are announced by different times ahead. A late one and those behind it are announced a cycle
-  // ahead, so that they come in the order of their heads, and those of one head in the order in which they
-  // came here.
+  // Packets are announced by different times ahead. A late one and those after it are announced a cycle
+  // ahead, so that they are delivered in the order of their heads, and of arrival for equal heads.
   if (verdict.delay == sim_time{} && late_.empty()) return deliver({std::move(p), later});
   const sim_time at = later.head - cycle_;
   if (at > now()) return late_.put(at, late_sequence_++, {std::move(p), later});
@@ -38,8 +37,8 @@ void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& p
   deliver({std::move(p), later});
 }
 
-/// A copy travels on credits that came back: the receiver frees as much again when it has taken the copy, and
-/// that goes to the sender.
+/// A copy uses returned credits: the receiver returns as many again when it has taken the copy, and these are
+/// passed to the sender.
 void fault_interposer::on_credit(unsigned, const fabric_phase& phase) {
   const auto waiting =
       std::ranges::find_if(copies_, [&](const passage& c) { return c.phase.vc == phase.vc; });

@@ -75,8 +75,8 @@ enum class tag_message_op : std::uint8_t {
   credit  ///< the receiver has room for one more message of this sender
 };
 
-/// Header of a message between tag-matching units. Counted as part of the one header flit, whatever
-/// noc.flit_bytes is.
+/// Header of a message between tag-matching units. Counted as part of the one header flit, for any
+/// noc.flit_bytes.
 struct tag_fields {
   tag_message_op op{tag_message_op::eager};
   std::uint8_t app_ctx{};

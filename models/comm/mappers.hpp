@@ -32,7 +32,7 @@ struct mapper_entry {
 
 /// all_pes, cube_leaders, leader_only, custom.
 [[nodiscard]] std::vector<mapper_entry> builtin_mappers();
-/// Name of the mapper that --ranks stands for.
+/// Name of the mapper that --ranks selects.
 [[nodiscard]] const char* mapper_of(rank_set set);
 
 /// How a SIP's tensor of rows and columns is spread: over its cubes, and each share over the cube's PEs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of routers that copies and combines packets: what the machine and its users ask of it.
+// The tree of routers that copies and combines packets: its interface for the machine and its users.
 #pragma once
 
 #include <cstddef>

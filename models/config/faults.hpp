@@ -38,7 +38,7 @@ struct placed_fault {
   std::uint64_t draw{};  ///< sim.fault_draw
 };
 
-/// What came of a fault at one place.
+/// Effects of a fault at one place.
 struct fault_tally {
   std::size_t number{};     ///< index in the list `faults`
   std::uint64_t chances{};  ///< packets or operations that it could have met

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of `overrides[i].set`. Each stands for a row of a block and has its type and range; "enabled" has
+// Keys of `overrides[i].set`. Each represents a row of a block and has its type and range; "enabled" has
 // no row.
 #pragma once
 

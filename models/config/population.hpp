@@ -70,7 +70,7 @@ class memory_channels {
 
 // Shape of the SIP grid of a 2-D pod, for the physical links and for patterns over SIPs alike.
 
-/// SIP s stands at column s % columns, row s / columns.
+/// SIP s is in column s % columns, row s / columns.
 struct pod_grid {
   std::uint32_t columns{}, rows{};
   bool operator==(const pod_grid&) const = default;

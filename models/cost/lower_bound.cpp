@@ -106,8 +106,8 @@ class bound_finder {
     end_ = ends.last;
     startup_ns_ = ends.startup.ns();
     if (!has_hbm_tensors(c, r.what)) return;
-    // The DMA may send out of HBM, and take what came there: no source is read in TCM, and the copy is all
-    // that is done with a message.
+    // The DMA may send from HBM, and read messages there: no source is read in TCM, and a message
+    // is only copied.
     startup_ns_ -= ends_.source.ns();
     ends_.departure = ends_.departure - ends_.source;
     consume_ = {};
@@ -317,7 +317,7 @@ class bound_finder {
       }
       case collective::barrier: {
         // Flags are not messages: all that is sure is the fabric between the farthest ranks.
-        // They go over the links whatever comm.path is.
+        // They use the links with any comm.path.
         config::machine_config direct = c_;
         direct.comm.path = config::transfer_path::direct;
         const far_pair far = farthest_pair(t_, direct, r_.ranks);

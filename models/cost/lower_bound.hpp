@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least time a collective can take on a machine, whatever the algorithm: what must leave and enter every
+// The least time a collective can take on a machine with any algorithm: what must leave and enter every
 // rank, cross every cut and occupy all links together, what memories and vector units must do, and how long
 // word takes to get round. It depends on (machine, collective, ranks, bytes) alone. Derivations: docs/
 // bounds.md; a message carries elements or partial sums of them, and nothing computes in the network but what
@@ -72,7 +72,7 @@ struct algorithm_bound {
   /// Rounds and bytes one after the other: orders candidates, is no bound where slots overlap.
   double in_row{};
 };
-/// `any`: the bound of the collective, whatever the algorithm.
+/// `any`: the bound of the collective for any algorithm.
 [[nodiscard]] algorithm_bound bound_of(const fabric::topology& t, const config::machine_config& c,
                                        const bound_request& r, const bound& any,
                                        const std::string& algorithm);

@@ -16,7 +16,7 @@
 namespace diecast::cost {
 
 // What links carry of a payload: the NoC's header flits and packets, UCIe's frames, the ports that feed a
-// die's edge. Everything that turns bytes of a tensor into time on a wire asks here.
+// die's edge. All computations of times of tensors on links use these functions.
 
 [[nodiscard]] inline double d(std::uint64_t n) { return static_cast<double>(n); }
 

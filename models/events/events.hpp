@@ -67,7 +67,7 @@ struct message_content {
   sim_time at;
   pe_coord pe;  ///< the receiver
   abi::ipcq_fields fields;
-  std::uint64_t digest{};  ///< digest of the bytes and their offsets, in whatever parts they came
+  std::uint64_t digest{};  ///< digest of the bytes and their offsets, for any division into parts
 };
 /// A packet occupies a directed link (index in fabric::topology::links) from the start of its first flit
 /// (`head`) to the end of its last (`tail`).
@@ -165,7 +165,7 @@ class observer : public abstract_interface {
   virtual void on(const operation_changed&) {}
 };
 
-/// The kinds of events that an observer wants.
+/// The kinds of events that an observer receives.
 enum interest : std::uint16_t {
   core_states = 1,
   steps = 2,

@@ -26,7 +26,7 @@ struct crossing {
   terminal_index exit{};   ///< leading on; otherwise the packet may be bound for any block of the cube
   entry how{};
   leg at{};
-  leg before{};  ///< on the link it came by
+  leg before{};  ///< on the link it arrived by
   /// By the members in their order, in one comparison; a leg has six bits at most.
   auto operator<=>(const crossing& o) const { return key() <=> o.key(); }
   bool operator==(const crossing&) const = default;
@@ -149,7 +149,7 @@ class route_walker {
   }
 
   void walk_from_sources(std::uint32_t sip) {
-    // One destination for each port of this SIP stands for all that leave by it.
+    // One destination for each port of this SIP represents all that leave by it.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ports;
     for (std::uint32_t to = 0; to < shape_.sips; ++to)
       if (to != sip) ports.emplace_back(t_.sip_route(sip_id{sip}, sip_id{to}), to);
@@ -197,7 +197,7 @@ class route_walker {
   }
 
   void expand(std::uint32_t sip) {
-    // Crossings that differ only in the link they came by follow each other: the path inside is the same.
+    // Crossings that differ only in their incoming link are adjacent: the path inside is the same.
     const crossing* last = nullptr;
     for (const crossing& c : crossings_[sip].sorted()) {
       if (c.how != entry::injected) {

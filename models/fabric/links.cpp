@@ -131,7 +131,7 @@ std::uint32_t topology::sip_link_id(std::uint32_t sip_link_index) const {
 sim_time idle_latency(const topology& t, const config::machine_config& config, abi::node_address from,
                       abi::node_address to, abi::traffic_class, std::uint32_t flits) {
   timing::noc_timing noc = timing::noc_timing_of(config);
-  sim_time start;  // when the head enters the cube at hand
+  sim_time start;  // when the head enters the present cube
   entry how = entry::injected;
   leg at = 0;
   for (abi::node_address here = from;;) {

@@ -49,7 +49,7 @@ class router_grid {
   [[nodiscard]] step towards(router_index from, router_index to) const {
     return wraps() ? towards_around(from, to) : towards_straight(from, to);
   }
-  /// Where a router stands: its column above its row, so that one comparison orders them.
+  /// Position of a router: its column in the high bits, its row in the low ones; compared by column first.
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
   /// The side by which the way from one place to another begins where nothing wraps: a few instructions
@@ -109,7 +109,7 @@ class router_grid {
 // Routes inside one die for the inner loop of the NoC: topology::next_hop() from small tables, in a mesh
 // without a call or a division.
 
-/// Which VCs a packet may take behind the next link, whatever its class and leg, which it keeps: see
+/// VCs that a packet may take after the next link, within its class and leg, which it keeps: see
 /// topology::next_hop().
 struct vc_rule {
   unsigned sets{1};         ///< VC sets of a leg: before and after the dateline

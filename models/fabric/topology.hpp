@@ -106,7 +106,7 @@ struct link {
   std::string name;             ///< "pod.sip0.cube_1_2.router_0_3.east"
 };
 
-/// How a packet came into a cube.
+/// How a packet entered a cube.
 enum class entry : std::uint8_t { injected, from_cube, from_sip };
 
 /// Decision made once per cube a packet enters.
@@ -227,7 +227,7 @@ class topology : immovable {
 
   /// Where a packet for `destination` that enters cube (sip, cube) at `router` leaves it, and on
   /// which leg it travels there. `before` is its leg on the previous cube (0 when injected).
-  /// Cost: two table look-ups and a comparison. `before` is the leg on the link the packet came by; a
+  /// Cost: two table look-ups and a comparison. `before` is the leg on the packet's incoming link; a
   /// caller that already gave the packet its leg here asks for exit() alone.
   [[nodiscard]] cube_step enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
                                 const abi::node_address& destination) const;

@@ -43,7 +43,7 @@ class replay_sender {
   /// its sequence number. Precondition: replaying() or not full().
   std::uint32_t send();
   void take(const replay_answer& answer);
-  /// No answer came: sends the whole retry buffer again.
+  /// Without an answer: sends the whole retry buffer again.
   void timeout() { go_back(oldest_); }
 
   bool operator==(const replay_sender&) const = default;
@@ -71,7 +71,7 @@ class replay_receiver {
     bool deliver{};  ///< in sequence: forward it
     replay_answer answer;
   };
-  /// A flit that came with a good CRC.
+  /// A flit that arrived with a good CRC.
   verdict receive(std::uint32_t sequence);
   /// A flit whose CRC is wrong: nothing of it can be trusted, not even its number.
   verdict receive_corrupted();

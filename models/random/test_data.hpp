@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contributions of the ranks of a reduction, made so that every order of reduction gives the same
-// bits. Then a verified run may demand zero wrong elements, whatever the algorithm.
+// bits. Then a verified run may require zero wrong elements of any algorithm.
 //
 //   sum, avg   per element a random power of two, per rank an integer between -c and c that is not
 //              0, with ranks * c within the significand: every partial sum is exact. avg ends

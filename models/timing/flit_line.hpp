@@ -9,8 +9,8 @@
 //
 // Frames are sent under a replay window (protocol/replay_window.hpp). A corrupted frame is noticed when
 // its last bit has arrived; the Nak is back one latency later; the sender finishes the frame it is at and
-// goes back. Nothing that comes after arrives before its replay, so the wire stands still for all classes
-// from the start of the corrupted frame until it is sent again. It also stands still while the retry
+// goes back. Nothing sent after it arrives before its replay, so the wire is blocked for all classes
+// from the start of the corrupted frame until it is sent again. It is also blocked while the retry
 // buffer waits for an Ack: a frame is in the buffer from its last bit on the wire to its Ack.
 //
 // Acks and Naks travel in the frames of the other direction, take no room of payload there and are not
@@ -98,7 +98,7 @@ class flit_line {
   [[nodiscard]] const line_counters& statistics() const { return counters_; }
 
  private:
-  /// The wire stands still before frame `frame` of the stream.
+  /// The wire is blocked before frame `frame` of the stream.
   struct stall {
     std::uint64_t frame;
     sim_time length;

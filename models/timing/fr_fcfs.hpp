@@ -112,7 +112,7 @@ class dram_scheduler {
     index next{none}, previous{none};
     bool write{};
     bool missed{};  ///< needed a row command
-    bool alone{};   ///< fewer requests than pseudo-channels waited when it came
+    bool alone{};   ///< fewer requests than pseudo-channels waited when it arrived
     bool hazard{};  ///< a read that a younger write to its burst waits for
   };
   struct bank_queue {

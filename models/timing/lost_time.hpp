@@ -7,7 +7,7 @@
 // the one that alone delays more over the run: a rare limit is charged what it adds to the common one.
 // Opening a row that a refresh closed is charged to the refresh.
 //
-// Time in which the channel held no request, or waited for one that came to an almost empty channel, is
+// Time in which the channel held no request, or waited for one that arrived at an almost empty channel, is
 // charged to the initiator. A pseudo-channel without requests, while the channel works on others, shares the
 // causes of those; while those move data, no request waits. The time that the row-command bus needs for the
 // same activations is charged to the bus: it would be lost without the other limits, too. See docs/adr/0018.
@@ -57,7 +57,7 @@ class lost_time {
   /// What a column command serves.
   struct origin {
     dram_tick visible{};  ///< first tick its request could be served
-    bool alone{};         ///< fewer requests than pseudo-channels waited when it came
+    bool alone{};         ///< fewer requests than pseudo-channels waited when it arrived
     dram_tick opened{};   ///< activation of its row
   };
 

@@ -57,7 +57,7 @@ void checksums(experiment_series& t) {
   t.ask_seen("checksum", o, sees);
 }
 
-/// Small messages of one packet each distinguish a lost packet, a late one and one that came twice.
+/// Small messages of one packet each distinguish a lost packet, a late one and a duplicate.
 void one_packet_messages(experiment_series& t) {
   constexpr std::uint64_t most = 16384;
   changes more{"--set", "ipcq.slot_bytes=256"};

@@ -27,7 +27,7 @@ struct measurement {
 };
 
 /// What an experiment showed.
-// nlohmann::json moves without throwing, whatever its checks look like.
+// nlohmann::json moves without throwing, although it is not declared so.
 struct observation {                 // NOLINT(bugprone-exception-escape)
   std::string name;                  ///< "checksums"
   std::vector<std::string> changes;  ///< flags beside those given
@@ -94,7 +94,7 @@ class experiment_runner {
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
   /// The same, of the run in question with this flag.
   [[nodiscard]] std::string ask_of_run(const std::string& flag) { return ask(with({flag})); }
-  /// Then no time is left, whatever the budget.
+  /// Then no time is left, with any budget.
   [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;

@@ -54,12 +54,12 @@ using rank_list = std::vector<std::uint32_t>;
 /// The halves; of three, whose halves are single ranks, the pairs. None of fewer.
 [[nodiscard]] std::vector<rank_list> parts_of(const rank_list& ranks);
 
-/// SIP of each of so many ranks as the monitors of their cores name it. Empty where they do not tell: a core
+/// SIP of each of so many ranks as the monitors of their cores name it. Empty where one is missing: a core
 /// that never ran has none.
 [[nodiscard]] std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks);
 
-/// PE of each rank of a run among all its PEs, as the monitors of their cores name it. Empty where they do
-/// not tell.
+/// PE of each rank of a run among all its PEs, as the monitors of their cores name it. Empty where one
+/// is missing.
 [[nodiscard]] std::vector<std::string> pes_of(const observation& o);
 
 /// Ranks of so many that are next to two others, and none of them; each once.

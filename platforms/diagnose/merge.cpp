@@ -204,8 +204,8 @@ void resolve(std::vector<finding>& findings) {
   absorb(findings, "overtaken_credit", {"lost_credit"});
   absorb(findings, "late_credit", {"overtaken_credit"});
   rename(findings, "overtaken_credit", "late_credit");
-  // A packet that came late looks lost to the receiver of its message until it is seen in flight, and one
-  // that came twice leaves a message half received.
+  // A late packet looks lost to the receiver of its message until it is found in flight, and a duplicate
+  // leaves a message half received.
   absorb(findings, "reorder", {"half_message", "drop"});
   absorb(findings, "duplicate", {"half_message"});
   // A PE that waits for a lost signal makes the rest of its team wait for each other.

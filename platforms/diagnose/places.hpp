@@ -29,14 +29,14 @@ struct evidence {
   std::string experiment;  ///< empty: none in particular
   std::string text;
   std::vector<std::string> pes{};    ///< PEs that it concerns
-  std::vector<std::string> links{};  ///< links that a packet came over
+  std::vector<std::string> links{};  ///< links that a packet crossed
   [[nodiscard]] std::string full_text() const { return experiment.empty() ? text : experiment + ": " + text; }
 };
-/// Whether what it tells of can have crossed the link: one of its links, where they are known, or else its
-/// PEs are in different cubes (SIPs, for a link between SIPs). True where it concerns fewer than two PEs.
+/// Whether its packet can have crossed the link: by its links, where they are known, or else because its PEs
+/// are in different cubes (SIPs, for a link between SIPs). True where it concerns fewer than two PEs.
 [[nodiscard]] bool may_have_crossed(const evidence& e, const std::string& link);
 
-// What links carried in a run, and whether their rate can be told from it.
+// Traffic of links in a run, and whether their rate can be determined from it.
 
 /// What went over a link.
 struct link_load {

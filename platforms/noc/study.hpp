@@ -122,7 +122,7 @@ void describe(const study_point& point, study_outcome& o);
 
 // Packets from a file: lines "CYCLE SRC DST FLITS", decimal, anything behind # a comment, in any order.
 
-/// Longest packet a file may ask for, flits.
+/// Longest packet of a file, flits.
 inline constexpr std::uint64_t most_packet_flits = 1024;
 
 /// Throws user_error with the lines that are wrong.

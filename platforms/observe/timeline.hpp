@@ -35,7 +35,7 @@ class timeline final : public events::observer, public dram_listener {
            const comm::install_plan& plan, comm::direction_namer names, instance_filter shown = {},
            std::uint32_t part = 0);
 
-  /// The kinds of events that it wants.
+  /// The kinds of events that it needs.
   static constexpr unsigned interests = events::everything & ~events::transfers;
 
   /// When the first packet was left out for trace.timeline_packets, if one was.

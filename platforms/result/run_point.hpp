@@ -39,7 +39,7 @@ namespace diecast::platforms {
 /// time where stderr is no terminal.
 enum class progress_mode : std::uint8_t { automatic, on, off };
 
-/// How a run is watched, whatever is run.
+/// How a run of any kind is observed.
 struct watched_run {
   std::string vcd;       ///< waveform file; empty for none
   std::string timeline;  ///< Trace Event file; empty for none
@@ -69,7 +69,7 @@ struct detected_fault {
   std::string queue_pair{}, sender{};
   std::optional<std::uint64_t> sequence{}, expected{};
   std::string first_pa{}, end_pa{};  ///< physical addresses of the slot ring, or of the slot
-  std::vector<std::string> links{};  ///< links that the packet came over
+  std::vector<std::string> links{};  ///< links that the packet crossed
   double time_ns{};
 
   DIECAST_FIELDS(kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
@@ -176,7 +176,7 @@ enum class run_status : std::uint8_t {
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 71, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
-/// The same of their outcomes, whatever was run.
+/// The same of their outcomes, for any kind of run.
 template <class Outcome>
 [[nodiscard]] run_status worst(const std::vector<Outcome>& runs) {
   std::vector<run_status> all;
@@ -315,7 +315,7 @@ struct run_outcome {
   bool output_lost{};              ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
-  std::string flight_json;         ///< contents of flight.json of a run that came to no good end
+  std::string flight_json;         ///< contents of flight.json of a run that failed
   std::string steps;               ///< rows of run_point::record, platforms/result/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
@@ -337,7 +337,7 @@ struct run_outcome {
   std::optional<bool> ranks_bitwise_equal;
   std::optional<double> output_min, output_max;  ///< over all elements of all ranks
   std::string fingerprint;
-  std::string data_fingerprint;  ///< fingerprint of the results alone, whenever they came
+  std::string data_fingerprint;  ///< fingerprint of the results alone, without times
   std::optional<jitter_times> jitter;
   std::optional<explanation> why;  ///< what --explain found
   statistics stats;

@@ -12,14 +12,14 @@
 
 namespace diecast::platforms {
 
-/// What one rank did in one step. Number 0 is what came before the first step a kernel marked. A message
+/// What one rank did in one step. Number 0 is the time before the first step a kernel marked. A message
 /// counts to the step its receiver (or sender) was in.
 struct step_row {
   std::uint32_t launch{}, rank{}, number{};
   std::string step;
   std::uint64_t start_fs{}, last_fs{};  ///< entered; last message became visible
   std::uint64_t sends{}, sent_bytes{}, receives{}, received_bytes{};
-  std::uint64_t barriers{};  ///< left; of whatever team
+  std::uint64_t barriers{};  ///< left; of any team
   std::uint64_t contents{};  ///< digest of what was received, and which messages and barriers these were
   std::uint64_t result{};    ///< digest of the result buffer; in the last step of a launch
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lower bound of a run and how near it came.
+// The lower bound of a run, and its ratio to the time.
 #pragma once
 
 #include <optional>

@@ -53,7 +53,7 @@ enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog }
 
 // Observers, and the end of a file that one writes.
 
-/// An observer that hears of what happens from now on; none unless it is `wanted`.
+/// An observer of all later events; none unless `wanted`.
 template <class Observer, class... Arguments>
 std::unique_ptr<Observer> attached(bool wanted, events::hub& events, unsigned interests,
                                    Arguments&&... arguments) {

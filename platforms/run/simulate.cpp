@@ -117,7 +117,7 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
       });
 }
 
-/// Of a run that came to no good end.
+/// Of a run that did not end well.
 void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod, process_group* group,
                    run_outcome& o) {
   const bool bad = o.status == run_status::deadlock || o.status == run_status::limit ||

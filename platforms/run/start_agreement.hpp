@@ -69,7 +69,7 @@ class thread_agreement final : public start_agreement {
   }
   // For several processes, between windows.
 
-  /// Whether all hosts of all other processes wait: then the last one here need not ask.
+  /// Whether all hosts of all other processes wait: then the last one here need not wait for an agreement.
   void set_others_ready(bool ready) {
     several_ = true;
     others_ready_ = ready;

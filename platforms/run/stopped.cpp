@@ -127,7 +127,7 @@ class lookout {
         if (held.insert(&p).second) add(p.header, "held on " + fault->place(), true);
       });
     begin(2, sip.id().value);
-    std::vector<abi::packet_header> headers;  // a pool's own order depends on when messages came in
+    std::vector<abi::packet_header> headers;  // a pool's own order depends on the times of arrival
     sip.pool().visit([&](const hw::packet& p) {
       if (!held.contains(&p)) headers.push_back(p.header);
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine without time: the same firmware and the same IPCQ engine (models/protocol), PEs on
-// fibers, and a seeded scheduler in place of the fabric. What can go wrong in some order of events
-// goes wrong here within milliseconds, and again with the same seed.
+// fibers, and a seeded scheduler in place of the fabric. An error that occurs in some order of events
+// is found here within milliseconds, and is repeatable with the same seed.
 #pragma once
 
 #include <cstddef>

@@ -102,7 +102,7 @@ fiber coroutine::leave(coroutine&& next) {
 }
 
 coroutine::unwind::~unwind() {
-  // Some code swallowed the exception: the stack below still believes in a machine that is gone.
+  // Some code caught the exception: the frames below it still use a machine that no longer exists.
   if (destroyer_) std::terminate();
 }
 

@@ -48,7 +48,7 @@ class buffer_check {
  public:
   explicit buffer_check(abi::hal& hal) : hal_(hal) {}
   void add(std::uint64_t tcm_offset, std::uint64_t bytes);
-  /// crc32c; 1 in place of 0, which stands for a message without one.
+  /// crc32c; 1 in place of 0, which denotes a message without one.
   [[nodiscard]] std::uint32_t value() const;
 
  private:

@@ -263,7 +263,7 @@ class pipeline_runner {
   /// A message is here that is not held.
   [[nodiscard]] bool has_another(const queue_state& q) const { return q.available > c_.held.count(q); }
 
-  /// has_another() that asks for an event when there is none.
+  /// has_another() that requests an event when there is none.
   bool look_for_another(queue_state& q) {
     if (has_another(q)) return true;
     if ((q.armed & abi::arm_receive) != 0) return false;

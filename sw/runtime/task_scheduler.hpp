@@ -51,7 +51,7 @@ class task_scheduler : immovable {
     abi::task_id id{};
     coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
-    sim_time alarm{sim_time::never()};     ///< it wants to poll again then
+    sim_time alarm{sim_time::never()};     ///< time of its next poll
     std::exception_ptr error;
     bool looking{};  ///< the task is in yield_looking()
     bool done{};

@@ -12,7 +12,7 @@
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {
-/// Queue pairs that one chain, group and pattern own, and the directions they stand for.
+/// Queue pairs that one chain, group and pattern own, and their directions.
 struct wired_pattern {
   std::string label;
   std::vector<std::string> direction_names;

@@ -139,7 +139,7 @@ void receive_all(pe_context& pe, comm::direction from, const elements& e);
 void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
           pe_context::arrival how);
 
-// Where a PE stands on the grid of comm::sip_rows: rows are SIPs, columns the places within a SIP.
+// A PE's position in the grid of comm::sip_rows: rows are SIPs, columns the positions within a SIP.
 
 struct grid_place {
   grid_place(const comm::sip_rows& rows, std::uint32_t rank)
@@ -156,7 +156,7 @@ struct grid_place {
 
 // The binomial tree over all ranks with any root, on the circulant pattern.
 
-/// Where a PE stands in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
+/// A PE's position in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
 /// is v without its lowest set bit, and the subtree of v is v, v + 1, ... below v + lowest bit.
 class binomial_place {
  public:

@@ -128,7 +128,7 @@ class flows {
     kind what{};
     std::uint32_t x{}, y{};   ///< where it begins
     bool ahead{};             ///< to the next greater coordinate
-    std::uint8_t pipeline{};  ///< along y: came from the west, from nowhere, from the east
+    std::uint8_t pipeline{};  ///< along y: came from the west, starts here, came from the east
     auto operator<=>(const link&) const = default;
   };
 
@@ -236,7 +236,7 @@ grid_steps::sequence grid_steps::search() const {
   return {chain.order(), flows::share_a_link(each), chain.most()};
 }
 
-/// A search takes 50 ms, follows from the grid's size alone, and a run asks for the same one several times.
+/// A search takes 50 ms, depends only on the grid's size, and a run needs the same one several times.
 /// Not for several threads at a time.
 void grid_steps::order() {
   static std::map<std::pair<std::uint32_t, std::uint32_t>, sequence> known;

@@ -92,7 +92,7 @@ struct program {
   std::optional<std::uint64_t> min_bytes, max_bytes;
   std::vector<program_rank> gpus;  ///< in order of id once validated
   std::uint32_t line{};
-  std::vector<std::string> places;  ///< in a plan of MSCCL++: what the numbers in `line` stand for
+  std::vector<std::string> places;  ///< in a plan of MSCCL++: meaning of the numbers in `line`
   [[nodiscard]] bool is_plan() const { return !places.empty(); }
 };
 /// "FILE:LINE", or the place in the plan.

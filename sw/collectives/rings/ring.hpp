@@ -27,7 +27,7 @@ namespace diecast::comm {
 
 namespace diecast::sw {
 
-/// Where a PE stands on a ring: `forth` leads to position + 1, `back` to position - 1.
+/// A PE's position on a ring: `forth` leads to position + 1, `back` to position - 1.
 struct ring_place {
   std::uint32_t position{};
   std::uint32_t size{1};

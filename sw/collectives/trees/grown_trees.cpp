@@ -182,7 +182,7 @@ class sip_trees {
   rank_list sends_;  ///< halves of the vector that each member may still send
   rank_list steps_;  ///< halves that cross from a cube, by cube and direction
   std::array<rank_list, trees_of_pair> depth_;
-  std::array<rank_list, trees_of_pair> in_tree_;  ///< in the order in which they came
+  std::array<rank_list, trees_of_pair> in_tree_;  ///< in the order in which they were added
   std::array<std::uint32_t, trees_of_pair> feeder_{};
 };
 
@@ -278,7 +278,7 @@ class planting {
 
  private:
   /// The member that passes on next, among those of a cube that the tree has: first the tree's own ones in
-  /// the order in which they came, then the others.
+  /// the order in which they were added, then the others.
   [[nodiscard]] std::uint32_t giver(std::uint32_t t, const rank_list& in) const {
     if (in.size() == 1) return in.front();
     const auto worth = [&](std::uint32_t m) { return std::pair(left_[m] > 0, is_own(t, m)); };
