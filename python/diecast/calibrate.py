@@ -37,7 +37,7 @@ def solve(matrix, right):
 
 
 class Jobs:
-    """Runs what rows measured. flags: of the platform, for all rows; pair: ranks of ping-pongs; window: messages of one."""
+    """Simulates measured rows. flags: of the platform, for all rows; pair: ranks of ping-pongs; window: messages of one."""
 
     def __init__(self, platform, config, sets, flags=None, pair=(0, 1), window=64):
         self.platform, self.config, self.sets, self.flags = platform, config, sets, flags or {}
@@ -168,7 +168,7 @@ class Calibration:
         return columns
 
     def _try_factors(self, residuals, factors):
-        """Multiplies each key by each factor of its first value and keeps what is best."""
+        """Multiplies each key by each factor of its first value and keeps the best."""
         for key in self.values:
             for tried in [self._scaled(key, factor) for factor in factors]:
                 tried = {**self.values, key: tried[key]}

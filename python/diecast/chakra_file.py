@@ -212,7 +212,7 @@ def json_attribute(entry, field):
 
 
 def common(data, id, name, kind, duration):
-    """A Node with what both forms of JSON have, under these names."""
+    """A Node with the members that both forms of JSON have, under these names."""
     made = Node()
     made.id, made.name = json_number(data.get(id, 0), id), json_of(data.get(name, ""), str, name)
     value = data.get(kind, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two result directories side by side: what changed in config, time, energy, counters, links and critical path."""
+"""Compares two result directories: config, time, energy, counters, links and critical path."""
 import collections
 
 from diecast.machine import text_of as value_text
@@ -150,7 +150,7 @@ def path_changes(a, b, run_a, run_b):
 
 
 def changes(old, new):
-    """[(name, value in a, value in b)] of what differs; None where one side has no such name."""
+    """[(name, value in a, value in b)] of different values; None where one side has no such name."""
     return [(k, old.get(k), new.get(k)) for k in dict.fromkeys([*old, *new]) if old.get(k) != new.get(k)]
 
 

@@ -84,7 +84,7 @@ def check(parser, options):
 
 
 def command(index, count):
-    """The command of a task, for a shell. index: a number or what the shell replaces by one."""
+    """The command of a task, for a shell. index: a number, or text that the shell replaces by one."""
     given = sys.argv[1:]
     end = given.index("--") if "--" in given else len(given)
     binaries = f"env DIECAST_BIN={shlex.quote(os.path.abspath(os.environ['DIECAST_BIN']))} " if "DIECAST_BIN" in os.environ else ""
@@ -98,7 +98,7 @@ def count_of(options, points):
 
 
 def log_of(options, number, points):
-    """The file of what the task of a point printed."""
+    """The file of the output of a point's task."""
     return options.out / "tasks" / f"{number % count_of(options, points)}.txt"
 
 

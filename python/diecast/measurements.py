@@ -21,7 +21,7 @@ OPS = ("sum", "prod", "max", "min", "avg")
 
 
 class BadMeasurements(BadInput):
-    """A table that cannot be calibrated to; the message says where and what was expected."""
+    """A table that cannot be calibrated to; the message names the place and the expected value."""
 
 
 def need(condition, where, message):
@@ -29,8 +29,8 @@ def need(condition, where, message):
 
 
 class Row:
-    """A measured time: where it stands, what ran (flags and sets of the platform, or `message`: latency or bandwidth of
-    messages of so many bytes), time_ns, held_out (None: the table does not say) and how many ranks it had (None: unknown)."""
+    """A measured time: its place, the run (flags and sets of the platform, or `message`: latency or bandwidth of messages of
+    so many bytes), time_ns, held_out (None: not in the table) and the number of ranks (None: unknown)."""
 
     def __init__(self, where, time_ns, flags, *, sets=None, message=None, held_out=None, ranks=None):
         self.where, self.time_ns, self.flags, self.sets = where, time_ns, flags, sets or {}

@@ -121,7 +121,7 @@ def run_commands(commands, folder):
 
 
 def between(page, begin, end):
-    """What stands between the marks of a page, and what before and behind."""
+    """The text between the marks of a page, and the text before and after."""
     text = text_of(page)
     if text.count(begin) != 1 or end not in text[text.index(begin):]:
         raise BadInput(f"{page}: lacks the marks '{begin.strip()}' and '{end.strip()}'")

@@ -71,7 +71,7 @@ def question(results):
 
 
 def figure(value, form):
-    """Nothing for what a run does not have: one that has not ended, or that moves no vector (a barrier)."""
+    """An empty text for a value that a run lacks: it has not ended, or moves no vector (a barrier)."""
     return "" if value is None else format(value, form)
 
 

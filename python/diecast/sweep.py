@@ -39,7 +39,7 @@ OF_RUN = re.compile(r"(result|config|(deadlock|flight|critical_path|diagnosis|di
 
 
 class BadSpec(BadInput):
-    """A spec that cannot be swept; the message says where and what was expected."""
+    """A spec that cannot be swept; the message names the place and the expected value."""
 
 
 def need(condition, where, message):
@@ -177,7 +177,7 @@ class Point:
         return self._digest
 
     def made(self, results, binary):
-        """Whether results are those of this point: of its effective config and its command, whatever was given as --out."""
+        """Whether results are those of this point: of its effective config and its command, with any --out."""
         dumped = self.dumped(binary)
         return (dumped.code == 0 and results.result.get("config_sha256") == hashlib.sha256(dumped.stdout.encode()).hexdigest() and
                 results.result.get("argv", [])[1:-1] == [*self.arguments(), "--out"])

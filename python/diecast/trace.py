@@ -17,7 +17,7 @@ ANY = "ANY"
 
 
 class BadTrace(inputs.BadInput):
-    """A schedule that is malformed, or asks for what a workload does not have."""
+    """A schedule that is malformed, or that no workload can express."""
 
 
 def need(condition, where, message):
@@ -28,9 +28,9 @@ Op = collections.namedtuple("Op", "start end after")  # ids of the ops at the st
 
 
 class Builder:
-    """A workload of one stream on all ranks, in which every op names what it waits for.
+    """A workload of one stream on all ranks, in which every op names its dependencies.
 
-    ranks: how many. rank_set: which units of the machine they are, pe, cube or sip: rank i is the i-th of them.
+    ranks: their number. rank_set: the units of the machine, pe, cube or sip: rank i is the i-th of them.
     """
 
     def __init__(self, ranks, rank_set="pe", name="trace"):
@@ -53,7 +53,7 @@ class Builder:
         return f"rank{rank}"
 
     def compute(self, where, rank, id, ns, after, kind="compute"):
-        """kind: compute, or delay for what leaves the core free."""
+        """kind: compute, or delay for work that leaves the core free."""
         need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
         self.ops.append({"id": id, "op": kind, "ns": ns, "group": self._on(rank), "after": after})
         return Op(id, id, after)
