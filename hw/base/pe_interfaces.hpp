@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interfaces inside a PE. Blocks meet at these interfaces through ports; what one block hands to
-// another takes effect at a later instant.
+// The interfaces inside a PE, to which blocks are bound through ports. A call takes effect in the other
+// block at a later instant.
 #pragma once
 
 #include <cstddef>

@@ -100,8 +100,8 @@ void sip_link_fault::arrive(const sip_message& m) {
   if (passed.flits > 0) sender->deliver(passed);
 }
 
-/// A copy travels on credits that left behind it, and leaves when they are there. That does not depend on
-/// when the message that brings them is known here, which between processes is later.
+/// A copy uses credits that were sent after its packet, and leaves at their time of arrival. This time does
+/// not depend on when their message is known here, which is later between processes.
 std::uint32_t sip_link_fault::room(const sip_message& credit) {
   const auto waiting = std::ranges::find_if(
       copies_, [&](const waiting_copy& c) { return c.m.vc == credit.vc && c.since < credit.created; });

@@ -140,8 +140,8 @@ bool dma_engine::may_issue(port which) const {
 
 /// Besides its window of reads, a fetched packet needs a place in a buffer of two windows until it enters the
 /// NoC: reads go on while as many packets as the window has wait for the network. Packets leave in order:
-/// those of the own TCM that come behind fetched ones wait in the same buffer, not among the few that are
-/// read ahead, where they would keep copies from being issued.
+/// those of the own TCM after fetched ones wait in the same buffer, not among the few that are read ahead,
+/// where they would prevent copies from being issued.
 dma_engine::message_way dma_engine::way_of(const job& j) const {
   const bool is_here = j.next >= j.total || is_local(j.message.source + j.next);
   if (!is_here) return message_way::fetch;

@@ -68,9 +68,9 @@ class store_rule : public abstract_interface {
   [[nodiscard]] virtual defect_count counted() const { return {}; }
 };
 
-/// The defect: results number after..after+count-1 of a core wait in a write buffer that nothing flushes
-/// before the DMA engine reads them. The core itself sees them: what meets them drains them; so do a
-/// barrier of its pipe and the end of the kernel.
+/// The defect: results number after..after+count-1 of a core wait in a write buffer that is not flushed
+/// before the DMA engine reads them. The core itself sees them: its accesses to them flush the buffer, as
+/// do a pipe barrier and the end of the kernel.
 class write_buffer : public sc_core::sc_module, public store_rule {
  public:
   using writer = std::function<void(std::uint64_t offset, std::span<const std::byte>)>;

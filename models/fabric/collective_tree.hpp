@@ -37,7 +37,7 @@ struct collective_tree {
 };
 
 /// The union of the routes from `root` to `members` (the root may be among them). Where routes of a pod of
-/// listed links part and meet again, the first of them stays.
+/// listed links separate and join again, the tree has the first of them.
 [[nodiscard]] collective_tree make_tree(const topology& t, const abi::node_address& root,
                                         std::span<const abi::node_address> members);
 

@@ -77,7 +77,7 @@ class distinct_set {
 /// for all packets.
 class followed {
  public:
-  /// `oneway`: routes go on by what they have crossed.
+  /// `oneway`: the rest of a route depends on the links that it has crossed.
   void reset(std::size_t routers, std::size_t exits, bool oneway) {
     routers_ = routers;
     states_ = oneway ? 2 : 1;

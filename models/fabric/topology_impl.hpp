@@ -89,7 +89,7 @@ struct topology::impl {
                             const abi::node_address& destination) const;
   /// Group of legs at a SIP that is not the source's, when datelines are counted. The last SIP has a group of
   /// its own: there packets leave the straight routes between gateways for any router, and must not wait
-  /// behind packets that go on.
+  /// behind packets to further SIPs.
   [[nodiscard]] unsigned dateline_group(std::uint32_t at, std::uint32_t destination) const {
     if (at == destination) return dateline_groups();
     return 1 + graph.max_datelines - graph.datelines_ahead[std::size_t{at} * graph.sips + destination];

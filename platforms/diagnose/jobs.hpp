@@ -16,7 +16,7 @@ namespace diecast::diagnose {
 /// packets of 256 bytes for each of 16 ranks.
 inline constexpr std::uint64_t many_bytes = 65536;
 /// Cycles of firmware between two messages of a PE in which the first one, of a slot, is flushed on any
-/// machine of the presets; nothing moves meanwhile, and the watchdog waits a hundred times as long.
+/// machine of the presets. Nothing moves in this time, so the watchdog's period is a hundred times as long.
 inline constexpr const char* slow_firmware = "ccl.kernel_call_cycles=20000";
 inline constexpr const char* target_watchdog = "sim.watchdog_us=2000";
 
@@ -38,7 +38,7 @@ struct collective_job {
 [[nodiscard]] std::string barriers_among(std::uint32_t pes);
 
 /// In groups of sixteen PEs every PE in turn gets tag-matched messages from all others, which it receives in
-/// the order they come while they come.
+/// the order of arrival while others arrive.
 [[nodiscard]] std::string messages_to_each(std::uint32_t pes);
 
 /// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL

@@ -301,8 +301,8 @@ void output_dir::complete(const std::string& name, const std::string& text) cons
   std::error_code none;
   const bool was_read = fs::exists(path_ / config_name, none);
   try {
-    // The config is known as the run's by the status or its .partial beside it, so that also what a killed
-    // run leaves is no user's file.
+    // The config is known as the run's by the status or its .partial beside it, so that files
+    // of a killed run are not taken for a user's.
     write_whole_file(path_ / name, text, {}, [this] { write(config_name, config_); });
   } catch (const output_error&) {
     if (!was_read) fs::remove(path_ / config_name, none);

@@ -91,14 +91,14 @@ inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n
 
 /// Whether Diecast wrote this file: a file of --out, of --vcd, --timeline or --record, or the beginning of
 /// one (NAME.partial). A config.json is one when result.json or diagnosis.json beside it has its checksum:
-/// what was edited since is the user's. False for links and folders.
+/// one edited since is the user's. False for links and folders.
 [[nodiscard]] bool is_own(const std::filesystem::path& file);
 
-// Files that are there whole or not at all.
+// Files that are written completely or not at all.
 
 /// Writes to a temporary name beside it and renames, so that no reader ever sees half a file; a device or a
 /// pipe is written to directly. Throws output_error with `name` (empty: the target) and the system's reason;
-/// what was there before is then as it was. `last` is called when all of it is written, before the rename.
+/// the old file is then unchanged. `last` is called when all of it is written, before the rename.
 void write_whole_file(const std::filesystem::path& target, const std::string& text,
                       const std::string& name = {}, const std::function<void()>& last = {});
 

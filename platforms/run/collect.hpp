@@ -89,7 +89,7 @@ void report_energy(const prepared_run& run, cost::activity activity, std::uint64
 [[nodiscard]] std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod,
                                                       process_group* group);
 
-// Which of the config's faults acted: a run that did not meet a fault shows nothing about it.
+// Which of the config's faults acted in a run: without that, the run is no test of the fault.
 
 /// One row for every entry of `faults`, in their order. `group`: of the processes that simulate the other
 /// SIPs; null when this one has all.

@@ -160,7 +160,7 @@ std::vector<std::string> names_of(const std::string& output, const fabric::sip_p
   return names;
 }
 
-/// Launchers say in their own words which process has died. Open MPI: "process rank 1 with PID 9 on node x
+/// Launchers name a dead process in their own formats. Open MPI: "process rank 1 with PID 9 on node x
 /// exited on signal 9"; Slurm: "error: x: task 1: Killed". A launcher that ends before any process has
 /// reported that it runs was refused something by the system.
 void explain_death(const launched& job, int status, const fabric::sip_partition& p, run_outcome& o) {

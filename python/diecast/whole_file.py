@@ -19,7 +19,7 @@ class Clash(Exception):
 
 
 class NotWritten(OSError):
-    """A file that cannot be written, or not to its end: filename and strerror, flag that named it, hint: a remedy."""
+    """A file that cannot be written, or not to its end: filename and strerror, flag that named it, hint: an action that may help."""
     exit_code = 5
 
     def __init__(self, path, why, hint="a file that can be written"):

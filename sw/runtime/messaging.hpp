@@ -200,8 +200,8 @@ class messaging : immovable {
   [[nodiscard]] std::optional<std::uint64_t> kept_page(std::uint64_t bytes);
 
   // messaging_reports.cpp
-  /// Shows what it waits for as the PE's step, and again when the core idles and `detail` or the heap's state
-  /// has changed; notes the operations behind it then, too. `ready` changes nothing.
+  /// Shows the wait as the PE's step, and again when the core idles and `detail` or the heap's state has
+  /// changed; then also notes its operations. `ready` changes nothing.
   void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
   void tell_waits();

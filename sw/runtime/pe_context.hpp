@@ -171,9 +171,9 @@ class pe_context : immovable {
     std::vector<outgoing> sent;
     std::vector<comm::direction> recv;
     std::vector<stage> received;
-    /// Slots are copied by the DMA while the core goes on, and sent on from where they lie when there is
-    /// space for them. Of effect where slots are in TCM and as wide as the vector, of a pipeline that copies
-    /// from one direction and whose stages wait for no other pipeline (stage::after).
+    /// The DMA copies slots while the core continues, and they are forwarded from the slots themselves when
+    /// the next PE has space. Only effective where slots are in TCM and as wide as the vector, in a pipeline
+    /// that copies from one direction and whose stages wait for no other pipeline (stage::after).
     bool overlaps{};
 
     /// Makes this pipeline receive a stage and forward it: adds it to both lists.
@@ -206,8 +206,8 @@ class pe_context : immovable {
   /// it, once for all pipelines.
   void stream(const std::vector<pipeline>& pipelines, const std::function<void(std::uint32_t)>& begins);
   /// stream() after which the kernel neither sends nor receives; during and after it the kernel does not use
-  /// its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue pair
-  /// as soon as all has gone through.
+  /// its scratch. Where kernels follow each other, the next one may begin, and may use a side of a queue pair
+  /// as soon as this stream's messages have passed it.
   void last_stream(const std::vector<pipeline>& pipelines, std::string_view step_name);
   /// stream() that may return while slots of overlapping pipelines are still copied. Their credits go back in
   /// later calls with `left` that move something, and in its finish(); until then no other code receives from
@@ -240,9 +240,9 @@ class pe_context : immovable {
   /// Runs the tasks to completion, interleaved at every wait. A task may run tasks of its own.
   void run_tasks(const std::vector<std::function<void()>>& tasks);
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
-  /// PE do (flags in firmware memory) and change nothing. Other tasks run meanwhile.
+  /// PE do (flags in firmware memory) and change nothing. Other tasks run during the wait.
   void wait_until(const std::function<bool()>& ready);
-  /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run meanwhile.
+  /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run until then.
   void sleep_until(sim_time when);
 
   /// Traps when the kernel has left a recv_async or left_copies open; takes no time. For callers that run

@@ -22,9 +22,9 @@ slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const 
   return {bytes, payload};
 }
 
-// Pages of its own hold what is sent and received meanwhile, one for each half. The defect sendrecv_alias
-// takes one page for both, by the number of sends before, and orders nothing: the send's doorbell rings
-// before the copy into the page is done, so the DMA finds there what earlier sends and receives have left.
+// One page stages the sent, another the received message. The defect sendrecv_alias uses one page for both,
+// chosen by the number of earlier sends, without an order: the send's doorbell is rung before the copy into
+// the page is done, so the DMA reads the contents of earlier sends and receives.
 
 bool pe_context::impl::uses_pages() const {
   if (options.split_sendrecv || options.through_host || wire() != args.type) return false;
