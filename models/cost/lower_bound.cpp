@@ -278,8 +278,8 @@ class bound_finder {
     keep("latency", (t + consume_ + end_ + staging_latency_).ns(),
          "one element from one rank to all over the best tree of messages");
   }
-  /// `combined`: a rank reduces what it receives before it sends on. Not so where routers sum: one message
-  /// may carry all parts, beside zeros as well as in sums.
+  /// `combined`: a rank reduces what it receives before it sends. Not where routers sum: one message
+  /// may carry all parts, next to zeros or in sums.
   void collect_from_all(bool combined) {
     if (routers_.sums) return;
     const sim_time gap = ends_.call + ends_.release + (combined ? ends_.vector : sim_time{});

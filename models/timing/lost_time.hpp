@@ -24,9 +24,9 @@
 namespace diecast::timing {
 
 enum class lost_cause : std::uint8_t {
-  refresh,          ///< tRFC, tRFCpb, and requests held back while a refresh waits for its turn
+  refresh,          ///< tRFC, tRFCpb, and requests that wait for a pending refresh
   activate_window,  ///< tFAW, tRRD
-  row_bus,          ///< the row- or column-command bus was taken
+  row_bus,          ///< the row- or column-command bus was busy
   turnaround,       ///< between reads and writes, and between stack IDs
   bank_conflict,    ///< tRC, tRP, tRCD, tRAS, tRTP, tWR, tCCD_L
   initiator         ///< no request waited for this pseudo-channel

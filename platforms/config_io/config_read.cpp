@@ -170,7 +170,7 @@ class file_reader {
            config::override_expectation(*key));
   }
 
-  /// Where an editor finds the schema of this file: text that says nothing about the machine.
+  /// Address of this file's schema for editors: without an effect on the machine.
   void schema(const json_node& node) {
     if (node.string() == nullptr)
       report("$schema", "wrong type", describe(node), "the place of a JSON Schema, as text");

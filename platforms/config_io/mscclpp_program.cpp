@@ -341,7 +341,7 @@ class plan_translator {
     semaphores_[static_cast<std::size_t>(a.rank)][s].push_back({before(a).front(), clock_of(a)});
   }
 
-  /// The last to arrive lets all go on.
+  /// All continue when the last one has arrived.
   bool arrive(plan_actor& a, const plan_op& op) {
     if (a.arrived) return false;
     a.arrived = true;

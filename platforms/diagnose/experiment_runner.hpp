@@ -16,7 +16,7 @@
 
 namespace diecast::diagnose {
 
-/// Flags beside those of the run in question.
+/// Flags in addition to those of the examined run.
 using changes = std::vector<std::string>;
 
 /// One row of health.csv.
@@ -30,7 +30,7 @@ struct measurement {
 // nlohmann::json moves without throwing, although it is not declared so.
 struct observation {                 // NOLINT(bugprone-exception-escape)
   std::string name;                  ///< "checksums"
-  std::vector<std::string> changes;  ///< flags beside those given
+  std::vector<std::string> changes;  ///< flags in addition to the given ones
   int exit_code{-1};                 ///< -1: ended by a signal or never started
   bool timed_out{};
   double wall_s{};
@@ -64,7 +64,7 @@ class no_room : public std::runtime_error {
   no_room(const std::filesystem::path& folder, const std::string& reason);
 };
 
-/// What an experiment that was ended by the operating system says: no memory, no process. Exit code 71.
+/// The error of an experiment that the operating system ended: no memory, no process. Exit code 71.
 class no_resources : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

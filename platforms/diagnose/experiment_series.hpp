@@ -23,10 +23,10 @@ namespace diecast::diagnose {
 /// Prefix of the setting that selects a draw: the random choices of the faults.
 inline constexpr const char* draw_key = "sim.fault_draw=";
 
-/// A job that the diagnosis tries beside the one that was given.
+/// A job that the diagnosis tries in addition to the given one.
 enum class own_kind { none, barriers, messages };
 
-/// Whether what an experiment shows is a finding, or only whether it is right counts.
+/// Whether an experiment's signs of faults are findings, or only its correctness is used.
 enum class signs { count, ignored };
 
 /// Expected time of an experiment: that of so many runs of its subject, or so many seconds if that is less.

@@ -187,7 +187,7 @@ std::vector<mitigation_set> mitigation_search::fewest(const observation& all) {
   return {every};
 }
 
-/// Other algorithms and sizes, which meet the same faults.
+/// Other algorithms and sizes, on which the same faults act.
 std::vector<collective_job> mitigation_search::other_jobs() {
   constexpr std::size_t most = 4;
   constexpr std::uint64_t step = 16, largest = std::uint64_t{1} << 20;

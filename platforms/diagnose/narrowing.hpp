@@ -73,8 +73,8 @@ void look_into_the_rest(experiment_series& t, const std::function<void(experimen
 void look_into_another_algorithm(experiment_series& t,
                                  const std::function<void(experiment_series&)>& examine);
 
-/// Tries the collective with 64 KiB if the given one is smaller and right: only messages of several packets
-/// meet some faults. A failing run is examined by `examine`.
+/// Tries the collective with 64 KiB if the given one is smaller and right: some faults act
+/// only on messages of several packets. A failing run is examined by `examine`.
 void look_into_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 /// Sets of ranks that exclude `place`. Of a PE: all ranks but one, those outside its cube, those outside its

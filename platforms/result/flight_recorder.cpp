@@ -61,7 +61,7 @@ void flight_recorder::start(track& t, const events::message_event& e, bool send)
   t.open[at].push_back({o.record_id, e.sequence});
 }
 
-/// A credit says which sequence number comes next: all before it are done.
+/// A credit contains the next sequence number: all messages before it are done.
 void flight_recorder::complete(track& t, const events::message_event& e, bool send) {
   const std::size_t at = place(e.qp, send);
   if (t.open.size() <= at) return;

@@ -40,8 +40,8 @@ struct row_difference {
 [[nodiscard]] std::optional<row_difference> first_difference(const std::vector<step_row>& reference,
                                                              const std::vector<step_row>& other);
 /// Differences between later launches of one run and its first, rank by rank over all steps: results,
-/// contents and their order on each queue pair. When a message comes, and so in which step, may differ: rows
-/// are open and refresh and bit errors go on from launch to launch. `at.step` means nothing.
+/// contents and their order on each queue pair. The time of a message, and so its step, may differ: open
+/// rows, refresh and bit errors continue from launch to launch. `at.step` has no meaning.
 [[nodiscard]] std::optional<row_difference> launch_difference(const std::vector<step_row>& rows);
 
 /// "rank 3, step round 2 (number 3 of launch 0): contents is ..., was ..."

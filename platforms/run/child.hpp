@@ -39,7 +39,7 @@ struct fault_text {
 
 /// How a child process ended.
 struct child_answer {
-  std::string text;   ///< what its body returned
+  std::string text;   ///< result of its body
   std::string death;  ///< signal or exit code of a child that died without an answer; else empty
   bool killed{};      ///< killed by a second Ctrl-C or SIGTERM
   bool by_system{};   ///< killed by the operating system, for memory or time
@@ -64,8 +64,8 @@ template <class Body>
   return o;
 }
 
-/// Runs `body` in a child process and returns the outcome that it returned. What it throws becomes status and
-/// message by explain(). A child that dies without an answer yields status internal with the signal or
+/// Runs `body` in a child process and returns the outcome that it returned. explain() makes status and
+/// message of an exception. A child that dies without an answer yields status internal with the signal or
 /// exit code in the message. Ctrl-C and SIGTERM reach the child, whose partial outcome is returned with
 /// status interrupted; a second signal three seconds later kills it, and only that status is left of its
 /// outcome.

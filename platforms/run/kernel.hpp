@@ -43,7 +43,7 @@ enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog }
 
 /// Runs until no event is left, in bounded slices (next_look): between them nothing of the machine moves, so
 /// signals are handled there. `finished` distinguishes a complete run from one without events; `stuck`:
-/// events go on but nothing moves. `between` is called after each slice.
+/// events continue without progress. `between` is called after each slice.
 [[nodiscard]] end_of_run run_slices(
     const config::sim_block& sim, const std::function<bool()>& finished, const hw::fault_sink& faults,
     const std::function<bool()>& stuck = [] { return false; }, const std::function<void()>& between = [] {});

@@ -91,8 +91,8 @@ steps by_distance(std::uint32_t places) {
   return all;
 }
 
-/// The links that the flows of a step are on, each with the links that a flow has behind it there. Packets
-/// that come along x turn into pipelines of their own, by the side they come from.
+/// The links of a step's flows, each with the number of links that a flow has after it. Packets that arrive
+/// along x are forwarded along y by pipelines of their own, one per side of arrival.
 class flows {
  public:
   flows(const std::vector<std::uint32_t>& across, const std::vector<std::uint32_t>& up)
@@ -270,7 +270,7 @@ std::vector<step_partners> grid_steps::of(std::uint32_t rank) const {
 namespace {
 
 /// Share of a flow's delay that the next one waits: the buffers of routers on its route absorb the rest.
-/// Measured (docs/adr/0058): from 0.58 on steps do not meet, and more is only waiting.
+/// Measured (docs/adr/0058): from 0.58 on steps do not overlap, and more only adds waiting.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
 /// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are

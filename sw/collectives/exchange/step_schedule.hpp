@@ -16,11 +16,11 @@
 
 namespace diecast::comm {
 
-/// line_steps(n)[s][x]: the place that place x of a line of n sends to in step s, 0 to n - 1. Every step is a
-/// permutation and every place meets every place once, itself included. The cut between places c - 1 and c is
-/// crossed c (n - c) times in each direction: up to most_searched places, never by more flows in a step than
-/// the rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not found;
-/// longer lines are ordered by distance. If possible, a step is its own mirror image.
+/// line_steps(n)[s][x]: the destination of place x of a line of n in step s, 0 to n - 1. Every step is a
+/// permutation, and every place sends to every place once, itself included. The cut between places c - 1 and
+/// c is crossed c (n - c) times in each direction: up to most_searched places, never by more flows in a step
+/// than the rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not
+/// found; longer lines are ordered by distance. If possible, a step is its own mirror image.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> line_steps(std::uint32_t places);
 inline constexpr std::uint32_t most_searched = 8;
 
@@ -33,11 +33,11 @@ struct step_partners {
 };
 
 /// Steps of a grid, line_steps along x and along y, every pair of them once. Packets go along x first, so
-/// that the flows of a step meet on a row or column only as those of one line do.
+/// that the flows of a step share links of a row or column only as those of one line do.
 ///
-/// Flows of two consecutive steps meet where the earlier one has the longer path to its end: it still uses a
-/// link when the later one arrives, for the difference. In grids of up to most_ordered steps the order of
-/// steps keeps this small.
+/// Flows of two consecutive steps overlap on a link where the earlier one has the longer path: it still uses
+/// the link, for the difference, when the later one arrives. In grids of up to most_ordered steps the order
+/// of steps keeps this small.
 class grid_steps {
  public:
   explicit grid_steps(const rank_grid& g);

@@ -70,7 +70,7 @@ inline constexpr std::uint64_t most_ring_steps = 10'000'000;
 /// hops, and hops. Of the ring both directions count, of the halves one.
 [[nodiscard]] std::uint32_t ring_cost(const ring_task& task, const std::vector<std::uint32_t>& ring);
 
-/// Two rings with one PE of each pair, in the order of `ring`: the PEs of pairs that it meets first alternate
+/// Two rings with one PE of each pair, in the order of `ring`: the first PEs of pairs on it alternate
 /// between the two, so that both have short paths.
 [[nodiscard]] std::array<std::vector<std::uint32_t>, 2> halves_of(const std::vector<std::uint32_t>& ring);
 

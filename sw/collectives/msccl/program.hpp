@@ -17,7 +17,7 @@
 
 namespace diecast::comm {
 
-/// Collectives a program can say it performs: all_reduce, all_gather, reduce_scatter, all_to_all. Accepts
+/// Collectives that a program can name: all_reduce, all_gather, reduce_scatter, all_to_all. Accepts
 /// the spellings of MSCCL and RCCL ("allreduce", "reduce_scatter", "reducescatter", ...).
 [[nodiscard]] std::optional<collective> parse_program_collective(std::string_view name);
 
@@ -150,8 +150,8 @@ struct check_options {
   std::uint32_t fifo_messages{2};  ///< messages a FIFO holds before its sender waits
   std::uint64_t order_seed{};      ///< 0: thread blocks in order; else a shuffled order per sweep
   bool data{true};                 ///< false: only whether it ends
-  /// A step that receives and sends takes its message before it has space to pass it on, as firmware
-  /// does. Otherwise it waits for both, as on a GPU.
+  /// A step that receives and sends takes its message before there is space to forward it, as in
+  /// firmware. Otherwise it waits for both, as on a GPU.
   bool take_before_space{};
   /// Also searches accesses to a chunk in an undefined order (check_result::races), whatever the order of
   /// this run. Precondition: order_can_be_checked.

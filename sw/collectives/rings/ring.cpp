@@ -274,7 +274,7 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
     seconds.push_back({l.second, firsts.back().own()});
   }
   // Two pipelines share the queue pairs of an axis, one in its first phase, one in its second: all pipelines
-  // of a PE end a phase before any begins the next, so messages meet the same pipeline at both ends.
+  // of a PE end a phase before any begins the next, so a message belongs to the same pipeline at both ends.
   reduce_scatter(pe, firsts);
   all_reduce(pe, seconds);
   all_gather(pe, firsts);

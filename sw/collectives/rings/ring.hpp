@@ -47,9 +47,9 @@ struct ring_share {
 
   [[nodiscard]] elements own() const { return part(range, ring.own(), ring.size); }
 };
-/// The shares of one call run in one stream: each direction sends and receives one slot in turn. As tasks of
-/// their own they would use up their credits in bursts, and the slots of one direction would wait in the DMA
-/// engine behind those of a direction whose link is slow. No two use the same end of a queue pair.
+/// The shares of one call run in one stream: directions send and receive one slot each, one after the other.
+/// As separate tasks they would use their credits in bursts, and the slots of one direction would wait in the
+/// DMA engine behind those of a direction whose link is slow. No two use the same end of a queue pair.
 using ring_shares = std::vector<ring_share>;
 /// Half of a range in each direction of a ring, so that both directions of every link carry data.
 [[nodiscard]] ring_shares both_directions(const ring_place& ring, const elements& range);

@@ -18,8 +18,8 @@ namespace {
 /// Halves of the vector that a member passes on at most.
 constexpr std::size_t most_sends = 2;
 
-/// Cost of a second sender on a link, ns: more than two edges, so that few paths are worth it. On the only
-/// link to another SIP, which two halves of a vector fill, it is the highest.
+/// Cost of a second sender on a link, ns: more than two edges, so that few paths are that much shorter. On
+/// the only link to another SIP, which two halves of a vector fill, it is the highest.
 constexpr std::uint32_t second_sender_ns = 700, second_feeder_ns = 1000;
 /// Cost of a link that two flows of one sender share. Their slots leave one after the other, but a delay of
 /// one delays the other.
