@@ -120,7 +120,7 @@ struct pe_setup {
 [[nodiscard]] inline sim_time core_phase(const config::machine_config& c) {
   return {clock_domain::from_ghz(c.noc.clock_ghz).period.fs / 2};
 }
-/// Packets that a block holds on their way to the network: one being read while one waits hides
+/// Packets that a block holds before the network: one being read while one waits hides
 /// the TCM's latency.
 inline constexpr std::uint32_t packets_read_ahead = 2;
 

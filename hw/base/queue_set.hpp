@@ -68,7 +68,7 @@ class queue_set {
     return none;
   }
 
-  /// Visits the filled queues of [begin, end) in round-robin order, starting behind `last`, until
+  /// Visits the filled queues of [begin, end) in round-robin order, starting after `last`, until
   /// `visit` returns true; the queue it accepted, or none.
   template <class Visit>
   std::uint32_t round_robin(std::uint32_t begin, std::uint32_t end, std::uint32_t last, Visit visit) const {

@@ -100,7 +100,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   bool held_arrived_{};               ///< its annotated delay is over
   sim_time held_since_;
   boost::container::deque<request_id> finished_;  ///< responses due, first to leave first
-  request_id current_{};                          ///< whose response is on its way
+  request_id current_{};                          ///< whose response is being sent
   bool responding_{};                             ///< BEGIN_RESP sent, END_RESP not yet here
   calendar calendar_{*this, [this] { act(); }};
   sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full

@@ -82,8 +82,8 @@ struct switch_records {
     std::uint64_t free_from{};       ///< may be allocated from here on
     std::uint64_t next_back{never};  ///< no returning credit is back before
     std::uint32_t credits{};
-    std::uint32_t first{none};  ///< list of credits on their way, in order of time
-    /// End of the list. Without a list but with a `next_back`: the number of credits on their way, which are
+    std::uint32_t first{none};  ///< list of credits in flight, in order of time
+    /// End of the list. Without a list but with a `next_back`: the number of credits in flight, which are
     /// all back then (only_batch). One member serves both, because the record is half a cache line.
     std::uint32_t last{none};
     std::uint32_t grant_from{};  ///< round robin over input VCs
@@ -149,7 +149,7 @@ struct switch_records {
   };
   /// Packets at a router where VCs interleave.
   struct occupancy {
-    std::uint32_t worms{};      ///< packets here or on their way to here
+    std::uint32_t worms{};      ///< packets here or in flight to here
     std::uint32_t lookahead{};  ///< cycles from learning of another packet to its first request
   };
   /// A free VC of an output and the head it is granted to.

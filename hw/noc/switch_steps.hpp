@@ -39,8 +39,8 @@ inline void switch_core::take_credits(out_vc& ov) {
   ov.next_back = never;
 }
 
-/// With one class a VC mostly has one batch of credits on its way, which needs no list. With several classes
-/// credits may be delayed, and are listed. Precondition: flits > 0, or an empty batch would be on its way.
+/// With one class a VC mostly has one batch of credits in flight, which needs no list. With several classes
+/// credits may be delayed, and are listed. Precondition: flits > 0, or an empty batch would be in flight.
 template <bool Plain>
 inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
                                     std::uint64_t first, std::uint64_t last) {

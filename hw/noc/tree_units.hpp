@@ -110,7 +110,7 @@ class tree_units {
   /// A child branch of a router, and the state of its credits and contributions.
   struct child {
     std::uint32_t unit{};           ///< index of its port
-    std::optional<pe_coord> leaf;   ///< a member behind the port
+    std::optional<pe_coord> leaf;   ///< a member at the port
     abi::address ring{};            ///< slot ring of that member
     bool receives{};                ///< multicasts
     bool contributes{};             ///< to reductions

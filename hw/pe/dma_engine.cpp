@@ -356,7 +356,7 @@ void dma_engine::write_chunk(pending& done) {
 void dma_engine::chunk_done(const pending& done) {
   --transactions_;
   copy_remaining_.at(done.copy_number) -= at_least_one(done.chunk_bytes);
-  // Copies complete in order: the oldest unfinished one holds back those behind it.
+  // Copies complete in order: the oldest unfinished one delays those after it.
   bool any = false;
   while (!copy_remaining_.empty() && copy_remaining_.begin()->second == 0) {
     copy_remaining_.erase(copy_remaining_.begin());

@@ -92,7 +92,7 @@ class memory_traffic final : public sc_core::sc_module,
   std::unique_ptr<sparse_memory> shadow_;  ///< what was written last, in order of issue
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
-  std::vector<unsigned char> scratch_;  ///< behind the data pointer of requests that move nothing
+  std::vector<unsigned char> scratch_;  ///< data of requests that move none
 
   traffic::memory_request next_;  ///< taken from the source, not yet issued
   sim_time next_arrival_;

@@ -65,7 +65,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   struct request {
     abi::node_address from;
     abi::packet_kind kind{};
-    std::uint8_t vc{};  ///< VC by which it came
+    std::uint8_t vc{};  ///< VC by which it arrived
     std::uint64_t transaction{};
     std::uint32_t bytes{};          ///< bytes of the response
     std::uint64_t first{}, last{};  ///< cycles in which the response's first and last flit can leave
@@ -74,7 +74,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_receiver, 
   /// A network interface: one terminal of one network.
   struct interface {
     std::deque<request> requests;
-    std::uint32_t response_flits{};  ///< flits of the response on its way into the network
+    std::uint32_t response_flits{};  ///< flits of the response that enters the network
     std::uint32_t writes{};          ///< sent: they take the VCs in rotation
     std::vector<std::deque<std::pair<std::uint64_t, std::uint32_t>>> leaving;  ///< by VC: transaction, flits
   };

@@ -417,7 +417,7 @@ class wait_graph {
   std::map<abi::address, std::vector<place>> tree_readers_, tree_writers_;  ///< by the tree's mailbox
   std::vector<wait_edge> edges_;
   std::vector<vertex> nodes_;
-  std::vector<std::size_t> first_node_;  ///< by dump, and one behind the last
+  std::vector<std::size_t> first_node_;  ///< by dump, and one past the last
   std::vector<std::vector<link>> out_;   ///< by node
 };
 

@@ -11,7 +11,7 @@
 // one and is in the odd one after the wrap link: its set shows what it has crossed, so packets that cross the
 // wrap link do not share VCs with those that start after it.
 //
-// Datelines: the buffers behind the links of a dimension that wraps are in two sets. A packet is in set 0
+// Datelines: the buffers after the links of a dimension that wraps are in two sets. A packet is in set 0
 // while it still has to cross the wrap link of that dimension, in set 1 afterwards or if it never has to
 // (Dally and Seitz, 1987). Which one is a function of where the packet is and where it goes.
 #pragma once
@@ -44,7 +44,7 @@ class router_grid {
   static constexpr std::uint8_t no_link = 4;  ///< after the dateline sets
   struct step {
     std::uint8_t side{sides};   ///< `sides`: already there
-    std::uint8_t set{no_link};  ///< dateline set behind that link; 1 in a dimension that does not wrap
+    std::uint8_t set{no_link};  ///< dateline set after that link; 1 in a dimension that does not wrap
   };
   [[nodiscard]] step towards(router_index from, router_index to) const {
     return wraps() ? towards_around(from, to) : towards_straight(from, to);

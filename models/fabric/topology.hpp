@@ -348,7 +348,7 @@ struct dependency {
                        static_cast<std::uint32_t>(c.noc.flit_bytes));
 }
 
-/// Buffer of a bulk class behind the network interface a packet enters by. Announcements at an interface are
+/// Buffer of a bulk class after the network interface a packet enters by. Announcements at an interface are
 /// of whole packets, so where a wormhole's router buffers do not hold one, this one holds two: one leaves
 /// while the other comes in.
 [[nodiscard]] inline std::uint32_t injection_buffer_flits(const config::machine_config& c) {

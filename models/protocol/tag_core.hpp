@@ -16,7 +16,7 @@
 
 namespace diecast::protocol {
 
-/// A message to be cut into packets: `payload` bytes from `source` behind the header.
+/// A message to be cut into packets: `payload` bytes from `source` after the header.
 struct tag_send_request {
   abi::address to{};  ///< mailbox of the receiving PE
   abi::tag_fields fields;

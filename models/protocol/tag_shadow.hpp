@@ -44,7 +44,7 @@ struct posted_receive {
 
 class tag_shadow {
  public:
-  /// `seen`: unexpected messages that firmware has seen before; those on their way to it do not count.
+  /// `seen`: unexpected messages that firmware has seen before; those in flight to it do not count.
   explicit tag_shadow(const offload_policy& policy, std::uint32_t seen = 0)
       : policy_(policy), seen_(seen), told_(seen), indexes_(policy.entries) {}
 

@@ -44,7 +44,7 @@ class test_data {
   /// The contribution of `rank`, in any order of calls. A wrong size or rank: std::invalid_argument.
   void fill(std::uint32_t rank, std::span<std::byte> out) const;
 
-  /// The exact result rounded once to the element type, from the numbers behind the data and not by
+  /// The exact result rounded once to the element type, from the numbers of the data and not by
   /// reducing it. Costs as much as filling for all ranks.
   void expected(std::span<std::byte> out) const;
 

@@ -90,7 +90,7 @@ class flit_line {
     span arrival;  ///< at the far end
   };
   /// Starts a packet. Precondition: earliest(c, now) == now. `ready`: since when it waits for the wire,
-  /// never for "since now"; decides only how much of it was wasted behind a corrupted frame.
+  /// never for "since now"; decides only how much of it was lost after a corrupted frame.
   transfer send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready = sim_time::never());
 
   /// From here on the wire is as if never used.
@@ -140,7 +140,7 @@ class flit_line {
   std::uint64_t backlog_{};  ///< slots granted
   std::uint64_t frames_{};   ///< frames granted
   std::vector<stall> stalls_;
-  sim_time forgotten_;  ///< sum of stalls that all later slots have behind them
+  sim_time forgotten_;  ///< sum of stalls before all later slots
   vain vain_;
   sim_time idle_from_;
   line_counters counters_;

@@ -134,7 +134,7 @@ void dram_scheduler::unlink(std::uint32_t pc, std::uint32_t bank, index n) {
   (d.previous == none ? q.head : nodes_[d.previous].next) = d.next;
   (d.next == none ? q.tail : nodes_[d.next].previous) = d.previous;
   if (d.previous == none) q.passed = 0;
-  if (q.hit == n) {  // hits are kept oldest first: the next is behind
+  if (q.hit == n) {  // hits are kept oldest first: the next follows
     q.hit = first_hit(d.next, state_.open_row(pc, bank));
   }
   --size_[kind];

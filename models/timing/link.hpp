@@ -119,7 +119,7 @@ struct link_timing {
                                              const config::sip_link_block& s);
 
 /// Bytes of NoC flits in a flit of the format, and its bytes on the wire (UCIe 1.1: 68 B flits carry 64 B
-/// behind a header of 2 B and before a CRC of 2 B; standard 256 B flits carry 236 B, 6 B are for data link
+/// after a header of 2 B and before a CRC of 2 B; standard 256 B flits carry 236 B, 6 B are for data link
 /// packets, 14 B header, CRC and reserved). Raw has none: {0, 0}.
 struct frame_format {
   std::uint64_t payload_bytes{}, wire_bytes{};

@@ -147,7 +147,7 @@ struct flag_row {
 /// A group of flags of --help, whose lines have less than 100 columns.
 [[nodiscard]] boost::program_options::options_description flag_group(const char* name,
                                                                      const std::vector<flag_row>& flags);
-/// The text of --help: `examples` are flags behind the name, `exit_codes` those before the interrupted one.
+/// The text of --help: `examples` are flags after the name, `exit_codes` those before the interrupted one.
 [[nodiscard]] std::string help_page(const std::string& binary, const std::string& description,
                                     const std::vector<std::string>& examples,
                                     const boost::program_options::options_description& flags,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments on a machine that is known by its command line only: each is a run of the binary in a process
-// of its own, with some flags changed, and what it left behind.
+// of its own, with some flags changed, and its files.
 #pragma once
 
 #include <chrono>

@@ -56,7 +56,7 @@ enum class link_state {
   degraded,
 };
 
-/// `measured_gbytes_s`: flits of a packet behind its first one over their time.
+/// `measured_gbytes_s`: flits of a packet after its first one over their time.
 [[nodiscard]] link_state judge(double measured_gbytes_s, double configured_gbytes_s, const link_load& load);
 
 }  // namespace diecast::diagnose

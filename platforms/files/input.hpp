@@ -27,7 +27,7 @@ inline constexpr std::size_t json_levels = 64;          ///< limit of nested obj
 inline constexpr std::size_t extends = 64;              ///< configs that extend one another
 }  // namespace input_limits
 
-/// The file behind a name: two names of one file (links, ./ before it) have the same identity.
+/// Identifies the file of a name: two names of one file (links, ./ before it) have the same identity.
 struct file_identity {
   std::uint64_t device{}, number{};
   [[nodiscard]] bool operator==(const file_identity&) const = default;

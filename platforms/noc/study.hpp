@@ -120,7 +120,7 @@ void describe(const study_point& point, study_outcome& o);
 /// Elaborates the network in this process and runs one point. Call once per process.
 [[nodiscard]] study_outcome simulate(const study_point& point, const network& net);
 
-// Packets from a file: lines "CYCLE SRC DST FLITS", decimal, anything behind # a comment, in any order.
+// Packets from a file: lines "CYCLE SRC DST FLITS", decimal, anything after # a comment, in any order.
 
 /// Longest packet of a file, flits.
 inline constexpr std::uint64_t most_packet_flits = 1024;

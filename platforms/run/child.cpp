@@ -165,7 +165,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
     syscall(SYS_exit_group, 0);
   }
   if (signal_seen != 0) kill(child, signal_seen);  // it arrived directly after the fork
-  if (dump_seen != 0) {                            // before the fork or right behind it: this child's
+  if (dump_seen != 0) {                            // before the fork or directly after it: this child's
     dump_seen = 0;
     kill(child, SIGUSR1);
   }

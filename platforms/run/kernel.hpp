@@ -35,7 +35,7 @@ class stopwatch {
 /// complaints are faults of the model: a warning is thrown, information is dropped.
 void prepare_kernel();
 
-/// The first multiple of sim.slice_us behind an event at `next`: limits, signals and faults take effect
+/// The first multiple of sim.slice_us after an event at `next`: limits, signals and faults take effect
 /// there, whatever has simulated the slice.
 [[nodiscard]] sim_time next_look(const config::sim_block& sim, sim_time next);
 

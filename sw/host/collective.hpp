@@ -92,7 +92,7 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch);
                                                         std::uint32_t launch_id, sim_time target_start);
 
 /// Writes the image of the kernel (kernel_entry::image), if it has one, to the start of the scratch of a
-/// member, behind the wide vector of sums in f32; with tensors in HBM the plan of the chunks, too. By the
+/// member, after the wide vector of sums in f32; with tensors in HBM the plan of the chunks, too. By the
 /// backdoor.
 void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                 std::uint32_t rank, const abi::kernel_arguments& arguments);

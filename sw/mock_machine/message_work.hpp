@@ -86,7 +86,7 @@ class message_work {
 /// from theirs.
 class tree_work {
  public:
-  /// A message or a credit on its way to one PE.
+  /// A message or a credit in flight to one PE.
   struct onward {
     pe_coord to;
     abi::tree_flow flow{};

@@ -54,7 +54,7 @@ void mock_pe::interruption() {
   if (board_.interrupts) give_way();
 }
 
-/// Refusals of the blocks behind the registers, as those of the register walls of the machine.
+/// Errors of the blocks' registers, with the same texts as on the machine.
 template <class Access>
 auto mock_pe::trapped(Access access) const {
   try {

@@ -109,7 +109,7 @@ class timed_host final : public abi::host_hal {
   void wait_until(sim_time when) override;
 
  private:
-  /// Part of the dispatch table that lies behind a PE's TCM; empty where the address is another one.
+  /// Part of the dispatch table after a PE's TCM; empty where the address is another one.
   [[nodiscard]] std::span<std::byte> dispatch_table_at(abi::address at, std::size_t bytes);
 
   sip_id self_;

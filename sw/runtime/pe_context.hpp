@@ -82,7 +82,7 @@ class pe_context : immovable {
   /// Returns when the engine has taken the descriptor.
   ticket isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
   /// Returns when an isend's source may be reused, or a recv_async's message is at its `tcm_offset`
-  /// and its credit is on its way. Returns the bytes received; 0 for a send.
+  /// and its credit has been sent. Returns the bytes received; 0 for a send.
   std::uint32_t wait(const ticket& t);
   /// Waits for the oldest message; its slot stays occupied until release.
   [[nodiscard]] slot_view recv(comm::direction dir);

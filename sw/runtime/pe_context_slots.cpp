@@ -233,7 +233,7 @@ void pe_context::widen() {
   i.args.type = numeric::dtype::f32;
   i.args.input = i.args.output = wide;
   if (acc) i.wire_type = before.type;
-  // The kernel's own scratch, and staging at its end, lie behind.
+  // The kernel's own scratch, with staging at its end, follows.
   const std::uint64_t used = wide_vector_bytes(before.count) + (acc ? outboxes * i.options.slot_bytes : 0);
   i.args.scratch += used;
   i.args.scratch_bytes -= used;

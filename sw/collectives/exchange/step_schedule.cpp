@@ -338,7 +338,7 @@ class times_of {
     const pe_coord pe = c_.members.members[grid_.rank_at(x, y)];
     return topology_.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
   }
-  /// A further link between neighbors on a packet's path, the cube behind it included.
+  /// A further link between neighbors on a packet's path, with the cube after it.
   [[nodiscard]] sim_time crossing(sim_time way, std::uint32_t flits) const {
     const std::uint32_t links = grid_.columns() - 1 + grid_.rows() - 1;
     if (links < 2) return {};

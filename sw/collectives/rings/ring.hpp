@@ -58,8 +58,8 @@ using ring_shares = std::vector<ring_share>;
 void reduce_scatter(pe_context& pe, const ring_shares& shares);
 /// Spreads the complete part own() of every PE to all.
 void all_gather(pe_context& pe, const ring_shares& shares);
-/// Both, the second behind the first slot by slot; divides averages in between. Every part is reduced along
-/// one path and then copied, so all PEs of the ring end with the same bits.
+/// Both, the second following the first slot by slot; divides averages in between. Every part is reduced
+/// along one path and then copied, so all PEs of the ring end with the same bits.
 void all_reduce(pe_context& pe, const ring_shares& shares);
 
 // Rows and columns of ranks: all-reduce by the bucket algorithm along one axis, then the other. Half of the
