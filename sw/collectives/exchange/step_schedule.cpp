@@ -273,9 +273,9 @@ namespace {
 /// Measured (docs/adr/0058): from 0.58 on steps do not overlap, and more only adds waiting.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
-/// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are
-/// written. Measured: copies of chunks have the time between chunks, too (docs/adr/0058); blocks that
-/// come out of HBM for each step need more than their time, or steps run late and meet (docs/adr/0081).
+/// How long a packet occupies the network interface. For 15 sent blocks, 16 are read and 16 written.
+/// Measured: copies of chunks also have the time between chunks (docs/adr/0058); blocks from HBM for each
+/// step need more than their time, or steps are late and overlap (docs/adr/0081).
 sim_time at_interface(step_load load, sim_time packet) {
   switch (load) {
     case step_load::blocks: break;
