@@ -35,7 +35,7 @@ std::string read_input(std::size_t bytes) {
   return text;
 }
 
-/// The job, as the program that asked for it sends it: its length, and behind a line end its archive.
+/// The job, as the requesting program sends it: its length, a line end and its archive.
 std::string read_job() {
   std::string length;
   for (std::string digit; (digit = read_input(1)) != "\n";) length += digit;
@@ -44,7 +44,7 @@ std::string read_job() {
   return read_input(*bytes);
 }
 
-/// A byte on standard input asks to end with what there is. Its end shows that no process waits for a result.
+/// A byte on standard input requests the results so far; its end shows that no process waits for a result.
 void look_for_requests() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (poll(&input, 1, 0) <= 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed work of many modules behind one event of the kernel.
+// The timed work of many modules with one event of the kernel.
 //
 // A module that has to act at later instants owns an alarm. The agenda of the module above it (a SIP has
 // one) calls the alarms of an instant one after the other, in the order of their modules' names. A process
@@ -7,7 +7,7 @@
 //
 // What is set for the present instant is called in the next delta cycle, as a notified process would be.
 //
-// Alarms of the next quarter of a microsecond stand in a wheel of slots, later ones in a heap.
+// Alarms of the next quarter of a microsecond are in a wheel of slots, later ones in a heap.
 #pragma once
 
 #include <array>

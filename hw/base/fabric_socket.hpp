@@ -9,7 +9,7 @@
 //
 // `head` and `tail` are times of arrival at the receiver's buffer: between a block and its NoC the
 // sender has already added the network interface's cycles. From a NoC to a block `head` may be later than the
-// first flit, as a packet that others may still delay is announced with its last: blocks go by `tail`.
+// first flit, as a packet that others may still delay is announced with its last: blocks use `tail`.
 //
 // Every interface costs at least one cycle: `head` is at least one cycle of the receiver's clock after
 // sc_time_stamp(), so what a receiver arbitrates at cycle c was announced before c. Receivers only
@@ -53,7 +53,7 @@ inline constexpr unsigned fabric_buswidth = 512;
 using fabric_initiator_socket = tlm::tlm_base_initiator_socket<fabric_buswidth, fabric_fw_if, fabric_bw_if>;
 using fabric_target_socket = tlm::tlm_base_target_socket<fabric_buswidth, fabric_fw_if, fabric_bw_if>;
 
-/// What a block does with what its interfaces bring; `port` tells them apart.
+/// Handlers of announced packets and credits; `port` is the number of the block's interface.
 class fabric_owner {
  public:
   virtual ~fabric_owner() = default;
@@ -148,8 +148,8 @@ class missing_block : public sc_core::sc_module, private fabric_owner {
   [[nodiscard]] fabric_target_socket& noc_socket() { return noc_.socket; }
 
  private:
-  /// No address leads here (fabric::topology::locate), so a packet that comes was sent past the address map.
-  /// Throws protocol_error.
+  /// No address leads here (fabric::topology::locate), so a packet that comes was sent without the address
+  /// map. Throws protocol_error.
   void on_packet(unsigned, packet_ptr&& p, const fabric_phase&) override {
     throw protocol_error("{}: a packet of {} flits for a block that overrides leave out", name(), p->flits);
   }

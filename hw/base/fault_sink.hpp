@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a module reports that the machine broke its own rules. The first fault in time stops the simulation,
-// unless other processes simulate parts of the machine; the run ends with it after the present slice.
+// Where a module reports an error of the simulated machine. The first in time stops the simulation, unless
+// other processes simulate parts of the machine, and the run ends with it after the present slice.
 #pragma once
 
 #include <exception>
@@ -20,11 +20,11 @@ class fault_sink {
       at_ = at;
     }
     if (stops_) sc_core::sc_stop();
-    stops_ = false;  // a second call would be a warning of SystemC's
+    stops_ = false;  // SystemC warns of a second call
   }
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
-  /// The rest of the machine goes on behind a fault until all processes that simulate it have come to one
-  /// instant.
+  /// Faults no longer stop the simulation: it continues until all processes that simulate parts of the
+  /// machine have reached one time.
   void go_on() { stops_ = false; }
   [[nodiscard]] const std::string& instance() const { return instance_; }
   [[nodiscard]] sc_core::sc_time at() const { return at_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interfaces inside a PE. Blocks meet at them through block_port; what one block hands to another takes
-// effect at a later instant.
+// The interfaces inside a PE, to which blocks are bound by block_port. A call takes effect in the other
+// block at a later instant.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct core_access {
   std::uint32_t tag{};          ///< returned with the answer
 };
 
-/// What the other blocks ask of the DMA engine.
+/// Requests of the other blocks to the DMA engine.
 class dma_if : public abstract_interface {
  public:
   virtual void send_message(const protocol::send_request& message) = 0;
@@ -45,7 +45,7 @@ class dma_if : public abstract_interface {
   virtual void send_launch_done(std::uint32_t launch_id) = 0;
 };
 
-/// Reports of the DMA engine to the IPCQ engine; both effects show match_cycles later.
+/// Reports of the DMA engine to the IPCQ engine; tokens and credits take effect match_cycles later.
 class ipcq_if : public abstract_interface {
  public:
   virtual void source_read(std::uint16_t qp) = 0;
@@ -57,7 +57,7 @@ class ipcq_if : public abstract_interface {
   virtual void register_written(abi::register_offset reg, std::uint64_t value) = 0;
 };
 
-/// Stands for the virtual channel of a packet that never was in the network.
+/// In place of the virtual channel of a packet that did not come over the network.
 inline constexpr std::uint8_t no_buffer = UINT8_MAX;
 using abi::core_access_bit;
 using abi::tag_read_bit;
@@ -73,10 +73,10 @@ class message_if : public abstract_interface {
   virtual void packet_left() = 0;
 };
 
-/// What the tag-matching unit asks of the network interface.
+/// Requests of the tag-matching unit to the network interface.
 class packet_out_if : public abstract_interface {
  public:
-  /// Leaves a cycle later at the earliest.
+  /// The packet leaves at least a cycle later.
   virtual void send_packet(packet_ptr p) = 0;
   virtual void release_packet(std::uint8_t vc, std::uint32_t flits) = 0;
 };
@@ -107,9 +107,9 @@ class interrupt_if : public abstract_interface {
   virtual void kernel_started(sim_time at) = 0;
 };
 
-// What the blocks of a PE are built with.
+// Setup of the blocks of a PE.
 
-/// All of them.
+/// Setup of all blocks.
 struct pe_setup {
   const config::machine_config& config;
   const events::hub& events;
@@ -122,7 +122,7 @@ struct pe_setup {
 [[nodiscard]] inline sim_time core_phase(const config::machine_config& c) {
   return {clock_domain::from_ghz(c.noc.clock_ghz).period.fs / 2};
 }
-/// Packets that a block holds on their way to the network: one being read while one waits hides
+/// Packets that a block holds before the network: one being read while one waits hides
 /// the TCM's latency.
 inline constexpr std::uint32_t packets_read_ahead = 2;
 

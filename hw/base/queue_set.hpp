@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many first-in first-out queues, most of them empty: items live in one pool, and a bit per queue tells
-// which ones hold something.
+// Many first-in first-out queues, most of them empty: items live in one pool, and a bit per queue shows
+// which ones hold items.
 #pragma once
 
 #include <bit>
@@ -68,7 +68,7 @@ class queue_set {
     return none;
   }
 
-  /// Visits the filled queues of [begin, end) in round-robin order, starting behind `last`, until
+  /// Visits the filled queues of [begin, end) in round-robin order, starting after `last`, until
   /// `visit` returns true; the queue it accepted, or none.
   template <class Visit>
   std::uint32_t round_robin(std::uint32_t begin, std::uint32_t end, std::uint32_t last, Visit visit) const {

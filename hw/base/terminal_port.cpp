@@ -155,7 +155,7 @@ void terminal_port::take_credits(std::uint64_t cycle) {
 }
 
 /// The first cycle from `from` on in which some packet might start, as far as is known now. A class
-/// without credits is tried again when one returns; credits already on their way count.
+/// without credits is tried again when one returns; credits already in flight count.
 std::uint64_t terminal_port::next_try(std::uint64_t from) const {
   std::uint64_t next = UINT64_MAX;
   for (unsigned c = 0; c < abi::traffic_classes; ++c) {

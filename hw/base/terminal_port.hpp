@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's side of one NoC terminal: per-class send queues, flit serialisation, credits both
-// ways, whole-packet delivery. PEs, memories and CPUs all attach to the fabric through one.
+// A block's side of one NoC terminal: a send queue per class, serialization into flits, credits in both
+// directions, delivery of whole packets. PEs, memories and CPUs attach to the NoC through one each.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 
 namespace diecast::hw {
 
-/// Who sent how much to a terminal. With the routes of the topology this gives the bytes that every link
-/// must have carried, without asking a link.
+/// Packets and flits that a terminal has received, by source. With the routes of the topology this gives the
+/// flits that every link must have carried, independently of the counters of links.
 class source_tally {
  public:
   struct row {
@@ -101,7 +101,7 @@ class terminal_port : public sc_core::sc_module, private fabric_owner {
 
   struct queued {
     packet_ptr p;
-    std::uint64_t earliest;  ///< cycle; a packet sent at an instant is not seen by a decision made in it
+    std::uint64_t earliest;  ///< cycle; a decision of the instant of send() does not consider the packet
   };
   struct arrival {
     sim_time tail;
@@ -137,7 +137,7 @@ class terminal_port : public sc_core::sc_module, private fabric_owner {
   std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;
   std::array<std::uint32_t, abi::traffic_classes> room_;  ///< room in the NoC's buffer of a VC, in flits
   std::vector<std::uint32_t> credits_;                    ///< by VC, usable now
-  std::vector<returning_credit> returning_;               ///< usable later; few, in any order
+  std::vector<returning_credit> returning_;               ///< usable later; few, not sorted
   std::vector<arrival> arrivals_;                         ///< a heap, earliest tail in front
   std::uint64_t arrival_sequence_{};
   timing::shared_link link_;

@@ -12,7 +12,7 @@ namespace diecast::hw {
 template <class Entry>
 class transaction_table {
  public:
-  /// Returns the entry's number, which may be one that was closed; `sequence` is its own.
+  /// Returns the entry's number, possibly that of a closed entry; `sequence` distinguishes them.
   [[nodiscard]] std::uint32_t open(Entry entry, std::uint64_t sequence) {
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(entries_.size()));

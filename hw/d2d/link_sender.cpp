@@ -18,25 +18,25 @@ void link_monitor::pass(const packet& p, sim_time at) {
     return;
   }
   const bool message = h.kind == abi::packet_kind::ipcq_data || h.kind == abi::packet_kind::tag_message;
-  // A tree in the network makes packets of its own.
+  // Routers of a tree in the network create new packets.
   if (!message || checksum_ == config::packet_checksum::none || abi::is_tree(h.destination)) return;
   if (checksum::of_packet(checksum_, h, p.data) != h.checksum) ++seen_.corrupted;
   if (!follows(h)) ++seen_.out_of_order;
 }
 
-/// Under a checksum tag-matched packets are numbered one by one, those of queue pairs by message.
+/// With a checksum, tag-matched packets have consecutive numbers; those of queue pairs have their message's.
 bool link_monitor::follows(const abi::packet_header& h) {
   const bool tags = h.kind == abi::packet_kind::tag_message;
   const place here = tags ? place{h.transaction, 0} : place{h.ipcq.sequence, h.offset};
   place after{here.number + 1, 0};
   if (!tags && h.offset + h.payload_bytes < h.ipcq.message_bytes)
     after = {here.number, std::uint64_t{h.offset} + h.payload_bytes};
-  // Through host memory they are numbered apart from control, which is not staged.
+  // Staged packets have numbers of their own: control packets are not staged.
   const flow of{abi::origin_of(h), h.staged.set ? h.staged.to : h.destination, h.kind, h.ipcq.source,
                 tags ? std::uint16_t{h.staged.set} : h.ipcq.source_direction};
   place& next = next_[of];
   const bool as_expected = here == next;
-  // What came late or twice does not turn the flow back.
+  // A late or duplicate packet does not reduce the expected number.
   if (here >= next) next = after;
   return as_expected;
 }

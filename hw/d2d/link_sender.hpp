@@ -31,7 +31,7 @@ class link_monitor {
   /// requests.
   explicit link_monitor(config::packet_checksum checksum) : checksum_(checksum) {}
 
-  /// `at`: when its first flit reaches the far end; of the sending side, as it is promised.
+  /// `at`: when its first flit reaches the receiving end; at the sending end, the time computed for that.
   void pass(const packet& p, sim_time at);
 
   struct counters {
@@ -63,7 +63,7 @@ class link_monitor {
   counters seen_;
 };
 
-/// What both halves of a link are built from.
+/// Parameters of both halves of a link.
 struct link_parameters {
   std::uint32_t ports{};
   timing::line_parameters line;
@@ -90,7 +90,7 @@ struct link_counters {
   std::uint64_t evaluations{};  ///< packets chosen, and once more each that waited for credits
   std::uint64_t packets{};
   std::uint64_t payload_bytes{};  ///< bytes of packets without their header flits
-  sim_time credit_stall;          ///< idle although a packet was ready, for want of credits
+  sim_time credit_stall;          ///< idle although a packet was ready, without credits
 };
 
 /// One packet starts at a time. Of those whose class is free: class sideband first, then round robin over

@@ -38,7 +38,7 @@ class link_end : public sc_core::sc_module,
 
  protected:
   /// Both directions of a link have the same `parameters`. `where.name` is the instance's. `link`: number of
-  /// the outgoing one. What goes wrong in either half ends the simulation as a fault of this instance.
+  /// the outgoing one. An error in either half ends the simulation as a fault of this instance.
   link_end(sc_core::sc_module_name name, const fabric::topology& topology, const link_parameters& parameters,
            link_receiver::place where, std::uint32_t link, const events::hub& hub, fault_sink& faults);
 
@@ -95,7 +95,7 @@ class ucie_adapter : public link_end {
 };
 
 /// The end of a link between SIPs at its gateway cube: one NoC terminal, both directions. The ends
-/// exchange plain values (sip_message.hpp); the receiving end makes the packet anew from its own SIP's
+/// exchange plain values (sip_message.hpp); the receiving end makes a new packet from its own SIP's
 /// pool.
 class sip_port : public link_end, private sip_link_if {
  public:

@@ -28,9 +28,8 @@ void fault_interposer::on_packet(unsigned from, packet_ptr&& p, const fabric_pha
   fabric_phase later = phase;
   later.head += verdict.delay;
   later.tail += verdict.delay + verdict.stretch;
-  // Packets are announced by different times ahead. A late one and those behind it are announced a cycle
-  // ahead, so that they come in the order of their heads, and those of one head in the order in which they
-  // came here.
+  // Packets are announced by different times ahead. A late one and those after it are announced a cycle
+  // ahead, so that they are delivered in the order of their heads, and of arrival for equal heads.
   if (verdict.delay == sim_time{} && late_.empty()) return deliver({std::move(p), later});
   const sim_time at = later.head - cycle_;
   if (at > now()) return late_.put(at, late_sequence_++, {std::move(p), later});
@@ -38,8 +37,8 @@ void fault_interposer::on_packet(unsigned from, packet_ptr&& p, const fabric_pha
   deliver({std::move(p), later});
 }
 
-/// A copy travels on credits that came back: the receiver frees as much again when it has taken the copy, and
-/// that goes to the sender.
+/// A copy uses returned credits: the receiver returns as many again when it has taken the copy, and these are
+/// passed to the sender.
 void fault_interposer::on_credit(unsigned from, const fabric_phase& phase) {
   if (from == sender) return out.pass({}, phase);
   const auto waiting =
@@ -102,8 +101,8 @@ void sip_link_fault::arrive(const sip_message& m) {
   if (passed.flits > 0) sender->deliver(passed);
 }
 
-/// A copy travels on credits that left behind it, and leaves when they are there. That does not depend on
-/// when the message that brings them is known here, which between processes is later.
+/// A copy uses credits that were sent after its packet, and leaves at their time of arrival. This time does
+/// not depend on when their message is known here, which is later between processes.
 std::uint32_t sip_link_fault::room(const sip_message& credit) {
   const auto waiting = std::ranges::find_if(
       copies_, [&](const waiting_copy& c) { return c.m.vc == credit.vc && c.since < credit.created; });

@@ -27,14 +27,14 @@ void hbm_controller::start(request_id id, std::uint64_t offset, std::uint64_t by
 }
 
 bool hbm_controller::has_room(bool write) {
-  if (present() < ahead_) return false;  // promised to the request that is held
+  if (present() < ahead_) return false;  // reserved for the request that is held
   if (scheduler().has_room(write)) return true;
   scheduler().run(present(), served_);
   collect();
   return scheduler().has_room(write);
 }
 
-/// Nothing can arrive while a request is held, so the time at which it gets its place is known.
+/// No request can arrive while one is held, so the time at which there is room for it is known.
 void hbm_controller::on_held(bool write) {
   if (present() >= ahead_) {
     ahead_ = scheduler().run_until_room(write, served_);
@@ -44,14 +44,14 @@ void hbm_controller::on_held(bool write) {
 }
 
 void hbm_controller::advance() {
-  if (armed_ > now()) return;  // overtaken by an earlier wake-up
+  if (armed_ > now()) return;  // an earlier wake-up has replaced this one
   armed_ = sim_time::never();
   scheduler().run(present(), served_);
   collect();
   arm();
 }
 
-/// A read answers read_end after its command at the earliest, unless a waiting write answers it.
+/// A read is answered at least read_end after its command, unless from the data of a waiting write.
 void hbm_controller::arm() {
   const timing::dram_tick next = scheduler().next_tick();
   if (next == timing::never_tick) return;

@@ -2,14 +2,13 @@
 // One HBM channel with bank timing: a base-protocol target that cuts requests into bursts and gives
 // them to the command scheduler of models/timing.
 //
-// A request is seen by the scheduler at the first tick after its arrival. Reads answer when their last
-// data has crossed the bus. Writes are posted: they answer with their last write command, whose data
-// the controller then owns. Both come controller_ns (controller and PHY, both ways) later. A request is
-// accepted when the queue of its kind has a place; a longer one enters burst by burst and holds back
-// the next until all of it is in.
+// The scheduler gets a request at the first tick after its arrival. Reads are answered when their last data
+// has crossed the bus, writes (posted: the controller holds their data) at their last write command; both
+// controller_ns (controller and PHY, in both directions) later. A request is accepted when the queue of its
+// kind has room; one of several bursts enters burst by burst, and the next waits until all have entered.
 //
-// Nothing ticks: the scheduler is caught up when its decisions can matter outside (an answer may be
-// due, or a request asks for room), not at each of its commands.
+// The scheduler is not simulated command by command: it is advanced when its decisions can have an effect
+// outside (an answer may be due, or a request waits for room).
 #pragma once
 
 #include <cstdint>
@@ -31,14 +30,14 @@ class hbm_controller final : public memory_target {
   hbm_controller(sc_core::sc_module_name name, const config::hbm_block& hbm, bool strict, fault_sink& faults);
 
   [[nodiscard]] hbm_controller* controller() override { return this; }
-  /// Sees the commands of the channel. They come in order of time, but later than their time.
+  /// Sets an observer of the channel's commands. It gets them in order of time, but after their time.
   void observe(timing::dram_command_observer* o) { scheduler().observe(o); }
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }
   [[nodiscard]] const timing::dram_address_map& address_map() const { return map_; }
   [[nodiscard]] const timing::dram_counters& commands() const {
     return scheduler_ ? scheduler_->counters() : refreshes_;
   }
-  /// Where the time of the data buses went, from time zero to now.
+  /// Use of the data buses' time by cause, from time zero to now.
   [[nodiscard]] timing::lost_time_report lost_time();
   [[nodiscard]] std::uint64_t activates() const { return commands().activates; }
   /// Bursts that needed no row command, those answered from the write queue included.
@@ -56,7 +55,7 @@ class hbm_controller final : public memory_target {
   [[nodiscard]] bool has_room(bool write) override;
   void on_held(bool write) override;
   void advance() override;
-  /// Made by its first use: its records of all banks are most of what the block takes.
+  /// Created by its first use: its records of all banks are most of the block's memory.
   timing::dram_scheduler& scheduler() {
     if (!scheduler_) scheduler_ = std::make_unique<timing::dram_scheduler>(parameters_);
     return *scheduler_;
@@ -69,11 +68,11 @@ class hbm_controller final : public memory_target {
   timing::dram_address_map map_;
   sim_time controller_;
   std::unique_ptr<timing::dram_scheduler> scheduler_;  ///< null until it is used
-  timing::dram_counters refreshes_;                    ///< up to lost_time(), while it is not
-  std::vector<open_request> open_;                     ///< by request id
+  timing::dram_counters refreshes_;  ///< computed by lost_time() while the scheduler is unused
+  std::vector<open_request> open_;   ///< by request id
   std::vector<timing::served_burst> served_;
-  sim_time armed_{sim_time::never()};  ///< the wake-up that counts
-  timing::dram_tick ahead_{};          ///< up to here the scheduler ran while a request was held
+  sim_time armed_{sim_time::never()};  ///< time of the next wake-up; others are ignored
+  timing::dram_tick ahead_{};          ///< the scheduler has run up to here for a request that is held
 };
 
 // The model of an HBM port by its name in the config.
@@ -94,7 +93,7 @@ class hbm_simple final : public memory_target {
   std::vector<timing::rate_server> channels_;
 };
 
-/// The HBM port that hbm.model asks for. Throws user_error with all problems of the block.
+/// The HBM port of the model hbm.model. Throws user_error with all problems of the block.
 [[nodiscard]] std::unique_ptr<memory_target> make_hbm(const char* name, const config::hbm_block& hbm,
                                                       bool strict, fault_sink& faults);
 

@@ -15,7 +15,7 @@ namespace diecast::hw {
 
 debug_bus::debug_bus(sc_core::sc_module_name module_name, sip_id sip) : sc_module(module_name), sip_(sip) {}
 
-/// A target is bound once, however many ranges it answers to. Blocks attach their ranges one after the
+/// A target is bound once, for any number of address ranges. Blocks attach their ranges one after the
 /// other, so the search starts at the end.
 int debug_bus::block_of(tlm::tlm_target_socket<64>& target) {
   for (std::size_t i = blocks_.size(); i-- > 0;)
@@ -42,7 +42,7 @@ unsigned debug_bus::on_debug(tlm::tlm_generic_payload& access) {
   throw protocol_error("{}: no block of sip {} answers at {}", name(), sip_.value, abi::describe(a));
 }
 
-/// A transaction's length is 32 bits; longer accesses are cut.
+/// A transaction's length is 32 bits; longer accesses are split.
 constexpr std::size_t longest_access = std::size_t{1} << 30;
 
 host_cpu::host_cpu(sc_core::sc_module_name module_name, const config::machine_config& config, sip_id sip,

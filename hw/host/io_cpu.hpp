@@ -54,7 +54,7 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
   /// Sends a packet on at once, without this CPU's work.
   void send_now(packet_ptr p) { terminal_.send(std::move(p)); }
   [[nodiscard]] const fabric::topology& topology() const { return topology_; }
-  /// A launch packet on its way to the launch mailbox at `target`, next stop `next`.
+  /// A launch packet for the launch mailbox at `target`, sent to `next` first.
   [[nodiscard]] packet_ptr make_launch(abi::address target, abi::node_address next, std::uint64_t launch_id,
                                        const std::vector<std::byte>& block) const;
   /// A write to the 8-byte register at `target`.

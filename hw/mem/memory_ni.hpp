@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between a NoC terminal and a memory: read and write packets become TLM-2.0 base-protocol
-// transactions, whose ends become response packets. Any base-protocol memory can stand behind it.
+// transactions, whose ends become response packets. Any base-protocol memory can be connected.
 //
-// Requests are taken in the order they came. A read longer than a packet is taken in pieces of at most
+// Requests are taken in the order of arrival. A read longer than a packet is taken in pieces of at most
 // max_packet_bytes, each answered by one read_response whose offset is the request's offset plus the
-// piece's place in it; the last piece need not answer last. A write is answered by one write_response
+// piece's offset in it; the last piece need not be answered last. A write is answered by one write_response
 // when the memory has acknowledged it. A request that overlaps an unfinished one, where either writes,
 // waits for it. An atomic_add is a read, then a write of the sum, with nothing in between. The packet's
-// buffer is held until its last piece has gone to the memory, and no piece
-// goes while too many responses wait for the NoC, so the whole path back-pressures.
+// buffer is held until its last piece has been sent to the memory, and none is sent while too many responses
+// wait for the NoC, so that a full NoC stops the requests.
 #pragma once
 
 #include <boost/container/deque.hpp>

@@ -2,8 +2,8 @@
 // The common part of all memories: the target half of the TLM-2.0 base protocol over a sparse memory.
 //
 // Addresses at the socket are offsets within the memory. Bytes move when a request is accepted, in
-// the order of acceptance, so overlapping accesses never pass each other whatever the timing model
-// does with them. A request that finds the queue full gets its END_REQ when a place is free. Responses
+// the order of acceptance, so overlapping accesses never pass each other in any timing model. A request
+// that finds the queue full gets its END_REQ when there is room. Responses
 // leave one at a time, by finish time, then by acceptance. A byte enable of 0 disables its byte; an
 // access with all bytes disabled takes its time and moves nothing.
 #pragma once
@@ -100,7 +100,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   bool held_arrived_{};               ///< its annotated delay is over
   sim_time held_since_;
   boost::container::deque<request_id> finished_;  ///< responses due, first to leave first
-  request_id current_{};                          ///< whose response is on its way
+  request_id current_{};                          ///< whose response is being sent
   bool responding_{};                             ///< BEGIN_RESP sent, END_RESP not yet here
   calendar calendar_{*this, [this] { act(); }};
   sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full

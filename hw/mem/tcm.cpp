@@ -35,7 +35,7 @@ void tcm::request(const tcm_request& r, sim_time at) {
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
   posted_[slot] = r;
-  // Port first; requests of one port in the order its client posted them.
+  // Ordered by port; requests of a port in the order in which its client posted them.
   const std::uint64_t order = sequence_++ & ((std::uint64_t{1} << (port_shift - slot_bits)) - 1);
   calendar_.put(clock_.edge_at_or_after(at),
                 static_cast<std::uint64_t>(r.port) << port_shift | order << slot_bits | slot);

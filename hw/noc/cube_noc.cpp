@@ -166,7 +166,7 @@ switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::
   return straight_route(router, exit, vc);
 }
 
-/// One index and no branch: whether a packet goes on, turns, has arrived or just enters is hard to foretell.
+/// One index and no branch: whether a packet continues, turns, has arrived or just enters is unpredictable.
 inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint16_t exit,
                                                  std::uint8_t vc) const {
   const fabric::router_grid::place from = places_[router];

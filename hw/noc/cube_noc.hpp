@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network on chip of one cube: input-buffered routers with virtual channels and credits behind the
 // fabric's sockets. The routers themselves are switch_core; this module gives them time, routes, terminals
-// and observers. It wakes when a packet can be granted and at no other time.
+// and observers. It wakes only when a packet can be granted.
 //
-// Terminals. With virtual cut-through a block's packets come in straight into the first router's buffer,
-// which holds whole packets. As a wormhole the routers' buffers may be smaller than a packet: every terminal
-// then has a network interface that takes whole packets (as many as injection_buffer_flits; those of a
-// network study without bound) and streams them into a free VC flit by flit as credits allow.
+// Terminals. With virtual cut-through a block's packets arrive directly in the first router's buffer, which
+// holds whole packets. With wormhole flow control the routers' buffers may be smaller than a packet: every
+// terminal then has a network interface that takes whole packets (as many as injection_buffer_flits; those of
+// a network study without bound) and streams them into a free VC flit by flit as credits allow.
 //
 // A packet of several flits is announced to its terminal with its last one: until then packets of other
-// classes may join and delay it (not in network studies, which have one class). Blocks take packets by their
+// classes may join and delay it (not in network studies, which have one class). Blocks use the times of
 // tails.
 //
 // Order of evaluation: what is evaluated in a cycle was announced before it, so announcements wait in an
@@ -86,12 +86,12 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   }
   /// Installs the routers' part of a tree. Precondition: noc.multicast.
   void install(const tree_program& program, packet_pool& pool) { trees_->install(program, pool); }
-  /// What the units of trees did; null without noc.multicast.
+  /// Counters of the tree units; null without noc.multicast.
   [[nodiscard]] const tree_units::counters* tree_statistics() const {
     return trees_ ? &trees_->statistics() : nullptr;
   }
 
-  /// True when no packet is inside and every credit is home.
+  /// True when no packet is inside and every credit has returned.
   [[nodiscard]] bool quiescent() const;
   /// Memory of routers and ports in bytes, packets in flight excluded.
   [[nodiscard]] std::size_t state_bytes() const;
@@ -100,13 +100,13 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   static constexpr std::uint32_t none = switch_core::none;
   static constexpr std::uint64_t never = switch_core::never;
 
-  /// What an output of the core is in the cube.
+  /// The place of an output of the core in the cube.
   struct output {
     std::uint32_t link{none};         ///< link of the topology; none: inside a network interface
     fabric_initiator* to_terminal{};  ///< interface of the terminal it leaves to; null: another router, a
                                       ///< unit or an interface
     bool to_unit{};                   ///< leads to a tree unit, which has an input port of the same number
-    bool swallowed{};                 ///< by a sink of a study, which returns credits flit by flit
+    bool swallowed{};                 ///< consumed by a sink of a study, which returns credits flit by flit
   };
 
   // Construction.
@@ -132,8 +132,8 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox(sim_time t);
-  /// Calls `use` for packets announced ahead that have entered by now, though the routers have not been
-  /// served since.
+  /// Calls `use` for packets announced ahead that have entered by now, but that the routers have not received
+  /// yet.
   template <class Use>
   void for_each_entered(Use use) const {
     if (has_credits_in()) return;  // counted when they are announced
@@ -181,7 +181,7 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   [[nodiscard]] std::uint32_t inject_link(std::uint32_t terminal) const;
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                std::uint64_t end) const;
-  /// Whether who sends into this NoC counts credits.
+  /// Whether senders into this NoC count credits.
   [[nodiscard]] bool has_credits_in() const { return !(study_ && wormhole_) || transactions_; }
   /// Whether a VC carries requests of a transaction study, whose target returns the credit of a request's
   /// last flit when it has served the request.
@@ -190,7 +190,7 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   }
   /// Credits of a link spent (flits < 0) or usable again at `at`.
   void report_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const;
-  /// To an input without a router before it.
+  /// To an input from outside the network.
   void send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
 
   const fabric::topology& topology_;
@@ -207,15 +207,15 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   const bool wormhole_;
   const bool study_;
   const bool transactions_;  ///< a study of requests and responses, with credits at the terminals
-  const bool one_leg_;       ///< packets for this cube cannot be on a wrong one
+  const bool one_leg_;       ///< packets for this cube are always on the right leg
   /// Cycles of a router from input buffer to grant (head), and from grant to the next router's input buffer.
   const std::uint32_t head_delay_, latency_;
   const std::uint64_t exit_cycles_;  ///< cycles from grant to arrival at the interface
   template <class T>
   using by_vc = std::array<T, switch_core::max_vcs>;
   by_vc<std::uint32_t> capacity_{};            ///< flits of a router's input buffer
-  by_vc<std::uint32_t> inject_capacity_{};     ///< flits of the buffer behind an injecting terminal
-  by_vc<std::uint32_t> interface_capacity_{};  ///< flits of the receive buffer behind a terminal
+  by_vc<std::uint32_t> inject_capacity_{};     ///< flits of the buffer after an injecting terminal
+  by_vc<std::uint32_t> interface_capacity_{};  ///< flits of the receive buffer at a terminal
 
   /// Ports by router and side (none without neighbor), then each interface's output, four times, then from
   /// terminals_begin_ on by terminal: input and output of its router. One table, because its index selects
@@ -225,10 +225,10 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   std::vector<fabric::router_grid::place> places_;       ///< by router, then by interface: nowhere
   std::vector<fabric::router_grid::place> exit_places_;  ///< by terminal
   const bool straight_;                                  ///< nothing wraps and there are no trees
-  /// By VC, those a packet may take behind an interface and, where nothing wraps, behind any output; outputs
-  /// differ.
+  /// By VC, those that a packet may take after an interface and, where nothing wraps, after any output;
+  /// outputs differ.
   by_vc<switch_core::hop> entry_hops_{};
-  std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
+  std::vector<std::uint32_t> entry_ports_;     ///< input of a terminal's packets
   std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;
   std::vector<link_usage> injected_;   ///< by terminal
@@ -267,7 +267,7 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   std::vector<leaving_packet> leaving_;
   std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
   sim_time last_known_from_;  ///< when the last of them is known; the next is known from then on or later
-  std::size_t opened_{};      ///< packets at the front of packet_inbox_ that the routers know
+  std::size_t opened_{};      ///< packets at the front of packet_inbox_ that the routers have
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

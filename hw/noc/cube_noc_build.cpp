@@ -22,7 +22,7 @@ timing::noc_timing timing_of_die(const fabric::topology& t, const config::machin
   return timing;
 }
 
-/// What noc.interleave says, or auto means.
+/// noc.interleave, with auto resolved.
 bool interleaves_vcs(const config::machine_config& c) {
   if (c.noc.interleave != config::noc_interleave::automatic)
     return c.noc.interleave == config::noc_interleave::vcs;

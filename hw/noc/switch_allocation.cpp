@@ -71,7 +71,7 @@ inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
 /// Chooses among several requesters. Most of the time one is ready and the others are still being routed.
 template <bool Plain>
 inline void switch_core::choose_among(std::uint32_t o) {
-  std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
+  std::uint64_t wait = never;  // cycles from the next one until another is ready; wraps for ready ones
   std::uint32_t* const list = ready_.data();
   std::size_t count = 0;
   visit_requesters<Plain>(o, [&](std::uint32_t iv) {
@@ -146,7 +146,7 @@ inline void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
 }
 
 /// The common case, a single head, from cycle `from` on: it takes the VC that is free first, of several the
-/// next in its order.
+/// next one round robin.
 inline void switch_core::allocate_alone(std::uint32_t o, std::uint32_t iv, std::uint64_t from) {
   const in_vc& queue = in_vcs_[iv];
   const out_port& out = outs_[o];
@@ -193,11 +193,11 @@ inline void switch_core::assign_vc(std::uint32_t o, std::uint32_t iv, std::uint3
   queue.priority_from = v + 1;
 }
 
-/// Allocates to the heads that ask in cycle `from` and returns the next one in which something may change:
+/// Allocates VCs to the heads that request in cycle `from`; returns the next cycle with a possible change:
 /// one iteration of a separable allocator, every free VC grants itself to one head, every head accepts one.
 inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from) {
   const out_port& out = outs_[o];
-  std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head asks
+  std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head requests
   for (const std::uint32_t iv : asking) {
     const std::uint64_t asks = in_vcs_[iv].front_ready - out.alloc_cycles;
     next = std::min(next, asks > from ? asks : never);
@@ -228,8 +228,8 @@ inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking,
   return from + 1;
 }
 
-/// The priorities of a head go round over all outputs: after a packet to another one it begins at the
-/// first VC.
+/// The priority of a head rotates over the VCs of all outputs: after a packet to another output it begins at
+/// the first VC.
 inline void switch_core::accept_vc_grants(std::uint32_t o, std::uint64_t cycle) {
   for (const vc_grant& granted : vc_grants_) {
     const in_vc& queue = in_vcs_[granted.in_vc];
@@ -243,8 +243,8 @@ inline void switch_core::accept_vc_grants(std::uint32_t o, std::uint64_t cycle) 
   }
 }
 
-/// The VC at the far end, if it has room: the packet's own once it has one. Where VC and switch are
-/// allocated together, the next free one.
+/// The downstream VC if it has room: the packet's own once it has one; where VC and switch are allocated
+/// together, the next free one.
 inline std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
   if (queue.allocated)
     return has_room(vc_index(o, queue.allocated_vc), queue.room) ? queue.allocated_vc : none;
@@ -265,7 +265,7 @@ std::uint32_t switch_core::free_vc_for(std::uint32_t o, const in_vc& queue) {
   return none;
 }
 
-/// When the output's next chance is, as far as is known now.
+/// Schedules the output for the first cycle in which a grant is possible, as far as is known now.
 template <bool Plain>
 void switch_core::reevaluate(std::uint32_t o) {
   outs_[o].starved = 0;
@@ -304,7 +304,7 @@ std::uint64_t switch_core::next_free_vc(std::uint32_t o, const in_vc& queue, std
   for (unsigned k = 0; k < queue.to.vcs && vc_at > at; ++k) {
     const unsigned vc = queue.to.first_vc + k;
     if ((out.taken >> vc & 1) != 0) continue;
-    // Where a VC is allocated before the switch, that is whatever its room.
+    // A VC that is allocated before the switch needs no room yet.
     const std::uint64_t room = out.vc_first ? 0 : next_room(o, vc, queue.room);
     vc_at = std::min(vc_at, std::max(out_vcs_[vc_index(o, vc)].free_from + out.alloc_cycles, room));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets in and out, requests and grants. switch_allocation.cpp chooses, switch_sharing.cpp times transfers,
-// switch_credits.cpp counts room.
+// switch_core: its setup, arrivals, requests, grants and departures. switch_allocation.cpp chooses packets
+// and VCs, switch_sharing.cpp computes the times of transfers, switch_credits.cpp counts credits.
 #include "hw/noc/switch_core.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace diecast::hw {
 namespace {
 
-/// Cycles ahead that outputs are entered into the calendar; an output due later is evaluated earlier.
+/// Span of the calendar of due outputs, in cycles; an output that is due beyond it is evaluated at its end.
 std::uint32_t calendar_span(const switch_core::parameters& p) {
   std::uint64_t longest = 5 * std::uint64_t{p.longest_packet};
   std::uint64_t stages = 0;
@@ -27,7 +27,7 @@ std::uint32_t calendar_span(const switch_core::parameters& p) {
   return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(2 * longest, 64, 4096)));
 }
 
-/// Requests are bits counted from the first input VC of a router: bits of ports elsewhere would lie outside.
+/// Ports of a router must be consecutive: the bit of a request is counted from the router's first input VC.
 void check_neighbors(const std::vector<switch_core::port>& ports) {
   std::set<std::uint16_t> routers;
   for (std::size_t n = 0; n < ports.size(); ++n) {
@@ -49,7 +49,7 @@ std::uint32_t most_ports(const switch_core::parameters& p) {
   return most;
 }
 
-/// Where `value` is in a list that has each value once.
+/// Index of `value` in a list without duplicates; appends it if it is missing.
 template <class T>
 std::uint32_t place_in(std::vector<T>& list, const T& value) {
   const auto at = std::find(list.begin(), list.end(), value);
@@ -137,8 +137,8 @@ void switch_core::add_port(const parameters& p, std::uint32_t n) {
   outs_[n].next_hop_cycles[0] = from.latency + p.ports[from.downstream].body_delay;
 }
 
-/// Cycles from learning of another head to its first request; an input from outside learns of a head when it
-/// is there.
+/// Least cycles by which a router knows of another head before that requests an output: from its grant at the
+/// previous router on. A head from outside the network is known when it has arrived.
 void switch_core::set_lookahead() {
   for (const in_port& in : ins_) {
     if (occupancy_.size() <= in.router) occupancy_.resize(in.router + std::size_t{1}, {0, UINT32_MAX});
@@ -163,8 +163,8 @@ void switch_core::arrive(const arrival& a, packet_ptr&& p) {
   enqueue(index, cycle_);
 }
 
-/// Second half of the allocation: every input accepts one output of its router. The other outputs have lost
-/// the cycle. With a crossbar port per VC an input feeds all that have chosen it.
+/// Second half of switch allocation: every input accepts one of the outputs that have chosen it; the others
+/// send nothing in this cycle. With a crossbar port per VC an input accepts all of them.
 template <bool Plain>
 void switch_core::arbitrate_inputs() {
   const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
@@ -223,7 +223,7 @@ template <bool Plain>
   std::uint32_t index = queue.first;
   const std::uint32_t at_once = !Plain && interleave_vcs_ ? undisturbed(in.router, ov) : ov.credits;
   if (slots_[index].flits > at_once) {
-    index = split(index, at_once);  // the rest stays in front of the queue
+    index = split(index, at_once);  // the rest stays at the front of the queue
   } else {
     queue.first = slots_[index].next;
   }
@@ -232,7 +232,7 @@ template <bool Plain>
   usage& used = out.used;
   used.packets += std::uint64_t{tail};
   used.flits += flits;
-  // Without a lack of credits it could have started in this cycle.
+  // The cycle in which it could have started if there had been credits.
   const std::uint64_t could_start =
       std::max({queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
   used.credit_stall_cycles += cycle_ - (Plain ? could_start : std::min(cycle_, could_start));
@@ -279,7 +279,7 @@ inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits,
   }
 }
 
-/// For a router of this network: the environment reports credits of outputs that leave it.
+/// Returns credits to an output of this network, and reports them to an observer.
 template <bool Plain>
 inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
                                          std::uint64_t first, std::uint64_t last) {
@@ -288,15 +288,15 @@ inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, 
   environment_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last);
 }
 
-/// Flits that may go in one grant as if each was arbitrated: as many as leave before another packet than the
-/// only one here, or on its way to here, can request a port.
+/// Flits that one grant may send with the result of an arbitration per flit: 1, or, while the router has or
+/// expects no other packet, as many as leave before another one can request an output.
 std::uint32_t switch_core::undisturbed(std::uint16_t router, const out_vc& ov) const {
   const occupancy& c = occupancy_[router];
   return c.worms == 1 ? std::min(c.lookahead, ov.credits) : 1;
 }
 
-/// Splits the first `flits` off a packet as a chunk. The position of the cut in the gaps of a slow packet is
-/// not known; the rest counts as arriving without gaps, as late as possible.
+/// Splits the first `flits` off a packet as a chunk. When the flits of a slow packet arrive is not recorded;
+/// the rest counts as arriving without gaps, as late as possible.
 std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
   const std::uint32_t chunk_index = take_slot();
   slot& chunk = slots_[chunk_index];
@@ -375,10 +375,10 @@ void switch_core::overflow(std::uint16_t router, std::uint8_t vc, std::uint32_t 
                   vc, router, flits, capacity));
 }
 
-/// Not inlined into grant(): most of the time no other packet waits behind.
+/// Not inlined into grant(): most of the time no other packet waits in the VC.
 [[gnu::noinline]] void switch_core::request_next(std::uint32_t iv) { request(iv, cycle_ + 1); }
 
-/// The packet in front requests its output.
+/// The packet at the front of an input VC requests its output.
 template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::request(std::uint32_t iv, std::uint64_t from) {
   in_vc& queue = in_vcs_[iv];

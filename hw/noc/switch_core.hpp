@@ -56,7 +56,7 @@ class switch_core : private switch_records {
   using switch_records::none;
   using switch_records::usage;
 
-  /// What leaves by an output without a router behind it: `flits` of a packet, from cycle `first` to `last`.
+  /// Flits of a packet that leave the network by an output, from cycle `first` to `last`.
   struct departure {
     std::uint32_t output{};
     std::uint8_t vc{};
@@ -71,12 +71,12 @@ class switch_core : private switch_records {
     virtual ~environment() = default;
     /// Where a packet for `exit` in `vc` of an input of `router` goes.
     [[nodiscard]] virtual hop route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const = 0;
-    /// A packet, or a part of one, leaves by an output without a router behind.
+    /// A packet, or a part of one, leaves the network by an output.
     virtual void eject(const departure& d, packet_ptr&& p) = 0;
-    /// Packets of other classes have joined the departure in transfer by an output in a VC: it lasts to cycle
+    /// Packets of other classes have delayed the departure in transfer on an output and VC: it ends in cycle
     /// `last`.
     virtual void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) = 0;
-    /// Room for `flits` in an input without a router before it, usable from `cycle` on.
+    /// Credits of an input from outside the network: room for `flits`, usable from `cycle` on.
     virtual void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits,
                                std::uint64_t cycle) = 0;
     /// An output is in use; only called when observed.
@@ -89,17 +89,17 @@ class switch_core : private switch_records {
                                  std::uint64_t /*first*/, std::uint64_t /*last*/) {}
   };
 
-  /// An input and an output of a router with the same number. Ports of one router are neighbors.
+  /// An input and an output of a router with the same number. Ports of one router are consecutive.
   struct port {
     std::uint16_t router{};
-    std::uint32_t downstream{none};  ///< input the output feeds; none: it leaves
+    std::uint32_t downstream{none};  ///< input the output feeds; none: it leaves the network
     std::uint32_t latency{1};        ///< grant at the output to arrival at that input, cycles
-    std::uint32_t head_delay{0};     ///< arrival of a head at the input to its first chance, cycles
-    std::uint32_t body_delay{0};     ///< arrival of a later part of a packet to its first chance, cycles
+    std::uint32_t head_delay{0};     ///< arrival of a head at the input to its first possible grant, cycles
+    std::uint32_t body_delay{0};  ///< arrival of a later part of a packet to its first possible grant, cycles
     std::uint32_t alloc_cycles{0};   ///< VC allocation within head_delay
     std::uint32_t credit_cycles{1};  ///< grant at the input to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
-    bool from_interface{false};      ///< it sends what a network interface has: in a VC that has room then
+    bool from_interface{false};      ///< output of a network interface, which sends in any VC that has room
     std::array<std::uint32_t, max_vcs> buffer{};   ///< input buffer, flits per VC; 0: no packet comes in it
     std::array<std::uint32_t, max_vcs> credits{};  ///< output's credits at the start, flits per VC
   };
@@ -126,7 +126,7 @@ class switch_core : private switch_records {
     std::uint64_t evaluations{};  ///< evaluations of an output port
   };
 
-  /// Throws std::logic_error when the ports of a router are not neighbors.
+  /// Throws std::logic_error when the ports of a router are not consecutive.
   switch_core(const parameters& p, environment& outside);
 
   /// A packet that will be in an input's buffer from cycle `head` to `tail`.
@@ -137,12 +137,12 @@ class switch_core : private switch_records {
     std::uint16_t exit{};  ///< for environment::route
     std::uint64_t head{}, tail{};
   };
-  /// The present cycle, for what follows. Cycles come in ascending order.
+  /// Sets the present cycle. Cycles come in ascending order.
   void advance(std::uint64_t cycle) { cycle_ = cycle; }
   [[nodiscard]] std::uint64_t cycle() const { return cycle_; }
   /// Throws protocol_error when the buffer has no room: the sender had no credits for it.
   void arrive(const arrival& a, packet_ptr&& p);
-  /// Credits for an output that leaves, usable from `cycle` on. Precondition: flits > 0.
+  /// Credits for an output that leaves the network, usable from `cycle` on. Precondition: flits > 0.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
   /// Evaluates everything due in the present cycle; called once per cycle, after its arrivals.
   void run();
@@ -153,9 +153,9 @@ class switch_core : private switch_records {
     return (outs_[output].starved >> vc & 1) != 0;
   }
 
-  /// Flits of what is in transfer by an output in a VC that leave in this cycle or later. Nothing is in
-  /// transfer, or packets are of one class, which pass evenly: no value. For comparisons with a flit-by-flit
-  /// sink (testbench); cube_noc's blocks return credits by packet.
+  /// Flits of the transfer on an output and VC that leave in this cycle or later; no value without a
+  /// transfer, or with one class, whose flits leave evenly. For comparisons with a flit-by-flit sink
+  /// (testbench); cube_noc's blocks return credits by packet.
   [[nodiscard]] std::optional<std::uint32_t> flits_to_go(std::uint32_t output, std::uint8_t vc) const;
 
   void observe(bool on) {
@@ -170,7 +170,7 @@ class switch_core : private switch_records {
   /// Packets, by class, that waited for a VC with room.
   [[nodiscard]] const auto& vc_waits() const { return vc_waits_; }
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
-  /// Credits of an output that are neither there nor on their way.
+  /// Credits of an output that are neither usable nor returning.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
   /// Credits that the output had at the start.
   [[nodiscard]] std::uint32_t initial_credits(std::uint32_t output, std::uint8_t vc) const {
@@ -178,7 +178,7 @@ class switch_core : private switch_records {
   }
   [[nodiscard]] bool empty() const { return used_slots_ == 0; }
   [[nodiscard]] bool fetches_ahead() const { return fetches_ahead_; }
-  /// Memory of the state, packets on their way aside.
+  /// Memory of the state, without packets in flight.
   [[nodiscard]] std::size_t state_bytes() const;
 
  private:
@@ -204,8 +204,8 @@ class switch_core : private switch_records {
   [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
   template <bool Plain>
   [[nodiscard]] candidate choose(std::uint32_t o, heads ready);
-  /// Output and input may start the packet in this cycle: neither passes another of its class, and among
-  /// several classes neither has started another in it.
+  /// Whether output and input may start the packet in this cycle: neither transfers another of its class,
+  /// and, with several classes, neither has started another in this cycle.
   template <bool Plain>
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] bool has_room(std::uint32_t v, std::uint32_t flits);
@@ -311,7 +311,7 @@ class switch_core : private switch_records {
   void more_returning();
   void take_credits(out_vc& ov);
   void take_listed(out_vc& ov);
-  /// Credits on their way without a list.
+  /// Returning credits that have no list.
   [[nodiscard]] static std::uint32_t only_batch(const out_vc& ov) {
     return ov.first == none && ov.next_back != never ? ov.last : 0;
   }

@@ -15,7 +15,7 @@ void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t fl
   add_credit(output, vc, flits, cycle, cycle);
 }
 
-/// Beside others, or such as come flit by flit or may be put off.
+/// Lists credits: several batches, or such as return flit by flit or may be delayed.
 void switch_core::list_credit(out_vc& ov, std::uint32_t flits, std::uint64_t first, std::uint64_t last) {
   if (const std::uint32_t other = only_batch(ov); other != 0) {
     ov.last = none;
@@ -126,13 +126,13 @@ std::uint64_t switch_core::time_left(const rate_schedule::point& earlier, const 
   return later.time + parts * (earlier.time - later.time) / (earlier.passing - later.passing);
 }
 
-/// Credits of a transfer that now ends later than was reported: those of flits that have left come as
-/// reported.
+/// Delays the credits of a transfer that now ends later than was reported, except those of flits that have
+/// left.
 void switch_core::put_off_credits(const in_vc& queue) {
   const in_port& in = ins_[queue.port];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
   take_credits(ov);
-  if (ov.last == none) return;  // a worm's are back when its last flits may still leave
+  if (ov.last == none) return;  // those of a wormhole packet may be back before its last flits leave
   std::vector<std::uint64_t> told;
   if (credits_observed_) told = credit_times(ov);
   if (wormhole_) {
@@ -145,7 +145,7 @@ void switch_core::put_off_credits(const in_vc& queue) {
   if (credits_observed_) tell_put_off(in.upstream, queue.vc, told, credit_times(ov));
 }
 
-/// Takes credits of the last transfer back, of at most so many flits from its end on; returns of how many.
+/// Removes returning credits of the last transfer, of at most `flits` from its end; returns of how many.
 std::uint32_t switch_core::take_back(out_vc& ov, std::uint32_t flits) {
   std::uint32_t* from = &ov.first;
   std::uint32_t coming = 0;  // credits of the transfer
@@ -171,7 +171,7 @@ std::uint32_t switch_core::take_back(out_vc& ov, std::uint32_t flits) {
   return flits;
 }
 
-/// All from a link of the list on.
+/// Removes the returning credits from a link of the list on.
 void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
   while (*from != none) {
     const std::uint32_t n = *from;
@@ -184,7 +184,7 @@ void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) ov.last = n;
 }
 
-/// Arrival cycles of the credits on their way, flit by flit.
+/// Arrival cycles of the returning credits, flit by flit.
 std::vector<std::uint64_t> switch_core::credit_times(const out_vc& ov) const {
   std::vector<std::uint64_t> times;
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) {
@@ -203,7 +203,7 @@ void switch_core::tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vect
   }
 }
 
-/// When enough of the credits on their way are back; never when they are too few.
+/// When enough of the returning credits are back; never when they are too few.
 std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) const {
   std::uint32_t credits = ov.credits;
   if (ov.first == none) return credits + only_batch(ov) >= flits ? ov.next_back : never;
@@ -269,13 +269,13 @@ void switch_core::fetch_ahead() {
   if (is_due(n - 3 * stride)) fetch_neighbors(outs_[due_[n - 3 * stride]]);
 }
 
-/// Most of the time it is the only one.
+/// First of the requesters, most of the time the only one.
 inline const switch_core::in_vc* switch_core::first_requester(const out_port& out) const {
   if (out.asking == 0) return nullptr;
   return &in_vcs_[out.first_in_vc + static_cast<std::uint32_t>(std::countr_zero(out.asking))];
 }
 
-/// Packet and input, the VCs behind the output, and the buffer of the one the packet gets if all are free.
+/// Prefetches packet, input, downstream VCs, and the buffer of the VC that the packet gets if all are free.
 inline void switch_core::fetch_transfer(const out_port& out) const {
   const in_vc* const queue = first_requester(out);
   if (queue == nullptr) return;
@@ -290,7 +290,7 @@ inline void switch_core::fetch_transfer(const out_port& out) const {
   fetch(in_vcs_[in_index(out.downstream, queue->allocated ? queue->allocated_vc : next)]);
 }
 
-/// Who gets the credits back, and the output the packet asks for next.
+/// Prefetches the output that gets the credits, and the one that the packet requests next.
 inline void switch_core::fetch_neighbors(const out_port& out) const {
   const in_vc* const queue = first_requester(out);
   if (queue == nullptr) return;

@@ -37,7 +37,7 @@ struct switch_records {
     packet_ptr p;
     std::uint32_t flits;
     std::uint32_t next;       ///< in the VC's queue, or in the free list
-    std::uint32_t in_vc;      ///< it waits in
+    std::uint32_t in_vc;      ///< input VC it waits in
     std::uint32_t came_from;  ///< input VC it left last
     std::uint16_t exit;
     bool head;  ///< holds the packet's first flit
@@ -46,11 +46,11 @@ struct switch_records {
   /// One cache line: allocation reads nothing else of a packet that waits.
   struct alignas(64) in_vc {
     std::uint64_t end{};          ///< one past the last cycle of the transfer from here, present or past
-    std::uint64_t front_ready{};  ///< cycle in which the packet in front may leave, its output aside
+    std::uint64_t front_ready{};  ///< cycle in which the front packet may leave if its output is free
     std::uint32_t first{none};
     std::uint32_t last{none};
     std::uint32_t port{};
-    std::uint32_t room{1};          ///< flits there must be room for
+    std::uint32_t room{1};          ///< flits of room that it needs downstream
     std::uint32_t priority_from{};  ///< round robin over outputs and their VCs, for VC allocation
     std::uint32_t flits{};          ///< in the buffer
     std::uint32_t capacity{};       ///< flits that the buffer holds
@@ -80,10 +80,10 @@ struct switch_records {
   };
   struct alignas(32) out_vc {
     std::uint64_t free_from{};       ///< may be allocated from here on
-    std::uint64_t next_back{never};  ///< none of the credits on their way is back before
+    std::uint64_t next_back{never};  ///< no returning credit is back before
     std::uint32_t credits{};
-    std::uint32_t first{none};  ///< list of credits on their way, in order of time
-    /// End of the list. Without a list but with a `next_back`: the number of credits on their way, which are
+    std::uint32_t first{none};  ///< list of credits in flight, in order of time
+    /// End of the list. Without a list but with a `next_back`: the number of credits in flight, which are
     /// all back then (only_batch). One member serves both, because the record is half a cache line.
     std::uint32_t last{none};
     std::uint32_t grant_from{};  ///< round robin over input VCs
@@ -122,7 +122,7 @@ struct switch_records {
     bool by_turns{};         ///< where it is not: VCs are tried round robin, not lowest first
     alignas(64) usage used;
     std::uint32_t downstream{none};
-    /// Grant to the first chance at the next router, cycles: of a later part of a packet, and of its head.
+    /// Cycles from a grant to the first possible one at the next router: of a later part, and of a head.
     std::array<std::uint32_t, 2> next_hop_cycles{};
     std::uint32_t credits{};  ///< see initial_credits_
   };
@@ -138,8 +138,8 @@ struct switch_records {
   /// add up.
   static constexpr std::uint32_t flit_parts = 256;
   /// How a transfer that shares a port continues: it becomes faster with each other transfer that ends.
-  /// `passing` of it go in its last `time`, both in parts, evenly from one point to the next, the latest
-  /// point first.
+  /// Point: in its last `time`, `passing` of it are sent, both in parts; the rate is even between points, of
+  /// which the latest is first.
   struct rate_schedule {
     struct point {
       std::uint32_t passing{}, time{};
@@ -149,8 +149,8 @@ struct switch_records {
   };
   /// Packets at a router where VCs interleave.
   struct occupancy {
-    std::uint32_t worms{};      ///< packets here or on their way to here
-    std::uint32_t lookahead{};  ///< cycles from learning of another packet to its first chance
+    std::uint32_t worms{};      ///< packets here or in flight to here
+    std::uint32_t lookahead{};  ///< cycles from learning of another packet to its first request
   };
   /// A free VC of an output and the head it is granted to.
   struct vc_grant {

@@ -17,8 +17,8 @@ void forget_ended(std::uint8_t& classes, const switch_records::transfer* transfe
 
 }  // namespace
 
-/// start_transfer() where there are other classes: it slows down their transfers on its ports and is slowed
-/// down by them.
+/// start_transfer() with several classes: the transfer and those of other classes on its ports delay each
+/// other.
 std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                         std::uint32_t slot_index, std::uint64_t end) {
   out_port& out = outs_[o];
@@ -29,7 +29,7 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   transfer* const on_out = &on_out_[std::size_t{o} * classes_];
   transfer* const on_in = &on_in_[std::size_t{queue.port} * classes_];
   rate_schedule rates;
-  bool behind = true;  // it may be slowed down as it was at the router before
+  bool behind = true;  // its flits may still arrive at the rates of the previous router
   if (((out.classes | in.classes) & ~bit) != 0) {
     forget_ended(out.classes, on_out, cycle_);
     forget_ended(in.classes, on_in, cycle_);
@@ -57,8 +57,8 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
 }
 
 /// The rate schedule of a packet that is forwarded as it arrives: that of its transfer from the previous
-/// router, whose tail it waits for, and the point at which that transfer joined others. Points that have
-/// passed there may still be ahead here.
+/// router, whose tail it waits for, and the point at which that transfer joined others. Points that are past
+/// there may be in the future here.
 switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index, std::uint64_t end) const {
   const slot& s = slots_[slot_index];
   if (s.came_from == none || end != s.tail_ready + 1) return {};
@@ -73,12 +73,12 @@ switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index
   return rates;
 }
 
-/// Keeps the part of a rate schedule that is ahead of a transfer. A transfer that is behind the schedule,
-/// because it waited for its grant, passes a flit per cycle until it has caught up.
+/// Keeps the part of a rate schedule that a transfer has not passed. A transfer that is late, because it
+/// waited for its grant, sends a flit per cycle until it has caught up with the schedule.
 void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) {
   const transfer_progress& moving = progress_[class_index(queue)];
   const rate_schedule::point now{moving.parts, moving.cycles * flit_parts};
-  // Spare time until a point at full rate; negative: the point is out of reach.
+  // Spare time at a point when sending at full rate until then; negative: the point cannot be reached.
   const auto spare = [&](const rate_schedule::point& p) {
     return std::int64_t{now.time} - p.time - std::int64_t{now.passing} + p.passing;
   };
@@ -100,8 +100,8 @@ void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) 
   }
 }
 
-/// The point at which a transfer catches up: between a point that is reached with `early` to spare and an
-/// earlier one that is missed by `late`.
+/// The point at which a transfer catches up with its schedule: between a point that it reaches `early` before
+/// time and an earlier one that it reaches `late` after time.
 switch_core::rate_schedule::point switch_core::caught_up(const rate_schedule::point& later,
                                                          const rate_schedule::point& earlier,
                                                          std::int64_t early, std::int64_t late) {
@@ -110,7 +110,7 @@ switch_core::rate_schedule::point switch_core::caught_up(const rate_schedule::po
           static_cast<std::uint32_t>(later.time + on)};
 }
 
-/// The part of a transfer that has not passed yet, in parts of flits.
+/// What is left to send of a transfer, in parts of flits.
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const auto cycles = static_cast<std::uint32_t>(queue.end - cycle_);
   const std::uint32_t rest = cycles * flit_parts;
@@ -139,9 +139,9 @@ std::optional<std::uint32_t> switch_core::flits_to_go(std::uint32_t output, std:
   return whole_flits(left(in_vcs_[t->in_vc]));
 }
 
-/// A packet joins the transfers of other classes on an input or an output. Until one of them ends, flits of
-/// each other pass at the arbiter's rates. The others end later by this; returns the time of `own`, the
-/// packet's class, which without them would end at `end`. Precondition: none of them has ended.
+/// A packet of class `own` joins the transfers of other classes on an input or an output, which it delays:
+/// until one of them ends, each gets the arbiter's share of cycles. Returns the duration of the packet's
+/// transfer, which would end at `end` without them. Precondition: none of them has ended.
 switch_core::transfer_time switch_core::share_port(std::uint8_t& classes, const transfer* transfers,
                                                    unsigned own, const contender& joining,
                                                    std::uint64_t end) {
@@ -180,13 +180,13 @@ void switch_core::count_streams(contenders& on, std::uint32_t classes) {
   }
 }
 
-/// Time until transfer `c` ends when `joins` comes, whose first flit goes at once: a transfer with less than
-/// a flit left waits for it. The others count as never short of flits: the rest fills the gaps of a transfer
-/// that is slowed down on this port.
+/// Time until transfer `c` ends when `joins` starts, whose first flit is sent at once, also before the rest
+/// of a flit of others. The others count as always having flits: on this port other transfers fill the gaps
+/// of one that is delayed.
 switch_core::transfer_time switch_core::shared_time(const contenders& on, std::uint32_t classes, unsigned c,
                                                     unsigned joins) const {
   const std::uint32_t rivals = classes & ~(1U << c);
-  const auto time_of = [&](std::uint64_t parts) {  // in which so much of c passes, in parts of cycles
+  const auto time_of = [&](std::uint64_t parts) {  // in which so many parts of c are sent, in parts of cycles
     std::uint64_t time = parts;
     for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
       const auto k = static_cast<unsigned>(std::countr_zero(others));
@@ -201,7 +201,7 @@ switch_core::transfer_time switch_core::shared_time(const contenders& on, std::u
   for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
     const auto k = static_cast<unsigned>(std::countr_zero(others));
     const std::uint64_t beside =
-        shared(on[k].parts, on, k, c);  // flits of class c that pass until k is through
+        shared(on[k].parts, on, k, c);  // parts of class c that are sent until k ends
     if (beside >= on[c].parts) continue;
     const rate_schedule::point turn{static_cast<std::uint32_t>(on[c].parts - beside),
                                     static_cast<std::uint32_t>(time - time_of(beside))};
@@ -216,9 +216,9 @@ switch_core::transfer_time switch_core::shared_time(const contenders& on, std::u
   return p;
 }
 
-/// Parts of class `other` that pass while `parts` of class `own` do, when both always have flits. Round robin
-/// goes over the inputs of an output (over the outputs of an input), and the VCs of an input share its turns;
-/// weights hold between classes, whatever their inputs.
+/// Parts of class `other` that are sent while `parts` of class `own` are, when both always have flits. Round
+/// robin is over the inputs of an output (the outputs of an input), and the VCs of an input share its turns;
+/// weights are those of classes, for all inputs.
 std::uint64_t switch_core::shared(std::uint64_t parts, const contenders& on, unsigned own,
                                   unsigned other) const {
   if (weights_[own] != weights_[other]) {
@@ -228,8 +228,8 @@ std::uint64_t switch_core::shared(std::uint64_t parts, const contenders& on, uns
   return (parts * on[own].streams + on[other].streams - 1) / on[other].streams;
 }
 
-/// A transfer in flight ends later, and with it all that follows: its tail at the next router, or the
-/// transfer from there if the packet has been forwarded, and the credits that go upstream.
+/// Delays the end of a transfer in flight and all that depends on it: the packet's tail at the next router,
+/// or its transfer from there if it has begun, and the credits to the previous router.
 void switch_core::extend(const transfer& t, std::uint64_t end, const rate_schedule& rates) {
   in_vc& queue = in_vcs_[t.in_vc];
   if (end <= queue.end) return;

@@ -39,8 +39,8 @@ inline void switch_core::take_credits(out_vc& ov) {
   ov.next_back = never;
 }
 
-/// With one class a VC has mostly one batch of credits on its way, which needs no list. With several classes
-/// credits may be delayed. Precondition: flits > 0, for an empty batch would count as one on its way.
+/// With one class a VC mostly has one batch of credits in flight, which needs no list. With several classes
+/// credits may be delayed, and are listed. Precondition: flits > 0, or an empty batch would be in flight.
 template <bool Plain>
 inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
                                     std::uint64_t first, std::uint64_t last) {
@@ -62,8 +62,8 @@ inline bool switch_core::has_room(std::uint32_t v, std::uint32_t flits) {
   return ov.credits >= flits;
 }
 
-/// Enters the transfer on its input and its output and returns one past the cycle of its last flit: as its
-/// flits come, or as those of other classes let it.
+/// Records the transfer at its input and its output. Returns one past the cycle of its last flit, which
+/// depends on the arrival of its flits and on transfers of other classes.
 template <bool Plain>
 inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                                  std::uint32_t slot_index) {
@@ -74,7 +74,7 @@ inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t 
   return end;
 }
 
-/// Enters the output for its earliest chance, if any. Later chances are found in its evaluation.
+/// Schedules an evaluation of the output at `cycle` unless an earlier one is scheduled, which finds the next.
 inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
   out_port& out = outs_[o];
   if (cycle >= out.scheduled) return;

@@ -33,7 +33,7 @@
 
 namespace diecast::hw {
 
-/// The tree that routers belong to, as they get it.
+/// The tree and the slot rings of its members, which routers get.
 struct tree_program {
   const fabric::collective_tree& tree;
   const comm::tree_install& rings;
@@ -43,12 +43,12 @@ class tree_units {
  public:
   struct counters {
     std::uint64_t packets{};             ///< taken in by units
-    std::uint64_t copies{};              ///< copies sent: packets down count once less
+    std::uint64_t copies{};              ///< copies beyond the first of each packet down
     std::uint64_t credits_combined{};    ///< credits merged into others
     std::uint64_t combinations{};        ///< additions of two contributions of one packet
     std::uint64_t elements{};            ///< elements combined
     std::uint64_t bytes{};               ///< bytes of packets taken in, header flits included
-    std::uint64_t most_waiting_bytes{};  ///< in the buffer of a port, contributions to sums
+    std::uint64_t most_waiting_bytes{};  ///< most of contributions in a port's buffer
   };
   /// Exits of packets to a unit are numbered from here on.
   static constexpr std::uint16_t first_exit = 0x8000;
@@ -92,7 +92,7 @@ class tree_units {
   [[nodiscard]] std::vector<returned> take_returned() { return std::exchange(returned_, {}); }
 
   [[nodiscard]] const counters& statistics() const { return counters_; }
-  /// No packet waits here.
+  /// Whether no packet waits in the units.
   [[nodiscard]] bool idle() const;
 
  private:
@@ -107,10 +107,10 @@ class tree_units {
     packet_ptr p;
     std::uint64_t head, tail;
   };
-  /// A branch down from a router, and the state of what comes up it.
+  /// A child branch of a router, and the state of its credits and contributions.
   struct child {
     std::uint32_t unit{};           ///< index of its port
-    std::optional<pe_coord> leaf;   ///< a member behind the port
+    std::optional<pe_coord> leaf;   ///< a member at the port
     abi::address ring{};            ///< slot ring of that member
     bool receives{};                ///< multicasts
     bool contributes{};             ///< to reductions
@@ -134,7 +134,7 @@ class tree_units {
     std::uint32_t tail_sent{};
     std::uint64_t first_held{};  ///< number of held.front()
     std::deque<held> held_packets;
-    std::uint64_t busy_until{};  ///< the arithmetic
+    std::uint64_t busy_until{};  ///< of the adder
   };
   /// Roles of a port: the node it is the parent of, and the node and child it leads down to.
   struct role {

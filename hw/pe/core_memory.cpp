@@ -22,7 +22,7 @@ void core_memory::check(abi::address at, std::uint64_t bytes, const char* what) 
   protocol::check_global_access(pe_path(setup_.config.shape(), setup_.self), what, at, bytes);
 }
 
-/// Answers come on whole edges, firmware goes on between them.
+/// Answers arrive at clock edges; firmware continues between edges, at the core's phase.
 template <class Condition>
 void core_memory::await(Condition holds) {
   if (holds()) return;

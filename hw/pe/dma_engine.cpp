@@ -137,8 +137,8 @@ bool dma_engine::may_issue(port which) const {
 
 /// Besides its window of reads, a fetched packet needs a place in a buffer of two windows until it enters the
 /// NoC: reads go on while as many packets as the window has wait for the network. Packets leave in order:
-/// those of the own TCM that come behind fetched ones wait in the same buffer, not among the few that are
-/// read ahead, where they would keep copies from being issued.
+/// those of the own TCM after fetched ones wait in the same buffer, not among the few that are read ahead,
+/// where they would prevent copies from being issued.
 dma_engine::message_way dma_engine::way_of(const job& j) const {
   const bool is_here = j.next >= j.total || is_local(j.message.source + j.next);
   if (!is_here) return message_way::fetch;
@@ -353,7 +353,7 @@ void dma_engine::write_chunk(pending& done) {
 void dma_engine::chunk_done(const pending& done) {
   --transactions_;
   copy_remaining_.at(done.copy_number) -= at_least_one(done.chunk_bytes);
-  // Copies complete in order: the oldest unfinished one holds back those behind it.
+  // Copies complete in order: the oldest unfinished one delays those after it.
   bool any = false;
   while (!copy_remaining_.empty() && copy_remaining_.begin()->second == 0) {
     copy_remaining_.erase(copy_remaining_.begin());

@@ -58,15 +58,15 @@ class dma_engine : public sc_core::sc_module,
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
   enum class inbound_state : std::uint8_t { part_arrived, being_written, held_behind };
-  /// Messages not published yet. held_behind: all of it is here and behind another one that is part_arrived.
+  /// Messages not published yet. held_behind: complete, and waits for an earlier one that is part_arrived.
   void visit_inbound(const std::function<void(const abi::ipcq_fields&, inbound_state)>& visit) const;
   /// Messages that have not left for the network to their end: descriptors that wait, packets whose bytes are
   /// being read or sealed.
   void visit_outbound(const std::function<void(const abi::ipcq_fields&)>& visit) const;
-  /// Bytes that went through the checksum engine, both ways, and the time it took.
+  /// Bytes that went through the checksum engine in both directions, and the time it took.
   [[nodiscard]] std::uint64_t checksum_bytes() const { return checksum_bytes_; }
   [[nodiscard]] sim_time checksum_time() const { return checksum_time_; }
-  /// The longest that a credit was on its way here.
+  /// The longest time of flight of a credit to this PE.
   [[nodiscard]] sim_time slowest_credit() const { return slowest_credit_; }
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
@@ -144,10 +144,10 @@ class dma_engine : public sc_core::sc_module,
     descriptor_ready,
     send_packet,
     sealed,         ///< the checksum of an outgoing packet is made
-    verified,       ///< that of an incoming one is compared
+    verified,       ///< the checksum of an incoming packet is compared
     buffered_write  ///< the bytes of a message that was announced early leave the write buffer
   };
-  /// What makes or compares checksums: packets pass it in order, at its rate.
+  /// The engine that computes or compares checksums: packets pass it in order, at its rate.
   struct checksum_engine {
     struct passing {
       sim_time due;
@@ -179,7 +179,7 @@ class dma_engine : public sc_core::sc_module,
   /// How the next packet of a message comes to the network interface.
   enum class message_way : std::uint8_t {
     read,         ///< out of the own TCM
-    read_behind,  ///< a read queued behind fetched packets
+    read_behind,  ///< a read queued after fetched packets
     fetch         ///< out of another memory, over the network
   };
   [[nodiscard]] message_way way_of(const job& j) const;
@@ -240,9 +240,9 @@ class dma_engine : public sc_core::sc_module,
       reads_;                 ///< accesses of message packets, in the order they must leave
   std::uint32_t ahead_{};     ///< message packets from their TCM read, and requests, to the NoC
   std::uint32_t fetching_{};  ///< message packets whose remote read is not answered
-  std::uint32_t buffered_{};  ///< message packets from their remote read, and those behind, to the NoC
+  std::uint32_t buffered_{};  ///< message packets from their remote read to the NoC, and those that follow
   boost::container::deque<bool>
-      leaving_{};                 ///< message packets on their way to the NoC, in order: pending::buffered
+      leaving_{};                 ///< message packets that wait for the NoC, in order: pending::buffered
   std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
 
   transaction_table<pending> pending_;

@@ -62,15 +62,15 @@ class store_rule : public abstract_interface {
   [[nodiscard]] virtual bool takes(std::uint64_t /*offset*/, std::vector<std::byte>& /*bytes*/) {
     return false;
   }
-  /// What the core has written is in memory from here on: at a barrier of its pipe, and before the end of a
-  /// kernel is told.
+  /// Called when all that the core has written is in memory: at a barrier of its pipe, and before the end of
+  /// a kernel is reported.
   virtual void flush() {}
   [[nodiscard]] virtual defect_count counted() const { return {}; }
 };
 
-/// The defect: results number after..after+count-1 of a core wait in a write buffer that nothing flushes
-/// before the DMA engine reads them. The core itself sees them: what meets them drains them; so do a
-/// barrier of its pipe and the end of the kernel.
+/// The defect: results number after..after+count-1 of a core wait in a write buffer that is not flushed
+/// before the DMA engine reads them. The core itself sees them: its accesses to them flush the buffer, as
+/// do a pipe barrier and the end of the kernel.
 class write_buffer : public sc_core::sc_module, public store_rule {
  public:
   using writer = std::function<void(std::uint64_t offset, std::span<const std::byte>)>;
@@ -96,11 +96,11 @@ class write_buffer : public sc_core::sc_module, public store_rule {
   alarm due_{*this, [this] { drain_due(); }};
 };
 
-/// What a core is fit for.
+/// Faults of a core.
 struct core_health {
   std::uint64_t slowdown{1};                    ///< its clock is divided by this
   std::uint64_t dies_after_writes{UINT64_MAX};  ///< counts writes of firmware to registers and global memory
-  sim_time dies_at{};                           ///< not before
+  sim_time dies_at{};                           ///< earliest time of its stop
 };
 
 }  // namespace diecast::hw

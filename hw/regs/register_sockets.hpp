@@ -27,7 +27,7 @@ class register_file {
 };
 
 /// Does `access` for `block`. What a file refuses (std::logic_error: a register that it does not have or not
-/// in this direction, a value that the register cannot hold) is a fault of who asked: protocol_error. A
+/// in this direction, a value that the register cannot hold) is an error of the initiator: protocol_error. A
 /// defect of the model that throws logic_error within an access is reported the same way.
 template <class Access>
 void as_asked(const char* block, Access&& access) {

@@ -49,7 +49,7 @@ void tag_engine::look_for_event() {
   if (core_.take_event()) events->post_event({abi::event_kind::tag_match, false, 0, 0});
 }
 
-/// When a descriptor handed over now can be worked on; they start one after the other.
+/// Time at which a descriptor submitted now is started; descriptors are started one after the other.
 sim_time tag_engine::descriptor_ready(sim_time& last) const {
   const auto& pe = pe_.config.pe;
   const sim_time started = edge_after(pe.dma_launch_cycles + pe.dma_startup_cycles);
@@ -78,7 +78,7 @@ void tag_engine::take(protocol::tag_effects effects) {
   }
 }
 
-/// The unit serves what came first; nothing changes its list until the turn ends.
+/// The unit serves the oldest command or message; its list does not change until it has ended.
 void tag_engine::begin_turn() {
   if (serving_ || turns_.empty() || turns_.front().ready > now()) return;
   serving_ = true;
@@ -114,7 +114,7 @@ void tag_engine::end_turn() {
     write_payload(t.p, t.vc);
     auto& packets = waiting_[abi::origin_of(t.p->header)];
     packets.pop_front();
-    // Packets that came meanwhile, up to the next message's first.
+    // Packets that have arrived since, up to the next message's first.
     while (!packets.empty() && packets.front().p->header.offset != 0) {
       write_payload(packets.front().p, packets.front().vc);
       packets.pop_front();
@@ -132,7 +132,7 @@ void tag_engine::packet_arrived(const packet_ptr& p, std::uint8_t vc) {
   put(work_kind::packet_in, edge_after(1), sequence_++, {work_kind::packet_in, 0, vc, p});
 }
 
-/// Bytes that came, packet by packet: what they belong to is firmware's business.
+/// Publishes received bytes, packet by packet; only firmware knows the buffer they are for.
 void tag_engine::tell_content(const packet_ptr& p, pe_coord source) const {
   if (p->header.payload_bytes == 0 || !pe_.events.wants(events::contents)) return;
   events::message_content e{now(), pe_.self, {}, checksum::digest_of_part(p->header.offset, p->data)};
@@ -142,7 +142,7 @@ void tag_engine::tell_content(const packet_ptr& p, pe_coord source) const {
   pe_.events.publish(e);
 }
 
-/// A flow's packets come in order: one message after the other.
+/// Packets of a flow arrive in order: one message after the other.
 void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
   ++moves_;
   const abi::tag_fields& message = p->header.tag;
@@ -191,7 +191,7 @@ void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
   if (offset + p->header.payload_bytes >= p->header.tag.payload_bytes) inbound_.erase(found);
 }
 
-/// The TCM may serve a message's last packet first: it is written when all are.
+/// The TCM may write a message's last packet first: the message is written when all packets are.
 void tag_engine::payload_written(const access& done) {
   if (done.vc != no_buffer) out->release_packet(done.vc, done.p->flits);
   const bool others = accesses_.any(
@@ -235,7 +235,7 @@ void tag_engine::issue_packet(boost::container::deque<outgoing>& queue) {
   if (o.next >= total) queue.pop_front();
 }
 
-/// Packets leave in the order they were issued, whichever bank answered first.
+/// Packets leave in the order of issue, independently of the order of the banks' answers.
 void tag_engine::leave() {
   while (!source_reads_.empty() && accesses_[source_reads_.front()].done) {
     access done = accesses_.close(source_reads_.front());
@@ -243,7 +243,7 @@ void tag_engine::leave() {
     const abi::tag_fields& message = done.p->header.tag;
     if (done.last && !abi::carries_no_bytes(message.op)) core_.source_read(message.id);
     if (is_local(done.p->header.target)) {
-      // To itself: past the network.
+      // A message to this PE does not enter the network.
       done.p->header.source = done.p->header.destination;
       put(work_kind::loop_back, edge_after(1), sequence_++, {work_kind::loop_back, 0, no_buffer, done.p});
     } else {
@@ -288,7 +288,7 @@ void tag_engine::read_answered(const packet_ptr& p) {
     r.sequence = index;
     throw fault_error(std::move(r));
   }
-  tell_content(p, pe_.self);  // what was read for this PE
+  tell_content(p, pe_.self);  // the reader is this PE
   accesses_[index].p = p;
   put(work_kind::access_finished, edge_after(1), accesses_[index].sequence,
       {work_kind::access_finished, index, 0, {}});

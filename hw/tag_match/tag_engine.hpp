@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tag-matching unit of a PE: protocol::tag_core with the time its work takes. Commands and messages
+// The tag-matching unit of a PE: protocol::tag_core with the timing of its work. Commands and messages
 // are served one after the other; bytes go to and from the TCM through ports of the unit's own, packets
 // through the PE's network interface.
 #pragma once
@@ -39,9 +39,9 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     std::uint64_t most_slots_taken{};  ///< most slots of the message ring taken at one time
   };
   [[nodiscard]] const statistics& counted() const { return statistics_; }
-  /// Commands, messages and packets so far: what moves counts here.
+  /// Number of commands, messages and packets so far, as progress.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
-  /// Nothing waits for its turn, its bytes or the network.
+  /// No command, message, access or packet waits.
   [[nodiscard]] bool idle() const;
 
   void write_register(abi::register_offset reg, std::uint64_t value) override;
@@ -59,7 +59,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     std::optional<protocol::tag_command> command;
     packet_ptr p;
     std::uint8_t vc{};
-    sim_time ready;  ///< it begins no sooner
+    sim_time ready;  ///< earliest start
   };
   struct held {
     packet_ptr p;
@@ -86,8 +86,8 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     source_read,    ///< read of the source of an outgoing packet
     payload_write,  ///< write of the payload of a received packet
     local_read,     ///< read within this PE
-    remote_read,    ///< on its way
-    read_write      ///< write of bytes that a read has brought
+    remote_read,    ///< in flight
+    read_write      ///< write of bytes from a read
   };
   struct access {
     stage what{};
@@ -155,10 +155,10 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   boost::container::deque<turn> turns_;
   bool serving_{};
   std::map<abi::node_address, boost::container::deque<held>>
-      waiting_;  ///< packets from a header's turn on, by flow
+      waiting_;  ///< a waiting first packet and those after it, by flow
   std::map<abi::node_address, inbound_message> inbound_;
   boost::container::deque<outgoing> sends_;
-  boost::container::deque<outgoing> answers_;  ///< fin and credit: they go before messages
+  boost::container::deque<outgoing> answers_;  ///< fin and credit: sent before messages
   boost::container::deque<reading> reads_;
   sim_time last_send_, last_read_;
   boost::container::deque<std::uint32_t>

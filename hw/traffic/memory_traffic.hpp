@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An initiator of the TLM-2.0 base protocol that asks a memory for what a request source says, and times
-// the answers. It knows no more of the memory than its target socket.
+// An initiator of the TLM-2.0 base protocol that sends a memory the requests of a source and times the
+// answers. It uses nothing of the memory but its target socket.
 //
 // Open loop: requests arrive on time whatever the memory does, and wait in an unbounded queue when it holds
 // back END_REQ; latency counts from the arrival. Closed loop: a new request arrives when one is answered.
@@ -28,7 +28,7 @@ struct memory_pacing {
     evenly,    ///< number k at k * interval_fs
     greedily,  ///< the next when the one before has been accepted
     closed,    ///< as many at a time as `outstanding`
-    recorded,  ///< when the request says
+    recorded,  ///< at the recorded time
   };
   kind how{kind::greedily};
   double interval_fs{};
@@ -92,7 +92,7 @@ class memory_traffic final : public sc_core::sc_module,
   std::unique_ptr<sparse_memory> shadow_;  ///< what was written last, in order of issue
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
-  std::vector<unsigned char> scratch_;  ///< behind the data pointer of requests that move nothing
+  std::vector<unsigned char> scratch_;  ///< data of requests that move none
 
   traffic::memory_request next_;  ///< taken from the source, not yet issued
   sim_time next_arrival_;

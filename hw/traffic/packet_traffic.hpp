@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources and sinks of all nodes of a network study in one module: one activation per cycle in which
-// something may be sent, for any number of nodes.
+// Sources and sinks of all nodes of a network study in one module: at most one activation per cycle, for any
+// number of nodes.
 //
 // A packet is made in its cycle and waits in a queue of its node without bound. With virtual cut-through the
 // first in the queue enters the NoC when a VC it may take has room for all of it and the packet before it has
-// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits; then
-// packets are announced up to `cycles_ahead` cycles before they are made, for nothing can hold them back:
-// fewer wake-ups. Sinks take one flit per cycle and return its buffer at once.
+// left, one flit per cycle. With wormhole switching the NoC's network interface holds the queue and sends
+// flits; as it accepts every packet, packets are passed to it up to `cycles_ahead` cycles before they are
+// made, in fewer activations. Sinks take one flit per cycle and return its credit at once.
 //
 // Latency is from the cycle a packet is made in to the arrival of its last flit, queue included.
 #pragma once
@@ -40,10 +40,10 @@ class packet_traffic : public sc_core::sc_module, private fabric_owner {
     }
   };
   struct results {
-    std::uint64_t made{}, delivered{};  ///< packets of the whole run, those announced ahead too
+    std::uint64_t made{}, delivered{};  ///< packets of the whole run, with those passed on early
     std::uint64_t measured_made{}, measured_made_flits{};  ///< made in the interval
-    std::uint64_t measured_hops{};                         ///< links on their ways
-    std::uint64_t flits_taken{};  ///< flits of all packets whose tail came in the interval
+    std::uint64_t measured_hops{};                         ///< links on their routes
+    std::uint64_t flits_taken{};  ///< flits of all packets whose tail arrived in the interval
     std::uint64_t latency_sum{};  ///< cycles, of those in `latencies`
     /// Latencies of measured packets; cycles, counted as femtoseconds.
     analysis::latency_histogram latencies;
@@ -66,8 +66,8 @@ class packet_traffic : public sc_core::sc_module, private fabric_owner {
   [[nodiscard]] std::uint64_t measured_in_flight() const {
     return results_.measured_made - results_.latencies.count();
   }
-  /// Sum over measured packets that have not arrived of how long they have been in flight at `cycle`, which
-  /// no measured packet is made after.
+  /// Sum of the ages at `cycle` of measured packets that have not arrived. Precondition: no measured packet
+  /// is made after `cycle`.
   [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {
     return measured_in_flight() * cycle - (measured_made_sum_ - measured_done_sum_);
   }
@@ -88,7 +88,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_owner {
     std::deque<queued> queue;   ///< packets that wait
     std::uint64_t free_from{};  ///< cycle in which the next packet may start
     std::uint64_t sequence{};
-    std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for
+    std::uint64_t due{UINT64_MAX};  ///< cycle of its entry in due_
     std::uint8_t last_vc{};
     fabric::router_index router{};
     fabric_target* out{};
@@ -134,7 +134,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_owner {
   const std::uint64_t credit_cycles_;
   const bool wormhole_;
   const std::uint32_t vcs_;
-  const std::uint32_t room_;  ///< room in the NoC's buffer behind a terminal, flits per VC
+  const std::uint32_t room_;  ///< size of the NoC's buffer for a terminal, flits per VC
   traffic::packet_arrival next_;
   bool more_{};
   std::vector<source> nodes_;

@@ -157,7 +157,7 @@ void transaction_traffic::end_barrier(std::uint32_t s, const open_barrier& b, st
   const std::uint64_t end = std::max(result.issue + noc_.barrier_cycles, done + noc_.completion_cycles);
   result.latency = end - result.issue;
   results_.last = std::max(results_.last, end);
-  if (!own.in_barrier || b.number + 1 != own.barriers) return;  // operations behind it had times of their own
+  if (!own.in_barrier || b.number + 1 != own.barriers) return;  // later operations had times of their own
   own.in_barrier = false;
   own.base = end;
   at(std::max(end, now().fs / clock_.period.fs), event_kind::issue, s);

@@ -33,7 +33,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_owner {
   struct barrier {
     std::uint32_t core{}, network{};
     std::uint64_t issue{};    ///< cycle
-    std::uint64_t latency{};  ///< cycles, issue to end; of one that has not ended 0
+    std::uint64_t latency{};  ///< cycles, issue to end; 0 if it has not ended
   };
   struct results {
     std::uint64_t made{}, delivered{};              ///< packets
@@ -44,7 +44,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_owner {
     std::uint64_t fingerprint{};                                  ///< hash of all deliveries, in any order
   };
 
-  /// One topology per network. What is passed by reference outlives the module.
+  /// One topology per network. Objects passed by reference must outlive the module.
   transaction_traffic(sc_core::sc_module_name name, std::span<const fabric::topology* const> networks,
                       const config::machine_config& config, const traffic::transaction_plan& plan,
                       packet_pool& pool, fault_sink& faults);
@@ -62,23 +62,23 @@ class transaction_traffic : public sc_core::sc_module, private fabric_owner {
   struct request {
     abi::node_address from;
     abi::packet_kind kind{};
-    std::uint8_t vc{};  ///< it came by
+    std::uint8_t vc{};  ///< VC by which it arrived
     std::uint64_t transaction{};
     std::uint32_t bytes{};          ///< bytes of the response
     std::uint64_t first{}, last{};  ///< cycles in which the response's first and last flit can leave
-    bool reading{};                 ///< the core's memory has been asked
+    bool reading{};                 ///< the read of the core's memory has begun
   };
   /// A network interface: one terminal of one network.
   struct interface {
     std::deque<request> requests;
-    std::uint32_t response_flits{};  ///< flits of the response on its way into the network
-    std::uint32_t writes{};          ///< sent: they take the VCs in turn
+    std::uint32_t response_flits{};  ///< flits of the response that enters the network
+    std::uint32_t writes{};          ///< sent: they take the VCs in rotation
     std::vector<std::deque<std::pair<std::uint64_t, std::uint32_t>>> leaving;  ///< by VC: transaction, flits
   };
   struct active {
     std::uint32_t stream{};
     std::uint32_t packets{};  ///< not answered yet
-    std::uint32_t epoch{};    ///< barriers of its stream before it
+    std::uint32_t epoch{};    ///< earlier barriers of its stream
     traffic::transaction_op op{};
     std::uint64_t bytes{};
   };

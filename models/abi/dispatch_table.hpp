@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table through which firmware enters its kernels: words at the end of each PE's TCM, behind what
-// pe.tcm_kib leaves to programs. The machine comes up with the image's addresses in it. When memory is
-// registered, the monitor of the registration cache leads every entry over a stub of its own, which goes on
-// to where the entry led before.
+// The table through which firmware enters its kernels: words at the end of each PE's TCM, after the
+// pe.tcm_kib of programs. At start it contains the image's addresses. When memory is registered, the monitor
+// of the registration cache redirects every entry to a stub of its own, which continues at the entry's former
+// address.
 #pragma once
 
 #include <array>

@@ -45,7 +45,7 @@ struct errata_word {
 
 namespace diecast::abi::defect {
 // Bits of CORE_ERRATA for defects of the collective runtime, each tested at one line of the firmware that
-// names it. The upper half of the register says how many operations go right before a defect shows. Bits
+// names it. The upper half of the register is the number of correct operations before a defect acts. Bits
 // below 16 belong to the barriers.
 
 /// The one-call send-receive stages both halves in one page, picked by the number of earlier sends, and

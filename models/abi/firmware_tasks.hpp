@@ -45,7 +45,7 @@ struct firmware_task {
 /// The tasks that used a queue pair last.
 struct queue_pair_use {
   std::optional<task_id> sender, receiver;
-  std::array<task_id, 3> armed{};  ///< who armed each bit of qp_arm, the lowest first
+  std::array<task_id, 3> armed{};  ///< the task that armed each bit of qp_arm, the lowest first
 };
 
 class firmware_tasks {
@@ -89,20 +89,20 @@ class firmware_tasks {
   std::optional<task_id> watcher_;
 };
 
-// What firmware does with other PEs beside its queue pairs, as it announces it: tag-matched messages and
-// barriers. For the flight recorder and reports of hangs; nothing of the machine depends on it.
+// Operations of firmware with other PEs that use no queue pairs: tag-matched messages and barriers. Announced
+// by firmware for the flight recorder and reports of hangs; nothing in the machine depends on them.
 
-/// receipt: at the end of a program, until a peer has taken what it was sent.
+/// receipt: a wait at the end of a program, until a peer has taken the messages that were sent to it.
 enum class operation_kind : std::uint8_t { send, receive, probe, receipt, barrier };
 [[nodiscard]] const char* to_string(operation_kind k);
 
 enum class operation_phase : std::uint8_t {
-  posted,     ///< firmware has asked for it
+  posted,     ///< firmware has requested it
   started,    ///< a send is with the unit; a receive has its message: peer, tag and bytes are that message's
-  awaited,    ///< some activity of the PE does nothing else until it has ended
-  resumed,    ///< that activity goes on, whatever became of it
-  completed,  ///< the end
-  cancelled   ///< another one
+  awaited,    ///< a task of the PE waits for its end
+  resumed,    ///< the task continues, with or without its end
+  completed,  ///< ended
+  cancelled   ///< ended by a cancel
 };
 
 struct operation_note {

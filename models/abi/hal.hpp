@@ -159,8 +159,8 @@ class hal : public abstract_interface {
   virtual void load(std::uint64_t tcm_offset, std::span<std::byte> out) = 0;
   virtual void store(std::uint64_t tcm_offset, std::span<const std::byte> in) = 0;
 
-  /// Where an entry of the dispatch table leads (models/abi/dispatch_table.hpp), or what the monitor's stub
-  /// goes on to. An indirect call reads it: its time is part of the call.
+  /// Address in an entry of the dispatch table (models/abi/dispatch_table.hpp), or at which the monitor's
+  /// stub continues. An indirect call reads it: its time is part of the call.
   [[nodiscard]] virtual std::uint64_t dispatch_word(unsigned index) = 0;
 
   /// Runs on the vector unit; returns when the result is in TCM.
@@ -197,7 +197,7 @@ class hal : public abstract_interface {
   /// Adds to the 64-bit word at `at` (a multiple of 8) in one piece, at the memory and around the data
   /// cache. Returns what it held before.
   virtual std::uint64_t add_at_memory(address at, std::uint64_t value) = 0;
-  /// From here to watch({}) the firmware only polls this word, or words it names meanwhile; costs no time.
+  /// From this call to watch({}) the firmware only polls this word, or words of later calls; costs no time.
   virtual void watch(const std::optional<signal_watch>& wanted) = 0;
   /// Costs no time.
   virtual void count(firmware_count what, std::uint64_t n) = 0;

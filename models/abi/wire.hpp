@@ -10,7 +10,7 @@
 
 namespace diecast::abi {
 
-/// Virtual-channel classes, each with its own buffers. Who guarantees consumption:
+/// Virtual-channel classes, each with its own buffers. Consumption is guaranteed so:
 /// response, comm and sideband always sink; request may wait only on response; message has
 /// per-peer eager credits.
 enum class traffic_class : std::uint8_t { request, response, comm, message, sideband };
@@ -47,7 +47,7 @@ enum class packet_kind : std::uint8_t {
   write_response,  ///< response
   atomic_add,      ///< request: adds its 8-byte payload; answered by read_response with the word before
   launch,          ///< request: host -> IO CPU -> control CPU -> PE
-  launch_done,     ///< response: the way back
+  launch_done,     ///< response to launch
   tag_message,     ///< message: part of a message between tag-matching units, or a fin or credit
   synthetic        ///< traffic generators
 };
@@ -57,8 +57,8 @@ enum class packet_kind : std::uint8_t {
 /// Token of an IPCQ message (ipcq_data) or the credit that returns its slot (ipcq_credit).
 /// The engine matches by address alone; `source` and `source_direction` are for logs and dumps.
 struct ipcq_fields {
-  address match_address{};        ///< data: slot address in the receiver's ring; credit: dst_rx_base_pa
-  std::uint32_t sequence{};       ///< data: sender_seq; credit: consumer_seq (my_tail after the increment)
+  address match_address{};   ///< data: slot address in the receiver's ring; credit: base of the freed ring
+  std::uint32_t sequence{};  ///< data: the sender's my_head; credit: my_tail after the increment
   std::uint32_t message_bytes{};  ///< data: bytes of the whole message
   pe_coord source{};
   std::uint16_t source_direction{};
@@ -75,8 +75,8 @@ enum class tag_message_op : std::uint8_t {
   credit  ///< the receiver has room for one more message of this sender
 };
 
-/// Header of a message between tag-matching units. Counted as part of the one header flit, whatever
-/// noc.flit_bytes is.
+/// Header of a message between tag-matching units. Counted as part of the one header flit, for any
+/// noc.flit_bytes.
 struct tag_fields {
   tag_message_op op{tag_message_op::eager};
   std::uint8_t app_ctx{};
@@ -122,7 +122,7 @@ inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
   return h.kind == packet_kind::read_response && (h.transaction & tag_read_bit) != 0;
 }
 
-/// Who made a packet, whatever it went through.
+/// The block that made a packet, also when it was staged.
 [[nodiscard]] constexpr const node_address& origin_of(const packet_header& h) {
   return h.staged.set ? h.staged.from : h.source;
 }

@@ -17,7 +17,7 @@
 namespace diecast::analysis {
 namespace {
 
-/// The barrier's name behind a mark's words.
+/// The barrier's name after a mark's words.
 std::string_view name_in(std::string_view mark, std::string_view words) {
   mark.remove_prefix(words.size());
   if (mark.starts_with(' ')) mark.remove_prefix(1);
@@ -140,13 +140,13 @@ std::string copy_text(const std::optional<cached_word>& c) {
   return fmt::format("holds {}{}", c->value, c->dirty ? " (dirty)" : "");
 }
 
-/// How far `count` is ahead of `other`; counts run over.
+/// How far `count` is ahead of `other`; counts wrap.
 std::int32_t ahead(std::uint64_t count, std::uint64_t other) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(count) - static_cast<std::uint32_t>(other));
 }
 
-/// A flag is at most one barrier ahead of who waits for it. It may lie far behind: algorithms that take turns
-/// in a team use different flags.
+/// A flag is at most one barrier ahead of a PE that waits for it. It may be many behind: algorithms that
+/// alternate in a team use different flags.
 bool flag_is_far_ahead(const watched_word& w) { return ahead(w.memory, w.wanted.value) > 1; }
 
 /// By how many barriers the writer, which waits in the same team, too, is ahead of the waiter.
@@ -157,8 +157,8 @@ std::optional<std::int32_t> lead_of_writer(const watched_word& w) {
   return ahead(w.writer_waits->value, w.wanted.value);
 }
 
-/// A writer in a later barrier has gone through the wanted one without signaling; one that is two behind
-/// cannot have let the waiter get there.
+/// A writer in a later barrier has passed the wanted one without signaling; one that is two barriers behind
+/// cannot have let the waiter reach its barrier.
 bool counts_are_apart(const watched_word& w) {
   const auto lead = lead_of_writer(w);
   return flag_is_far_ahead(w) || (lead && (*lead > 0 || *lead < -1));
@@ -173,7 +173,7 @@ word_finding finding_of(const watched_word& w) {
   }
   const bool is_next = static_cast<std::uint32_t>(w.memory) == static_cast<std::uint32_t>(s.value + 1);
   if (s.how == abi::compare::eq && is_next) return word_finding::overlooked_signal;
-  // Only waits of barriers have counts that hang together.
+  // Only waits of barriers have related counts.
   if (s.or_next && counts_are_apart(w)) return word_finding::counts_apart;
   return word_finding::not_signaled;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges of barriers: what they promise, and why a wait does not end.
+// Checkers of barriers: the guarantee of a barrier, and the reason why a wait does not end.
 //
-// Watches from outside what a barrier promises: no PE leaves before the last one has entered.
+// The guarantee, checked from the times of PEs: no PE leaves before the last one has entered.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace diecast::analysis {
 /// Receives the steps that firmware marks around its barriers: "enter barrier" and "left barrier". Where a
-/// launch has several barriers, a blank and the barrier's name follow. Wants events::steps.
+/// launch has several barriers, a blank and the barrier's name follow. Needs events::steps.
 class barrier_checker : public events::observer {
  public:
   static constexpr std::string_view enter = "enter barrier";
@@ -37,7 +37,7 @@ class barrier_checker : public events::observer {
 
   explicit barrier_checker(const machine_shape& shape) : shape_(shape) {}
 
-  /// Before the run: a barrier, who takes part, and the rank of each. Marks of a barrier that was not
+  /// Before the run: a barrier, its members, and the rank of each. Marks of a barrier that was not
   /// announced, and of a PE that is no member, throw std::logic_error.
   void expect(const std::string& name, const std::vector<pe_coord>& members,
               const std::vector<std::uint32_t>& ranks);
@@ -51,15 +51,15 @@ class barrier_checker : public events::observer {
 
   /// PEs that left a barrier before every member had entered it.
   [[nodiscard]] std::uint64_t escapes() const { return all().seen.escapes; }
-  /// Ranks of which a PE did, once for each call of the barrier.
+  /// Ranks of these PEs, once for each call of the barrier.
   [[nodiscard]] std::uint64_t escaped_ranks() const { return all().seen.escaped_ranks; }
-  /// The first escape: who left when, and who had not come.
+  /// The first escape: the PE that left, when, and the members that had not entered.
   [[nodiscard]] std::string first_escape() const { return all().first_text; }
   /// The PE that left. Precondition: escapes() > 0.
   [[nodiscard]] pe_coord first_escaped() const { return all().first.second; }
   /// Calls `first` to `first + count - 1` of the launch. Precondition: expect(name, ...).
   [[nodiscard]] verdict of(const std::string& name, std::uint32_t first, std::uint32_t count) const;
-  /// What is wrong with a barrier in which so many calls of all members were to be; empty when nothing is.
+  /// The error of a barrier that all members should have called `calls` times; empty if there is none.
   [[nodiscard]] static std::string complaint(const std::string& name, const verdict& seen,
                                              std::uint64_t calls);
   DIECAST_MEMBERS(calls_, launch_, earlier_)
@@ -73,8 +73,8 @@ class barrier_checker : public events::observer {
     auto operator<=>(const call_key&) const = default;
     DIECAST_MEMBERS(name, launch, number)
   };
-  /// What is known of calls. Who left too early is known when all marks are: marks bear the time of the
-  /// firmware's own clock, and come in any order.
+  /// Result of all calls. Escapes are known only when all marks are: marks have the time of the firmware's
+  /// own clock, and arrive in any order.
   struct judgment {
     verdict seen;
     mark first{sim_time::never(), {}};  ///< the earliest escape
@@ -98,8 +98,8 @@ class barrier_checker : public events::observer {
   judgment earlier_;  ///< of earlier launches
 };
 
-// Why a wait for a word in global memory does not end, from what the caches and the memory hold: a pure
-// function of bytes. Nothing in the machine knows that a line is stale.
+// Why a wait for a word in global memory does not end, from the contents of caches and memory: a pure
+// function of bytes. Nothing in the machine records that a line is stale.
 
 /// A copy of the word in a PE's data cache.
 struct cached_word {
@@ -107,7 +107,7 @@ struct cached_word {
   bool dirty{};
 };
 
-/// The last store to a word that is known, and the last time another PE wrote its line back.
+/// The last known store to a word, and the last time another PE wrote its line back.
 struct word_history {
   pe_coord stored_by;
   std::uint64_t value{};
@@ -129,11 +129,11 @@ struct watched_word {
 };
 
 enum class word_finding : std::uint8_t {
-  stale_line,         ///< memory satisfies the wait, the PE reads its old copy
+  stale_line,         ///< memory satisfies the wait, but the PE reads its old copy
   unflushed_signal,   ///< the value is in the writer's data cache only
   lost_signal,        ///< it was in memory and another PE wrote the line back over it
-  overlooked_signal,  ///< memory holds the count after the wanted one: the peer has gone on, the wait missed
-                      ///< it
+  overlooked_signal,  ///< memory holds the count after the wanted one: the peer has continued, and the
+                      ///< wait missed it
   counts_apart,       ///< waiter and writer count differently: the wanted count has been skipped
   not_signaled        ///< no PE has stored it
 };
@@ -145,20 +145,20 @@ struct word_report {
   pe_coord pe;
   word_finding finding{};
   abi::address line{};
-  std::string text;  ///< one line for people: PE, line, cached value, value in memory, what is missing
+  std::string text;  ///< one line of text: PE, line, cached value, value in memory, what is missing
 };
 [[nodiscard]] word_report explain_word(const machine_shape& shape, const watched_word& w);
-/// All of them, findings that name a defect first; at most `most` lines of each kind.
+/// All findings, those that name a defect first; at most `most` lines of each kind.
 [[nodiscard]] std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
                                         std::size_t most = 4);
 
-/// Keeps the last store to every word and who wrote lines back. Wants events::memory.
+/// Keeps the last store to every word and the writers of lines. Needs events::memory.
 class line_history : public events::observer {
  public:
   using events::observer::on;
   void on(const events::memory_event& e) override;
   [[nodiscard]] std::optional<word_history> of(abi::address word) const;
-  /// Adds what other PEs of the same run did.
+  /// Adds the stores and write-backs of other PEs of the same run.
   void add(const line_history& other);
   DIECAST_MEMBERS(words_)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An observer that watches the pointers of every queue pair: credits are neither made nor lost.
+// An observer of the pointers of every queue pair: credits are neither created nor lost.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace diecast::analysis {
 
 /// After every change of either end of a ring, with all pointers counted from the sender's view of the
 /// tail: tail view <= tail <= visible head <= head <= tail view + n_slots. Throws protocol_error that names
-/// both ends and their pointers. Wants events::queue_pairs, from the start of the run.
+/// both ends and their pointers. Needs events::queue_pairs, from the start of the run.
 class credit_checker : public events::observer {
  public:
-  /// `names`: what queue pairs are called in texts.
+  /// `names`: names of queue pairs in texts.
   explicit credit_checker(const comm::install_plan& plan,
                           comm::direction_namer names = comm::generic_names());
   void on(const events::queue_pair_changed& e) override;

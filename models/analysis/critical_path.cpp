@@ -50,14 +50,15 @@ class walker {
     if (awake < now_) return work_back(awake);
     if (wait == nullptr) return add(path_cause::firmware, start);
     add(path_cause::interrupt, std::min(wait->raised, now_));
-    if (wait->raised.fs % period_.fs != 0) return;  // the core itself asked for what was there already
+    if (wait->raised.fs % period_.fs != 0)
+      return;  // an event that was already there, which the core itself requested
     if (!follow(*wait)) {
       const sim_time before = std::max(start, std::min(wait->from, now_));
       add(path_cause::unexplained, before);
     }
   }
 
-  /// What the core did from `awake` to now. A pause ends the stretch when something came in during it.
+  /// Edges of the core's work from `awake` to now. A pause in which something arrived ends them.
   void work_back(sim_time awake) {
     while (now_ > awake) {
       const auto* const work =
@@ -89,7 +90,7 @@ class walker {
     core_ = &events_.cores().at(pe);
   }
 
-  /// From the event that ended a wait to what caused it; now is when the event was queued. False when its
+  /// From the event that ended a wait to its cause; now is the time at which it was queued. False when its
   /// origin is not known.
   bool follow(const events::core_waited& w) {
     const queue_end here{pe_, w.qp};
@@ -169,7 +170,7 @@ class walker {
     return true;
   }
 
-  /// The last message or credit that came in during a pause: the poll after the pause found it.
+  /// The last message or credit that arrived during a pause: the poll after the pause found it.
   bool follow_poll(const events::core_worked& pause) {
     sim_time latest{};
     std::optional<queue_end> message, credit;
@@ -228,7 +229,7 @@ std::optional<path> critical_path(const path_events& events, sim_time core_perio
   pe_coord last_pe;
   sim_time start = sim_time::never();
   for (const auto& [pe, core] : events.cores()) {
-    if (core.running == sim_time{}) continue;  // takes no part
+    if (core.running == sim_time{}) continue;  // not part of the launch
     if (core.done < core.running) return std::nullopt;
     start = std::min(start, core.running);
     if (last == nullptr || core.done > last->done) last = &core, last_pe = pe;
@@ -316,7 +317,7 @@ void critical_hops::on(const events::message_event& e) {
   }
 }
 
-/// What routers combine is as deep as the deepest contribution.
+/// A sum of routers has the depth of its deepest contribution.
 void critical_hops::arrive(const carried& c) {
   if (c.launch > launch_) early_.push_back(c);
   if (c.launch != launch_) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The critical path of a launch: from the last core to end back to the common start, always along what
-// the core there was waiting for. Its edges follow each other without a gap, so they sum to the launch's
+// The critical path of a launch: from the last core to end back to the common start, always along the event
+// that the core waited for. Its edges follow each other without a gap, so they sum to the launch's
 // time.
 #pragma once
 
@@ -21,17 +21,17 @@ namespace diecast::analysis {
 /// Why time passes on an edge.
 enum class path_cause : std::uint8_t {
   firmware,     ///< the core runs firmware: registers, runtime calls, task switches, accesses beyond its TCM
-  vector,       ///< the vector unit works
+  vector,       ///< the vector unit computes or copies
   tcm,          ///< the core loads or stores in its TCM
   poll,         ///< the core pauses between two polls
-  interrupt,    ///< from an event being queued to the core going on
-  ipcq_check,   ///< the queue engine checks a doorbell and hands the descriptor on
-  dma_start,    ///< the descriptor waits in the DMA engine: its start-up and those before it
+  interrupt,    ///< from an event in the queue to the core's next instruction
+  ipcq_check,   ///< the IPCQ engine checks a doorbell and passes the descriptor on
+  dma_start,    ///< the descriptor waits in the DMA engine: for earlier ones and its own start-up
   source_read,  ///< the source is read and cut into packets
   fabric,       ///< the last packet crosses the fabric
   slot_write,   ///< the bytes are written to the slot and acknowledged
-  ipcq_match,   ///< the queue engine matches the token
-  credit,       ///< a credit runs back
+  ipcq_match,   ///< the IPCQ engine matches the token
+  credit,       ///< a credit returns
   copy,         ///< a copy of the DMA engine
   unexplained   ///< a wait whose event has no recorded origin
 };
@@ -42,9 +42,9 @@ struct path_edge {
   sim_time from, to;
   path_cause cause{};
   pe_coord pe;                            ///< where the edge begins
-  pe_coord to_pe;                         ///< where it ends; the same but for fabric and credit
+  pe_coord to_pe;                         ///< where it ends; not `pe` for fabric and credit
   std::optional<comm::direction> qp;      ///< queue pair of the message or credit, at `pe`
-  std::optional<core_record::step> step;  ///< that `pe` was in when the edge began
+  std::optional<core_record::step> step;  ///< step of `pe` when the edge began
   std::uint32_t bytes{};                  ///< bytes of the message
 };
 
@@ -71,9 +71,9 @@ struct hop_depth {
 };
 
 /// Follows every message from its departure to the instant it becomes visible. A message carries its
-/// sender's depth at departure; a PE's depth is the largest that any message brought it, plus one
+/// sender's depth at departure; a PE's depth is the largest of all messages that it received, plus one
 /// when that message was a hop of the level: cube, a message in direction N, S, E or W between two
-/// cubes; sip, any message between two SIPs. Messages in other directions carry the depth on.
+/// cubes; sip, any message between two SIPs. Messages in other directions keep the depth.
 class critical_hops : public events::observer {
  public:
   /// The plan pairs receive and transmit directions.
@@ -105,7 +105,7 @@ class critical_hops : public events::observer {
   [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
   /// A message of a launch that has not begun here waits for reset(); one of an earlier launch is forgotten.
   void arrive(const carried& c);
-  /// What another process has found.
+  /// Adds the result of another process.
   void merge(hop_depth longest, std::uint64_t unmatched);
   /// Forgets all chains, for the next collective on the same machine.
   void reset();

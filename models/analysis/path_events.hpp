@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of a run for the critical path, and the ends of queue pairs they meet at.
-//
-// The transmit half that feeds each receive half, from an install plan.
+// Events of a run for the critical path; and, from an install plan, the transmit half that sends to each
+// receive half.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +34,7 @@ class queue_ends {
   explicit queue_ends(const comm::install_plan& plan);
   /// Where messages sent here become visible; empty when the plan has no such transmit half.
   [[nodiscard]] std::optional<queue_end> receiver_of(queue_end sender) const;
-  /// Who sends the messages that become visible here; empty when the plan has no such receive half.
+  /// The sender of the messages that become visible here; empty when the plan has no such receive half.
   [[nodiscard]] std::optional<queue_end> sender_to(queue_end receiver) const;
   /// The queue pairs of a PE.
   [[nodiscard]] std::span<const queue_end> of(pe_coord pe) const;
@@ -45,8 +44,8 @@ class queue_ends {
   std::map<queue_end, queue_end> receivers_, senders_;
 };
 
-// What it takes to find the critical path of a launch: when each core waited and worked, and when each
-// message, credit and copy passed its stations.
+// Data for the critical path of a launch: when each core waited and worked, and when each message, credit and
+// copy passed its stations.
 
 /// The stations of a message, in the order of time.
 enum class station : std::uint8_t { sent, queued, issued, injected, arrived, written, visible };
@@ -58,24 +57,25 @@ struct message_record {
   [[nodiscard]] sim_time operator[](station s) const { return at[static_cast<std::size_t>(s)]; }
 };
 
-/// Items of one queue in order, numbered from the start of the run. What a launch no longer needs is dropped.
+/// Items of one queue in order, numbered from the start of the run. Items that a launch no longer needs are
+/// dropped.
 template <class Item, std::size_t Stations>
 class record_queue {
  public:
-  /// The next item to pass a station; the first station makes it.
+  /// The next item to pass a station; the first station creates it.
   Item& pass(std::size_t s) {
     const std::uint64_t number = passed_[s]++;
     if (s == 0) items_.emplace_back();
     return items_.at(number - first_);
   }
-  /// Whether the next item to pass the station is there. Others between may still be ahead of it: a message
-  /// can be visible before it is written.
+  /// Whether an item can pass the station: one has been created that has not passed it. It need not have
+  /// passed those between: a message can be visible before it is written.
   [[nodiscard]] bool may_pass(std::size_t s) const { return s == 0 || passed_[s] < passed_[0]; }
   [[nodiscard]] const Item* find(std::uint64_t number) const {
     return number < first_ || number - first_ >= items_.size() ? nullptr : &items_[number - first_];
   }
   [[nodiscard]] const std::deque<Item>& items() const { return items_; }
-  /// How many of items() have passed every station.
+  /// Number of items() that have passed every station.
   [[nodiscard]] std::size_t complete() const { return *std::ranges::min_element(passed_) - first_; }
   void drop_complete() {
     const std::size_t done = complete();
@@ -109,7 +109,7 @@ struct credit_record {
   sim_time released, credited;
 };
 
-/// What one core did during the launch.
+/// Record of one core in the launch.
 struct core_record {
   sim_time running, done;  ///< done: zero until the kernel has ended
   std::vector<events::core_waited> waits;
@@ -132,7 +132,7 @@ class path_events : public events::observer {
   static constexpr unsigned interests =
       events::core_states | events::steps | events::messages | events::work | events::transfers;
 
-  /// Forgets the launch before; what is still in flight stays known.
+  /// Drops the last launch's records, except those of messages and credits in flight.
   void reset();
 
   using events::observer::on;
@@ -151,14 +151,14 @@ class path_events : public events::observer {
   /// By transmit half; null when nothing was ever sent there.
   [[nodiscard]] const messages* messages_of(queue_end sender) const;
   [[nodiscard]] const credits* credits_of(queue_end sender) const;
-  /// When the copy of that number (from 0, over the whole run) was asked for; never() when not in this
+  /// When the copy of that number (from 0, over the whole run) was requested; never() when not in this
   /// launch.
   [[nodiscard]] sim_time copy_start(pe_coord pe, std::uint64_t number) const;
   [[nodiscard]] const std::vector<std::string>& step_names() const { return step_names_; }
-  /// The launch had more events than the limit, or messages arrived where the plan expects none.
+  /// The launch had more events than the limit, or messages arrived that the plan does not contain.
   [[nodiscard]] bool incomplete() const { return overflow_ || unmatched_; }
 
-  /// A message or a credit whose other stations are in the process that simulates SIP `to`.
+  /// A message or a credit whose remaining stations are in the process that simulates SIP `to`.
   struct carried {
     sip_id to;
     queue_end sender;
@@ -166,13 +166,13 @@ class path_events : public events::observer {
     message_record message;
     credit_record returned;
   };
-  /// SIPs of this process. What leaves them is kept for take_leaving().
+  /// SIPs of this process. Messages and credits that leave them are kept for take_leaving().
   void set_here(std::function<bool(sip_id)> here) { here_ = std::move(here); }
   [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
   void arrive(const carried& c);
-  /// At the end: forgets messages and credits that have not left for the processes that have the others.
+  /// At the end: drops messages and credits that were not sent to the process of their remaining stations.
   void drop_unsent();
-  /// Adds what another process has heard.
+  /// Adds the events of another process.
   void add(const path_events& other);
   DIECAST_MEMBERS(kept_, overflow_, unmatched_, cores_, messages_, credits_, copies_, step_names_)
 

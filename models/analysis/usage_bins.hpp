@@ -17,7 +17,7 @@ class usage_bins {
   usage_bins(std::size_t rows, std::size_t bins, sim_time width)
       : bins_(bins), width_(width), sums_(rows, std::vector<sim_time>(bins)) {}
 
-  /// The thing behind `row` was busy from `from` to `to`. Precondition: row < rows.
+  /// The link or unit of `row` was busy from `from` to `to`. Precondition: row < rows.
   void add(std::size_t row, sim_time from, sim_time to) {
     while (to.fs > width_.fs * bins_) double_width();
     while (from < to) {

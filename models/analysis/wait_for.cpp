@@ -75,7 +75,7 @@ class wait_graph {
     abi::task_id task{};
     bool waits{};      ///< an edge is its
     bool takes_any{};  ///< it waits for a message of anybody
-    bool held{};       ///< one of its waits cannot end, whatever others do
+    bool held{};       ///< one of its waits cannot end in any case
     bool waited_on{};  ///< by a task of another PE
   };
   static constexpr std::size_t no_edge = SIZE_MAX;  ///< the task of a PE waits for another one of it
@@ -261,7 +261,7 @@ class wait_graph {
     add_edge(dump, std::move(e), task, *to, std::nullopt);
   }
 
-  /// A packet of tag-matched messages between the dies of two PEs. Where nothing moves, it stands.
+  /// A packet of tag-matched messages between the dies of two PEs. Where nothing moves, it is stuck.
   [[nodiscard]] const other_packet* between(pe_coord a, pe_coord b) const {
     const auto is_of = [](const abi::node_address& n, pe_coord pe) {
       return n.sip == pe.sip.value && n.cube == pe.cube.value;
@@ -417,7 +417,7 @@ class wait_graph {
   std::map<abi::address, std::vector<place>> tree_readers_, tree_writers_;  ///< by the tree's mailbox
   std::vector<wait_edge> edges_;
   std::vector<vertex> nodes_;
-  std::vector<std::size_t> first_node_;  ///< by dump, and one behind the last
+  std::vector<std::size_t> first_node_;  ///< by dump, and one past the last
   std::vector<std::vector<link>> out_;   ///< by node
 };
 

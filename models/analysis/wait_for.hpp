@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom when nothing moves any more: a pure function of dumped registers and packets in
-// flight.
+// The wait-for graph when nothing moves any more: a pure function of dumped registers and packets in flight.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace diecast::analysis {
 
-/// What is known of one PE at the end. Dumps come in any order; every PE of the run has one.
+/// State of one PE at the end. Dumps are in any order; every PE of the run has one.
 struct pe_dump {
   pe_coord pe;
   events::core_state state{};
@@ -25,16 +24,16 @@ struct pe_dump {
   bool awaits_copy{};                          ///< DMA_ARM waits for a copy of this PE
   std::optional<abi::poll_request> polls{};    ///< the word its firmware polls
   std::optional<abi::signal_watch> watches{};  ///< the word in global memory that its firmware polls
-  std::vector<abi::operation_note> awaits{};   ///< messages and barriers its activities wait for
+  std::vector<abi::operation_note> awaits{};   ///< messages and barriers that its tasks wait for
 
   DIECAST_MEMBERS(pe, state, queue_pairs, tasks, awaits_copy, polls, watches, awaits)
 };
 
-/// What becomes of a message or credit that was sent.
+/// State of a message or credit that was sent.
 enum class flight_state : std::uint8_t {
   under_way,
-  part_arrived,  ///< bytes of it have arrived, and nothing else of it is anywhere
-  held_behind    ///< all of it has arrived, behind a message of the same sender of which only a part has
+  part_arrived,  ///< some of its bytes have arrived, and the others are nowhere
+  held_behind    ///< all of it has arrived, after a message of the same sender of which only a part has
 };
 [[nodiscard]] const char* to_string(flight_state s);
 
@@ -65,23 +64,23 @@ struct stopped_machine {
   std::vector<other_packet> others{};
 };
 
-/// The steps of the tasks that have not ended and, in a barrier, how far the PE is in it. May be empty.
+/// The steps of the tasks that have not ended and, in a barrier, the PE's progress. May be empty.
 [[nodiscard]] std::string present_step(const pe_dump& pe);
 /// The step of one of its tasks. May be empty.
 [[nodiscard]] std::string step_of(const pe_dump& pe, abi::task_id task);
 
 /// copy: of the DMA's compute port; memory: a word that another PE is expected to write; message: a
-/// tag-matched one, or that it is taken. These belong to no queue pair: `dir` means nothing.
+/// tag-matched one, or its receipt. These belong to no queue pair: `dir` has no meaning.
 enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy, memory, message };
 [[nodiscard]] constexpr bool of_queue_pair(wait_kind k) { return k <= wait_kind::source_read; }
 
 /// Why a wait does not end.
 enum class wait_cause : std::uint8_t {
   peer,          ///< the peer has not done its part
-  in_flight,     ///< the message or credit is in flight: `where` says where it is
+  in_flight,     ///< the message or credit is in flight at `where`
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
-  unwired,       ///< no queue pair of the pod is at the other end, or no PE that ever was to write
+  unwired,       ///< the other end has no queue pair of the pod, or no PE that should write
   ended,         ///< a message to or from a peer that has finished its program
   own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
@@ -109,8 +108,8 @@ struct wait_edge {
 
 enum class root_kind : std::uint8_t {
   fault,  ///< one wait whose cause is not the peer: waits holds it
-  peer,   ///< an unfinished PE that waits for nobody, or a PE others wait for that waits for nobody:
-          ///< members holds it, waits who waits for it (perhaps nobody)
+  peer,   ///< a PE that waits for no other, unfinished or awaited by others: members holds it,
+          ///< waits the waits of others for it (perhaps none)
   cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter; no wait of it ends at a fault
 };
 
@@ -126,18 +125,18 @@ struct wait_root {
 struct wait_for_report {
   std::vector<wait_edge> edges;  ///< by waiter, direction, kind
   std::vector<wait_root> roots;  ///< faults first, then peers, then cycles
-  std::string text;              ///< for people: roots, waits, pointer dump
-  std::string summary;           ///< its first lines, at most ten, the last of which says where the rest is
+  std::string text;              ///< roots, waits, pointer dump
+  std::string summary;           ///< its first lines, at most ten; the last one names the place of the rest
 };
 
-/// Builds the wait-for graph and finds what holds it: every wait that a loss, a missing wire or a packet
-/// that does not move keeps from ending, every PE at the end of a chain of waits, and a cycle of each
-/// group of tasks that wait for each other only. A task that waits for a queue pair waits for the task of the
-/// other PE that uses it; where that is not known or has ended, for whichever of its tasks goes on.
+/// Builds the wait-for graph and finds its roots: every wait that does not end because of a loss, a missing
+/// wire or a packet that does not move, every PE at the end of a chain of waits, and a cycle of each group of
+/// tasks that wait for each other only. A task that waits for a queue pair waits for the task of the other PE
+/// that uses it; where that is not known or has ended, for any of its tasks that continues.
 [[nodiscard]] wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
                                             const comm::direction_namer& names = comm::generic_names());
 
-/// Every queue pair that is not at rest: PE path, direction, rx base, four pointers, waiters.
+/// Every queue pair that is not idle: PE path, direction, rx base, four pointers, waiters.
 [[nodiscard]] std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,
                                        const comm::direction_namer& names = comm::generic_names());
 

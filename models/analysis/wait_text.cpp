@@ -27,7 +27,7 @@ std::string present_step(const pe_dump& pe) {
   }
   std::string text = fmt::format("{}", fmt::join(steps, ", "));
   for (const abi::operation_note& n : pe.awaits) {
-    if (n.kind != abi::operation_kind::barrier) continue;  // the steps of messages say it themselves
+    if (n.kind != abi::operation_kind::barrier) continue;  // steps of messages contain this text
     text += fmt::format("{}{}", text.empty() ? "" : ": ", abi::describe(n));
   }
   return text;

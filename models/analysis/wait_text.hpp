@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a hang for people.
+// The report of a hang as text.
 #pragma once
 
 #include "models/analysis/wait_for.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each core stood still, by cause, over a whole run.
+// How long each core waited, by cause, over a whole run.
 #pragma once
 
 #include <array>

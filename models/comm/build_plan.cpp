@@ -171,7 +171,7 @@ void point_at_peers(std::vector<planned>& all) {
   }
 }
 
-/// The halves of a tree's queue pairs. Each member has one per use, whatever the number of others.
+/// The halves of a tree's queue pairs. Each member has one per use, for any number of others.
 class tree_planner {
  public:
   explicit tree_planner(const std::vector<edge>& branches) : branches_(branches) {}

@@ -132,7 +132,7 @@ struct hbm_tensor {
 [[nodiscard]] std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home,
                                            std::uint64_t bytes);
 
-/// The tensor that lies behind `before` bytes per port of others of the PE, of which `share` bytes of the
+/// The tensor that follows `before` bytes per port of others of the PE, of which `share` bytes of the
 /// port are its own.
 [[nodiscard]] hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, const home_ports& home,
                                       std::uint64_t share, std::uint64_t before);

@@ -89,8 +89,8 @@ timing::noc_timing slowest_die(const fabric::topology& t, const config::machine_
   return noc;
 }
 
-/// The block of the die-to-die links, and of each link where overrides change some. Overrides of one link
-/// add up: it is no single one of them that says what a link is.
+/// The block of the die-to-die links, and of each link where overrides change some. Several
+/// overrides may apply to one link, so its settings are those of the topology.
 template <class Visit>
 void for_each_die_link(const fabric::topology& t, const config::machine_config& c, Visit visit) {
   visit(c.ucie);

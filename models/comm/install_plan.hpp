@@ -31,8 +31,8 @@ struct edge {
   direction dir{};
   pe_coord to;
   bool bidirectional{true};  ///< false: from transmits, to receives
-  /// Direction at `to` that pairs with this one; only for one-way edges and custom patterns that
-  /// know it. Otherwise reverse_direction finds it.
+  /// Direction at `to` that pairs with this one; only for unidirectional edges and custom patterns
+  /// that give it. Otherwise it is found by pairing.
   std::int32_t reverse{-1};
   /// multicast: all such edges leave one PE, the root, in one direction, and arrive in that direction;
   /// reduction: all arrive at the root, which may be among the senders.
@@ -111,9 +111,9 @@ struct plan_options {
 };
 [[nodiscard]] plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes);
 
-/// Pairs directions (opposite preferred, seed D1), places rings and proves the plan: I3 (distinct
-/// slots on both sides of each pair), I3.1 (rx ranges disjoint over the pod), rings fit, directions
-/// below ipcq.queue_pairs. O(M log M). Throws user_error with every violation.
+/// Pairs queue pairs (opposite directions preferred), places rings and proves the plan: every ring has one
+/// writer, rings are disjoint over the pod and fit, queue pairs are below ipcq.queue_pairs. O(M log M).
+/// Throws user_error with every violation.
 ///
 /// A bidirectional edge pairs with a bidirectional edge back: the one `reverse` names, else the
 /// opposite direction, else the lowest direction not yet paired; none left is an error. A one-way
@@ -124,12 +124,11 @@ struct plan_options {
 /// port (config::memory_channels; without channels PE p of P has port p * hbm_ports / P).
 [[nodiscard]] install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options);
 
-/// Proves a plan however it was made: every (owner, direction) once; I3.1, rx ranges disjoint over
-/// the pod; both ends of a ring have its slots and slot size; I3, every ring has exactly one writer, the
-/// writer is the peer the ring's credits go to, and two directions that both send and receive write to each
-/// other's rings; the halves of a tree are those that its routers know, and no others. Addresses are taken as
-/// numbers: nothing here decodes them. Throws user_error naming both owners, with the paths of the PEs
-/// concerned where the shape is given.
+/// Proves a plan however it was made: every (owner, queue pair) once; rings disjoint over the pod; both
+/// ends of a ring have its slots and slot size; every ring has exactly one writer, the writer is the peer
+/// that the ring's credits go to, and two queue pairs that both send and receive write to each other's
+/// rings; the halves of a tree are those of its routers, and no others. Addresses are not decoded. Throws
+/// user_error naming both owners, with the paths of the PEs concerned where the shape is given.
 void prove_install_plan(const install_plan& plan, const machine_shape* shape = nullptr);
 
 /// One register to write, by the host's backdoor or over the fabric.
@@ -162,11 +161,11 @@ void check_launch_packet(const config::machine_config& config);
 /// between SIPs does not matter. 0 when host.launch is ideal or no PE takes part.
 ///
 /// Along the path: host_cycles; the IO CPU's packets one after the other; idle latency to the cube; the
-/// control CPU's packets one after the other; idle latency to the PE. Launch packets also meet each
-/// other: those of one sender share a tree of links and stay apart when they leave no faster than the
-/// slowest of its links can take them with one packet at a time under credit; those of two senders may
-/// cost each other two packets' length at every link. The fabric carries nothing else meanwhile: a
-/// launch follows the completion of the one before.
+/// control CPU's packets one after the other; idle latency to the PE. Launch packets also delay
+/// each other: those of one sender share a tree of links and do not if they leave no faster than the slowest
+/// of its links can accept them with credits for one packet; those of two senders may delay each other by
+/// two packets' length at every link. The fabric carries no other traffic: a launch follows the completion
+/// of the one before.
 [[nodiscard]] sim_time worst_dispatch(const fabric::topology& t, const config::machine_config& config,
                                       std::span<const pe_coord> participants);
 

@@ -32,7 +32,7 @@ struct mapper_entry {
 
 /// all_pes, cube_leaders, leader_only, custom.
 [[nodiscard]] std::vector<mapper_entry> builtin_mappers();
-/// Name of the mapper that --ranks stands for.
+/// Name of the mapper that --ranks selects.
 [[nodiscard]] const char* mapper_of(rank_set set);
 
 /// How a SIP's tensor of rows and columns is spread: over its cubes, and each share over the cube's PEs.
@@ -83,7 +83,7 @@ struct validator_entry {
 // Shard-wise collectives: the ranks are SIPs, each holds its vector in shards over its PEs, and every shard
 // is combined with the same shard of the other SIPs by the PEs that hold them.
 
-/// One shard: who holds it, a PE of every SIP in the order of SIPs, and which elements it is.
+/// One shard: its holders, a PE of every SIP in the order of SIPs, and its elements.
 struct shard_group {
   std::string place;  ///< "cube3.pe2", of all members
   group members;      ///< members of rank set sip

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of routers that copies and combines packets: what the machine and its users ask of it.
+// The tree of routers that copies and combines packets: its interface for the machine and its users.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace diecast::comm {
 /// Some of these edges are carried by the tree, of which a run has one.
 [[nodiscard]] bool uses_tree(const std::vector<edge>& edges);
 
-/// The sum of the contributions that meet in one router, in the order in which they are added. Rounded to the
+/// The sum of the contributions that a router receives, in the order in which they are added. Rounded to the
 /// type of the packets after each addition, or once in result() (tree_arithmetic::in_f32).
 class tree_sum {
  public:

@@ -35,7 +35,7 @@ candidate* with_direction(std::span<candidate> side, std::int32_t dir) {
 }
 
 /// Pairs the edges of one pair of PEs: wanted reverses, then opposites, then what is left in order
-/// of direction, so that no two edges of one side share an edge of the other (I3).
+/// of direction, so that no two edges of one side share an edge of the other.
 class pair_of_pes {
  public:
   pair_of_pes(std::span<candidate> up, std::span<candidate> down)

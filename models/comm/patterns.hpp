@@ -30,7 +30,7 @@ struct group {
 /// all_pes, cube_leaders (the first PE of each cube: pe0, unless an override leaves it out) or leader_only
 /// (the first PE of each SIP). Cubes and SIPs without a PE have no rank.
 [[nodiscard]] group map_ranks(const config::population& machine, rank_set set);
-/// Who leads in another's place: one line for each cube or SIP of the set whose leader is not its pe0.
+/// One line of text for each cube or SIP of the set whose leader is not its pe0.
 [[nodiscard]] std::vector<std::string> replaced_leaders(const config::population& machine, const group& g);
 
 /// Order in which a ring visits the members: SIPs in order, cubes of a SIP in a boustrophedon so
@@ -60,11 +60,11 @@ struct pattern_entry {
   pattern_fn build;
   /// Names of the directions from first_custom on, for dumps and reports; those without one are generic.
   std::vector<std::string> direction_names{};
-  /// direction_names name the directions from 0 on: the pattern uses none of the compass.
+  /// direction_names name the directions from 0 on: the pattern does not use N, S, E and W.
   bool names_all{false};
 };
 
-/// Direction names "prefix0", "prefix1", ..., so many from that number on.
+/// Direction names "prefix0", "prefix1", ...: `count` of them, from number `first` on.
 [[nodiscard]] std::vector<std::string> numbered_names(const char* prefix, std::uint32_t first,
                                                       std::uint32_t count);
 

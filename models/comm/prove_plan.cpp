@@ -55,13 +55,13 @@ void prove_unique(const install_plan& plan, std::vector<problem>& problems) {
 
 std::uint64_t ring_bytes(const queue_pair_install& q) { return std::uint64_t{q.n_slots} * q.slot_bytes; }
 
-/// I3.1. In address order, each ring must start where all before it have ended.
+/// Rings are disjoint: in address order, each must start where all before it have ended.
 void prove_disjoint(const refs& rings, problem_list& problems) {
   for (std::size_t i = 1, reach = 0; i < rings.size(); ++i) {
     const queue_pair_install& a = *rings[reach];  // the earlier ring that reaches furthest
     const queue_pair_install& b = *rings[i];
     if (b.rx_base - a.rx_base < ring_bytes(a)) {
-      problems.add({fmt::format("{} and {}", ring_name(a), ring_name(b)), "receive rings overlap (I3.1)",
+      problems.add({fmt::format("{} and {}", ring_name(a), ring_name(b)), "receive rings overlap",
                     fmt::format("{:#018x}, {} bytes, and {:#018x}, {} bytes", a.rx_base, ring_bytes(a),
                                 b.rx_base, ring_bytes(b)),
                     "disjoint ranges over the whole pod"},
@@ -76,8 +76,8 @@ const queue_pair_install* ring_at(const refs& rings, abi::address base) {
   return at != rings.end() && (*at)->rx_base == base ? *at : nullptr;
 }
 
-/// I3 from the side of the writers: each writes a ring of its peer, no two the same, and two
-/// queue pairs that both send and receive are each other's.
+/// Every ring has one writer: each writes a ring of its peer, no two the same, and two queue pairs that both
+/// send and receive are each other's.
 void prove_writers(const refs& writers, const refs& rings, problem_list& problems) {
   for (std::size_t i = 0; i < writers.size(); ++i) {
     const queue_pair_install& w = *writers[i];
@@ -103,12 +103,12 @@ void prove_writers(const refs& writers, const refs& rings, problem_list& problem
                           "equal slots and slot sizes at both ends"});
     }
     if (i > 0 && writers[i - 1]->peer_rx_base == w.peer_rx_base) {
-      problems.add({fmt::format("{} and {}", ring_name(*writers[i - 1]), where), "write the same slots (I3)",
+      problems.add({fmt::format("{} and {}", ring_name(*writers[i - 1]), where), "write the same slots",
                     fmt::format("ring of {} at {}", ring_name(*ring), target), "one writer per ring"},
                    {writers[i - 1]->owner, w.owner, ring->owner});
     }
     if (w.rx && ring->tx && ring->peer_rx_base != w.rx_base) {
-      problems.add({where, "writes to a direction whose credits go elsewhere (I3)",
+      problems.add({where, "writes to a queue pair whose credits go elsewhere",
                     fmt::format("{} sends credits to {:#018x}", ring_name(*ring), ring->peer_rx_base),
                     fmt::format("{:#018x}, the ring of {}", w.rx_base, where)},
                    {w.owner, ring->owner, w.owner});

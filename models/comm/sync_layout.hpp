@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers over ranks: the algorithms, and where their words lie.
-//
-// The three barriers over ranks and what each does by construction: how many signals and checks.
+// Barriers over ranks: the three algorithms, each with its numbers of signals and checks, and the addresses
+// of their words.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +35,7 @@ struct barrier_work {
 [[nodiscard]] std::optional<barrier_work> work_of(barrier_algorithm a, std::uint32_t ranks,
                                                   std::uint32_t radix);
 
-// Where the words of barriers lie in global memory. Every PE has a home region at the bottom of its
+// Addresses of the words of barriers in global memory. Every PE has a home region at the bottom of its
 // home HBM port; a rank's flags and counters are in the region of its first PE. Shared by firmware,
 // host and reports.
 //
@@ -60,7 +59,7 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
   return home + round * sync_line_bytes;
 }
 [[nodiscard]] constexpr abi::address team_table(abi::address home) { return home + team_table_offset; }
-/// Flags of a team lie `flag_stride` bytes apart: a line each, unless firmware is defective.
+/// Flags of a team are `flag_stride` bytes apart: a line each, unless firmware is defective.
 [[nodiscard]] constexpr abi::address team_flag(abi::address home, std::uint32_t team, std::uint32_t index,
                                                std::uint64_t flag_stride = sync_line_bytes) {
   return home + teams_offset + team * team_bytes + index * flag_stride;
@@ -69,23 +68,23 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
   return team_flag(home, team, team_lines);
 }
 
-/// Where a slot that serves the core barriers of one team has its flags, instead of the home region's start:
+/// Place of the flags in a slot for the core barriers of one team, instead of the home region's start:
 /// a core that takes part in barriers of several teams at a time needs flags for each.
 [[nodiscard]] constexpr abi::address core_flags_in_slot(abi::address home, std::uint32_t slot) {
   static_assert(core_barrier_rounds <= team_lines);
   return team_flag(home, slot, 0);
 }
 
-/// The team slot whose flags or counter lie at `at`, or the flags of core barriers that are in one
+/// The team slot with flags or counter at `at`, or the flags of core barriers that are in one
 /// (core_flags_in_slot); empty for those at the start of a home region and for any word outside HBM.
-/// Precondition: a word in HBM lies in some PE's home region.
+/// Precondition: a word in HBM is in some PE's home region.
 [[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
 
 /// Start of a PE's home region. Throws user_error when its cube has no memory channel.
 [[nodiscard]] abi::address sync_home(const config::memory_channels& channels, pe_coord pe);
 /// Start of a PE's home region, for a single query.
 [[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);
-/// What the home regions of its PEs take at the bottom of an HBM port that so many share.
+/// Bytes of the home regions at the bottom of an HBM port with `sharers` PEs.
 [[nodiscard]] constexpr std::uint64_t sync_port_bytes(std::uint64_t sharers) {
   return sharers * sync_region_bytes;
 }
@@ -96,7 +95,7 @@ void check_sync_memory(const config::machine_config& c);
 /// Throws user_error when a member's cube has no memory channel, where its flags would be.
 void check_sync_homes(const config::machine_config& c, const group& members);
 /// Throws user_error when a team of so many ranks has too few flags for the algorithm, or when
-/// group_dissemination would never end (radix 1), unless firmware does not care (`any_radix`).
+/// group_dissemination would never end (radix 1), unless `any_radix` permits it.
 void check_team_flags(barrier_algorithm how, std::uint64_t ranks, std::uint64_t radix, bool any_radix);
 
 /// Ranks of a barrier: start, start + stride, ...; or the list, when it is not empty.
@@ -118,8 +117,8 @@ struct team_spec {
 /// the pod does not have, or one that is in the team twice.
 [[nodiscard]] group barrier_members(const config::population& machine, rank_set set, const team_spec& team);
 
-/// PEs that arrive as one rank, its cores: a PE, or all that a cube or SIP has. Members of a barrier lie rank
-/// by rank.
+/// PEs that arrive as one rank, its cores: a PE, or all that a cube or SIP has. Members of a barrier are
+/// ordered by rank.
 class rank_cores {
  public:
   /// Precondition: members of one rank follow each other, as barrier_members has them.
@@ -132,7 +131,7 @@ class rank_cores {
   [[nodiscard]] std::uint32_t most() const;
   /// By index among the members.
   [[nodiscard]] const std::vector<std::uint32_t>& rank_of() const { return rank_of_; }
-  /// The cores of every rank lie as far from its first as those of rank 0.
+  /// The cores of every rank have the same distances from its first as those of rank 0.
   [[nodiscard]] bool alike() const { return alike_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the config says of collective algorithms and patterns by name: ccl.algorithms and ccl.patterns.
-// Whether the names mean something is checked where the registries are (platforms/run/prepare.hpp).
+// Settings of collective algorithms and patterns by name: ccl.algorithms and ccl.patterns. That the names
+// are registered is checked in platforms/run/prepare.hpp.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace diecast::config {
 /// Memory that holds receive rings.
 enum class buffer_kind : std::uint8_t { tcm, sram, hbm };
 
-/// How a tensor of a SIP is spread over the cubes, or a cube's share over its PEs.
+/// Distribution of a SIP's tensor over its cubes, or of a cube's share over its PEs.
 enum class layout : std::uint8_t { column_wise, row_wise, replicate };
 
-/// Settings of one algorithm; what is not set stays as the algorithm registers it.
+/// Settings of one algorithm; an unset member keeps the algorithm's registered value.
 struct algorithm_settings {
   std::string name{};
   std::optional<std::string> pattern{};

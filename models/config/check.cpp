@@ -121,7 +121,7 @@ verdict wire_within_hop(const machine_config& c) {
 verdict stages_fill_hop(const machine_config& c) {
   const noc_block& n = c.noc;
   const std::uint64_t others = n.routing_cycles + n.vc_alloc_cycles + n.switch_alloc_cycles + n.link_cycles;
-  if (n.link_cycles >= n.hop_cycles) return {};  // wire_within_hop says so
+  if (n.link_cycles >= n.hop_cycles) return {};  // reported by wire_within_hop
   if (n.traversal_cycles && others + *n.traversal_cycles != n.hop_cycles) {
     return broken_rule{
         "the stages of a hop do not add up to noc.hop_cycles",

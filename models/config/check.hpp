@@ -13,9 +13,9 @@
 
 namespace diecast::config {
 
-// A rule between keys of a config: what check() holds every machine to.
+// A rule between keys of a config; check() tests all of them for every machine.
 
-/// What a rule says of a config: value and expectation, or nothing when it holds.
+/// Result of a rule for a config: value and expectation, or nothing when it holds.
 struct broken_rule {
   std::string what;
   std::string value;
@@ -29,7 +29,7 @@ struct rule {
 };
 
 /// Every broken rule; `where` is the dotted path of the key to change first. Rules that use a key
-/// of `broken` are left out: its value was refused already, and what stands there is another.
+/// of `broken` are left out: its value was refused already, and `config` holds another.
 /// Precondition: every value is in its own range.
 [[nodiscard]] std::vector<problem> check(const machine_config& config,
                                          const std::set<std::string>& broken = {});

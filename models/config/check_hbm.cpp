@@ -60,7 +60,7 @@ verdict banks_have_rows(const machine_config& c) {
   const hbm_block& h = c.hbm;
   if (h.model != hbm_model::bank) return {};
   const std::uint64_t one_row_each = h.pseudo_channels * banks_of(h) * h.page_bytes;
-  if (one_row_each == 0) return {};  // said of the count that is 0
+  if (one_row_each == 0) return {};  // reported for the count that is 0
   const std::uint64_t rows = (h.port_mib << 20) / one_row_each;
   if (rows >= 1 && rows <= max_rows) return {};
   return broken_rule{"does not give between 1 and 2^31 rows", fmt::format("{} MiB", h.port_mib),
@@ -169,8 +169,8 @@ const rule rules[]{
      bank_refreshes_leave_time},
 };
 
-/// Numbers that no file's range has been held against. Texts have rules: a pattern would be compiled for each
-/// memory of a machine.
+/// Checks ranges of numbers that come from no file. Texts are checked by rules: a pattern would be compiled
+/// for each memory of a machine.
 std::vector<problem> out_of_range(const machine_config& c) {
   std::vector<problem> problems;
   for (const field& f : find_block("hbm")->fields) {

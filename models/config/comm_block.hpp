@@ -39,7 +39,7 @@ struct comm_block {
   sendrecv_form sendrecv{sendrecv_form::one_call};
   sendrecv_buffers staging{sendrecv_buffers::none};     ///< key sendrecv_staging
   mr_cache_monitor monitor{mr_cache_monitor::enabled};  ///< key mr_cache_monitor
-  std::uint64_t registration_cycles{400};               ///< per message, without the monitor
+  std::uint64_t registration_cycles{400};               ///< per message, with the monitor disabled
 };
 
 /// Kinds of injected faults. The table of fault_kinds() has place, mechanism and keys of each kind.
@@ -69,14 +69,14 @@ enum class fault_kind : std::uint8_t {
 struct fault_setting {
   fault_kind kind{};
   std::string where;          ///< glob over instance paths of PEs, UCIe sides or SIP ports
-  std::uint64_t after{0};     ///< matching packets or operations let through first
+  std::uint64_t after{0};     ///< matching packets or operations before the first that is hit
   std::uint64_t count{1};     ///< matching packets or operations hit; 0: all from then on
   double from_us{0.0};        ///< the fault is inactive before this time
   double probability{1.0};    ///< chance that a matching packet or operation is hit
   double delay_ns{10'000.0};  ///< delay of late_credit, reorder, token_before_data, premature_barrier
   double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
   std::string variant;        ///< key `how` of wrong_install and dispatch_corruption
-  std::uint64_t seed{1};      ///< seed of the draws: the bit, and whether the fault acts
+  std::uint64_t seed{1};      ///< seed of random choices: the bit to flip, and whether the fault acts
   bool operator==(const fault_setting&) const = default;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moving and reducing a byte costs: coefficients of models/cost/energy. UCIe and SIP links have theirs
-// in their own blocks.
+// Energy of moving and reducing data: coefficients of models/cost/energy. Those of UCIe and SIP links are in
+// the links' blocks.
 #pragma once
 
 namespace diecast::config {

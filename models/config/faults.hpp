@@ -26,9 +26,9 @@ struct fault_kind_entry {
   std::string place;              ///< what `where` names, in words
   bool links{};                   ///< `where` may name UCIe sides and SIP ports
   bool pes{};                     ///< `where` may name PEs
-  std::vector<std::string> keys;  ///< beside kind, where and seed
+  std::vector<std::string> keys;  ///< in addition to kind, where and seed
   std::string description;
-  bool barriers_only{};  ///< nothing but barriers runs what is defective
+  bool barriers_only{};  ///< only barriers use the defective code
 };
 
 /// A fault, and its place in the list `faults`.
@@ -38,10 +38,10 @@ struct placed_fault {
   std::uint64_t draw{};  ///< sim.fault_draw
 };
 
-/// What came of a fault at one place.
+/// Effects of a fault at one place.
 struct fault_tally {
   std::size_t number{};     ///< index in the list `faults`
-  std::uint64_t chances{};  ///< packets or operations that it could have met
+  std::uint64_t chances{};  ///< packets or operations on which it could have acted
   std::uint64_t met{};      ///< packets or operations that it acted on
 };
 
@@ -50,7 +50,7 @@ struct fault_tally {
 [[nodiscard]] const fault_kind_entry& entry_of(fault_kind kind);
 /// "policy; interposer on links".
 [[nodiscard]] std::string mechanisms_of(const fault_kind_entry& kind);
-/// What a fault of this kind can meet at PEs or, when so, on a link: "credits".
+/// The objects on which a fault of this kind can act at PEs or, if `at_a_link`, on a link: "credits".
 [[nodiscard]] const char* chances_of(fault_kind kind, bool at_a_link);
 /// Null when there is none of that name.
 [[nodiscard]] const fault_kind_entry* find_fault_kind(std::string_view name);
@@ -69,8 +69,7 @@ struct fault_key {
 /// Whether entries of this kind take the key.
 [[nodiscard]] bool takes(fault_kind kind, std::string_view key);
 
-/// The errata bits of a PE, from the firmware faults whose `where` names it. models/abi/errata.hpp and
-/// firmware_defects.hpp.
+/// The errata bits of a PE (models/abi/errata.hpp), from the firmware faults whose `where` names it.
 [[nodiscard]] std::uint64_t errata_of(const machine_config& config, pe_coord pe);
 
 }  // namespace diecast::config

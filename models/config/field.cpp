@@ -153,7 +153,7 @@ std::vector<std::string> all_paths() {
   return paths;
 }
 
-/// Blocks, and the lists that stand beside them.
+/// Blocks, and the lists at the same level.
 std::vector<std::string> top_names() {
   std::vector<std::string> names;
   for (const block_table& b : tables()) names.push_back(b.name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of a machine and a run: one struct per block. Defaults stand here once; unit,
-// range, description and source of every key stand in the block's field table (tables.cpp).
+// The configuration of a machine and a run: one struct per block, with its defaults; unit,
+// range, description and source of every key are in the block's field table (tables*.cpp).
 #pragma once
 
 #include <algorithm>

@@ -26,7 +26,7 @@ void set_member(instance_override& o, const field_value& v) {
   o.*Member = std::get<value_type>(v);
 }
 
-/// A key that stands for one of the same name in `block`; null: for none.
+/// A key for the one of the same name in `block`; null: for none.
 template <auto Member>
 override_key key(const char* block, const char* description, std::vector<kind> kinds,
                  limit against_block = limit::none) {
@@ -41,8 +41,8 @@ std::vector<override_key> all_keys() {
   const std::vector<kind> link{kind::ucie_link}, pe{kind::pe};
   return {
       key<&o::enabled>(nullptr,
-                       "false: it is missing. Routes avoid a missing link both ways; ranks are the remaining "
-                       "PEs; memory is spread over the remaining channels.",
+                       "false: it is missing. No route uses either direction of a missing link; ranks are "
+                       "the remaining PEs; memory is spread over the remaining channels.",
                        {kind::ucie_link, kind::sip_link, kind::pe, kind::channel}),
       key<&o::modules>("ucie", "UCIe links: modules that work.", link),
       key<&o::gt_s>("ucie", "UCIe links: transfers per second and lane.", link),

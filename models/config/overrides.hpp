@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of `overrides[i].set`. Each stands for a row of a block and has its type and range; "enabled" has
+// Keys of `overrides[i].set`. Each represents a row of a block and has its type and range; "enabled" has
 // no row.
 #pragma once
 
@@ -22,8 +22,8 @@ inline constexpr std::size_t instance_kinds = 5;
 [[nodiscard]] const char* plural(instance_kind k);
 
 struct override_key {
-  /// Which side of the block's value an instance may be on: bounds, buffers and the watchdog use the
-  /// block, so what they take from it may get no better.
+  /// Whether an instance's value may be above or below the block's: bounds, buffers and the watchdog use
+  /// the block's, so no instance may be better in a key that they use.
   enum class limit : std::uint8_t { none, no_more, no_less };
 
   std::string name;
@@ -56,7 +56,7 @@ struct override_key {
 
 /// The pe block of one PE; none where it is the machine's.
 [[nodiscard]] std::optional<pe_block> pe_block_of(const machine_config& c, pe_coord pe);
-/// The names a die answers to, that of its NoC included.
+/// Whether the glob matches a name of the die or of its NoC.
 [[nodiscard]] bool names_die(const std::string& glob, const machine_shape& shape, sip_id sip, cube_id cube);
 
 }  // namespace diecast::config

@@ -37,8 +37,8 @@ struct listed_port {
 /// (`vertical`), columns of a north or south one. All of them for "auto".
 [[nodiscard]] std::vector<std::uint32_t> ports_of_edge(const machine_config& c, bool vertical);
 
-/// Every place is one of the machine, and as many are listed as there are blocks. That a SIP has a port of
-/// that label the pod's graph says (fabric::join_sips).
+/// Every place is one of the machine, and as many are listed as there are blocks. Labels of SIP
+/// ports are checked by the pod's graph (fabric::join_sips).
 [[nodiscard]] std::span<const rule> placement_rules();
 
 /// ccl.start_delays: PEs that begin a launch late (stragglers).

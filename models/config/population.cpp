@@ -10,7 +10,7 @@
 namespace diecast::config {
 namespace {
 
-/// Overrides that say whether something is there.
+/// Overrides that set `enabled`.
 std::vector<const instance_override*> presences(const machine_config& c) {
   std::vector<const instance_override*> found;
   for (const instance_override& o : c.overrides)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which PEs and memory channels a machine has: all of its shape's, less those that overrides leave out.
+// PEs and memory channels of a machine: all of its shape's except those that overrides leave out.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class population {
   explicit population(const machine_config& c);
 
   [[nodiscard]] const machine_shape& shape() const { return shape_; }
-  /// Nothing is left out.
+  /// Whether no PE is left out.
   [[nodiscard]] bool whole() const { return missing_.empty(); }
   /// False also for a PE beyond the shape.
   [[nodiscard]] bool has(pe_coord pe) const {
@@ -35,10 +35,10 @@ class population {
 
  private:
   machine_shape shape_;
-  std::vector<bool> missing_;  ///< by index; empty when none is
+  std::vector<bool> missing_;  ///< by index; empty when none is left out
 };
 
-/// Memory channels of cubes, and the channel each PE calls its own.
+/// Memory channels of cubes, and the home channel of each PE.
 class memory_channels {
  public:
   /// The later of two overrides that name a channel counts.
@@ -46,11 +46,11 @@ class memory_channels {
 
   [[nodiscard]] bool has(sip_id sip, cube_id cube, std::uint32_t channel) const;
   /// Home channel of a PE: PE p of P has the one at p * n / P of the n that its cube has, so the PEs of a
-  /// channel are neighbors, and leaving out a PE moves no other's home. Throws user_error when the cube has
+  /// channel are neighbors, and leaving out a PE changes no other's home. Throws user_error when the cube has
   /// no channel.
   [[nodiscard]] std::uint32_t home_of(pe_coord pe) const;
-  /// PEs before it in its cube, left out or not, that have its home. With it, what lies at (channel, place)
-  /// is no other PE's.
+  /// Number of PEs before it in its cube, left out or not, with the same home: (channel, place) identifies
+  /// the PE.
   [[nodiscard]] std::uint32_t place_of(pe_coord pe) const;
   /// Most PEs of a channel.
   [[nodiscard]] std::uint64_t sharers() const;
@@ -70,7 +70,7 @@ class memory_channels {
 
 // Shape of the SIP grid of a 2-D pod, for the physical links and for patterns over SIPs alike.
 
-/// SIP s stands at column s % columns, row s / columns.
+/// SIP s is in column s % columns, row s / columns.
 struct pod_grid {
   std::uint32_t columns{}, rows{};
   bool operator==(const pod_grid&) const = default;
@@ -100,8 +100,8 @@ struct pod_grid {
 
 inline constexpr std::uint64_t least_memory_window = 64;
 
-/// Window of an HBM port: the queue of the simple model can be filled, whatever its size. The controller
-/// counts in bursts and holds requests back itself.
+/// Window of an HBM port: enough to fill the queue of the simple model. The controller limits its requests
+/// itself, in bursts.
 [[nodiscard]] inline std::uint64_t hbm_window(const hbm_block& hbm) {
   return hbm.model == hbm_model::simple ? std::max(least_memory_window, hbm.queue) : least_memory_window;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a barrier costs on an idle machine, from the latencies of its parts: which algorithm `auto` takes.
+// Estimated time of a barrier on an idle machine, from the latencies of its parts, for the choice of `auto`.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ struct barrier_costs {
 };
 
 /// `members`: of comm::barrier_members. A signal is a line fetched, changed and written back; a wait that
-/// finds its flag set is one read, after half a poll period on average. Rounds follow each other at the
-/// slowest rank; reads of one core follow each other. Contention is not counted. `parent_ranks`: of the team
-/// whose barriers make this one, which needs flags for the same algorithm; 0 when the host makes it.
+/// finds its flag set is one read, after half a poll period on average. A round lasts as long as at
+/// its slowest rank; reads of one core are sequential. Without contention. `parent_ranks`: of the team whose
+/// barriers create this team, which needs flags for the same algorithm; 0 when the host creates it.
 [[nodiscard]] barrier_costs barrier_costs_of(const fabric::topology& t, const config::machine_config& c,
                                              const comm::group& members, std::uint32_t parent_ranks = 0);
 

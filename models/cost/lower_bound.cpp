@@ -25,8 +25,8 @@ struct rank_load {
   double reduced{};                   ///< bytes that all ranks reduce together
 };
 
-/// What routers do. A copy they make was sent once; a sum they make was received once and computed by no
-/// rank.
+/// What routers do. A packet that they copy was sent once; a sum that they make is received once, and no rank
+/// computes it.
 struct in_network {
   bool copies{}, sums{};
 };
@@ -74,7 +74,7 @@ crossing crossing_of(collective what, double n, double p, const cut& c) {
   const double part = std::max(0.0, n / p - longest_element);
   switch (what) {
     case collective::all_reduce: return {n, n};
-    // As many ranks outside have their next one inside: a cycle comes back as often as it leaves.
+    // As many ranks outside have their next one inside: a cycle enters a cut as often as it leaves it.
     case collective::send_recv: return {n * d(c.leaving), n * d(c.leaving)};
     case collective::reduce_scatter: return {part * outside, part * inside};
     case collective::all_gather: return {part * inside, part * outside};
@@ -106,8 +106,8 @@ class bound_finder {
     end_ = ends.last;
     startup_ns_ = ends.startup.ns();
     if (!has_hbm_tensors(c, r.what)) return;
-    // The DMA may send out of HBM, and take what came there: no source is read in TCM, and the copy is all
-    // that is done with a message.
+    // The DMA may send from HBM, and read messages there: no source is read in TCM, and a message
+    // is only copied.
     startup_ns_ -= ends_.source.ns();
     ends_.departure = ends_.departure - ends_.source;
     consume_ = {};
@@ -167,9 +167,9 @@ class bound_finder {
          "network interface of a rank, in");
   }
 
-  /// A vector out of the root: what leaves it last has the path to the farthest rank before it. Into the
-  /// root: what comes before anything of the farthest rank, which is part of every sum, has to come once
-  /// more.
+  /// Out of the root: the last packet of the vector still crosses the path to the farthest rank. Into the
+  /// root: every element includes a contribution of the farthest rank, so a whole vector arrives after the
+  /// first of these can.
   void root_terms() {
     const bool out = r_.what == collective::broadcast;
     const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
@@ -276,10 +276,10 @@ class bound_finder {
     const sim_time gap = std::max(ends_.send, ends_.issue);
     const sim_time t = best_tree(r_.ranks.members.size(), nearest_hop(), gap);
     keep("latency", (t + consume_ + end_ + staging_latency_).ns(),
-         "word from one rank to all over the best tree of messages");
+         "one element from one rank to all over the best tree of messages");
   }
-  /// `combined`: a rank reduces what it receives before it sends on. Not so where routers sum: one message
-  /// may carry all parts, beside zeros as well as in sums.
+  /// `combined`: a rank reduces what it receives before it sends. Not where routers sum: one message
+  /// may carry all parts, next to zeros or in sums.
   void collect_from_all(bool combined) {
     if (routers_.sums) return;
     const sim_time gap = ends_.call + ends_.release + (combined ? ends_.vector : sim_time{});
@@ -287,7 +287,7 @@ class bound_finder {
     if (gap == sim_time{}) return;
     const sim_time t = best_tree(r_.ranks.members.size(), hop, gap);
     keep("latency", (t + end_ + staging_latency_).ns(),
-         "word from all ranks to one over the best tree of messages");
+         "one element from all ranks to one over the best tree of messages");
   }
 
   void latency_terms() {
@@ -317,7 +317,7 @@ class bound_finder {
       }
       case collective::barrier: {
         // Flags are not messages: all that is sure is the fabric between the farthest ranks.
-        // They go over the links whatever comm.path is.
+        // They use the links with any comm.path.
         config::machine_config direct = c_;
         direct.comm.path = config::transfer_path::direct;
         const far_pair far = farthest_pair(t_, direct, r_.ranks);

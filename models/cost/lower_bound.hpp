@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least time a collective can take on a machine, whatever the algorithm: what must leave and enter every
+// The least time a collective can take on a machine with any algorithm: what must leave and enter every
 // rank, cross every cut and occupy all links together, what memories and vector units must do, and how long
 // word takes to get round. It depends on (machine, collective, ranks, bytes) alone. Derivations: docs/
 // bounds.md; a message carries elements or partial sums of them, and nothing computes in the network but what
@@ -43,19 +43,19 @@ struct bound_request {
 /// Bytes that all ranks together send at least, where routers compute nothing.
 [[nodiscard]] double least_sent(comm::collective what, double bytes, double ranks);
 
-/// The latency that spec asks small messages to come near: the larger of one quiet one-element message
-/// between the farthest ranks and ceil(log2 ranks) such messages between the nearest. Not a bound: a rank
+/// A goal for the latency of small messages: the larger of one message of one element between the farthest
+/// ranks, on an idle machine, and ceil(log2 ranks) of them between the nearest. Not a bound: a rank
 /// may send its next message before the first has arrived. ns.
 [[nodiscard]] double latency_goal_ns(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);
 
-/// What an algorithm cannot do without: messages in a row, messages of one rank, bytes at its interface. With
+/// The least work of an algorithm: successive messages, messages of one rank, bytes at its interface. With
 /// the least times of these on this machine that is a lower bound of its time, cheap enough to compute for
 /// every candidate of --algorithm auto before any estimate.
 struct least_work {
-  double rounds{};    ///< messages of which each waits for the one before
-  double messages{};  ///< that one rank sends or takes
-  double bytes{};     ///< payload through the network interface of one rank, one way
+  double rounds{};    ///< messages of which each waits for the previous one
+  double messages{};  ///< messages that one rank sends or receives
+  double bytes{};     ///< payload through the network interface of one rank, in one direction
   /// How often a byte is sent that some algorithm sends once, on a square of ranks: a forecast, no bound.
   double copies{1};
 };
@@ -72,7 +72,7 @@ struct algorithm_bound {
   /// Rounds and bytes one after the other: orders candidates, is no bound where slots overlap.
   double in_row{};
 };
-/// `any`: the bound of the collective, whatever the algorithm.
+/// `any`: the bound of the collective for any algorithm.
 [[nodiscard]] algorithm_bound bound_of(const fabric::topology& t, const config::machine_config& c,
                                        const bound_request& r, const bound& any,
                                        const std::string& algorithm);

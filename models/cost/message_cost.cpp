@@ -148,7 +148,7 @@ sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap) {
 
 namespace {
 
-/// The least time of one element between any two ranks, by whomever it goes.
+/// The least time of one element between any two ranks, through any other ranks.
 class least_ways {
  public:
   least_ways(const fabric::topology& t, const config::machine_config& c, const comm::group& g)
@@ -159,8 +159,8 @@ class least_ways {
     }
   }
 
-  /// Rank and time of the last rank that a word from `rank` reaches, or whose word reaches `rank` (Dijkstra's
-  /// algorithm).
+  /// The rank that an element from `rank` reaches last, or from which one reaches `rank` last, and the time
+  /// (Dijkstra's algorithm).
   [[nodiscard]] std::pair<std::size_t, std::uint64_t> last(std::size_t rank, bool inbound) const {
     std::vector<std::uint64_t> when(ranks_, std::numeric_limits<std::uint64_t>::max());
     std::vector<bool> known(ranks_);

@@ -16,7 +16,7 @@
 namespace diecast::cost {
 
 // What links carry of a payload: the NoC's header flits and packets, UCIe's frames, the ports that feed a
-// die's edge. Everything that turns bytes of a tensor into time on a wire asks here.
+// die's edge. All computations of times of tensors on links use these functions.
 
 [[nodiscard]] inline double d(std::uint64_t n) { return static_cast<double>(n); }
 
@@ -68,7 +68,7 @@ struct endpoint_costs {
 /// Bytes of an element of the longest type: parts of n ranks differ by less than this.
 inline constexpr std::uint64_t longest_element = numeric::size_of(numeric::dtype::f32);
 
-/// What messages cost beside the bytes they carry, however many they are: nothing leaves before the first
+/// Cost of messages without the time of their bytes, however many they are: nothing leaves before the first
 /// doorbell, and the last has to be taken.
 struct transfer_ends {
   sim_time consume;  ///< the cheapest use of a message: a vector command, or a DMA that sends it on

@@ -14,7 +14,7 @@
 
 namespace diecast::cost {
 
-/// One rule: what it is for and what it says. The first that matches wins.
+/// One rule: what it matches and its value. The first that matches applies.
 struct algorithm_rule {
   comm::collective what{comm::collective::all_reduce};
   std::uint64_t from_bytes{};
@@ -42,7 +42,7 @@ struct rule_question {
 
 /// A tuner table: CSV with a header line. Columns collective, min_bytes, max_bytes and algorithm are needed,
 /// rank_set and ranks are not; an empty field or * means any. Lines that begin with # are comments.
-/// `name` stands in errors. Appends what is wrong.
+/// `name`: for errors. Appends problems.
 [[nodiscard]] std::vector<algorithm_rule> parse_tuner(const std::string& name, const std::string& text,
                                                       std::vector<problem>& problems);
 

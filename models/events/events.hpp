@@ -67,7 +67,7 @@ struct message_content {
   sim_time at;
   pe_coord pe;  ///< the receiver
   abi::ipcq_fields fields;
-  std::uint64_t digest{};  ///< digest of the bytes and their offsets, in whatever parts they came
+  std::uint64_t digest{};  ///< digest of the bytes and their offsets, for any division into parts
 };
 /// A packet occupies a directed link (index in fabric::topology::links) from the start of its first flit
 /// (`head`) to the end of its last (`tail`).
@@ -100,7 +100,7 @@ struct memory_event {
   abi::address address{};
   std::span<const std::byte> bytes;  ///< valid during the call only
 };
-/// What a core stands still for: a message to arrive, a slot of the peer to become free, a source to be read
+/// What a core waits for: a message to arrive, a slot of the peer to become free, a source to be read
 /// by the DMA engine, a copy to end, a completion of the tag-matching unit, an error to be reported.
 enum class wait_cause : std::uint8_t { data, credit, dma, memory, message, error };
 [[nodiscard]] constexpr std::string_view to_string(wait_cause c) { return enum_name(c); }
@@ -165,7 +165,7 @@ class observer : public abstract_interface {
   virtual void on(const operation_changed&) {}
 };
 
-/// The kinds of events that an observer wants.
+/// The kinds of events that an observer receives.
 enum interest : std::uint16_t {
   core_states = 1,
   steps = 2,

@@ -292,7 +292,7 @@ class balance_table {
     return all;
   }
 
-  /// What the rows before say of all links is not so of those that overrides change.
+  /// Rows of the links that overrides change, for which the rows of all links do not hold.
   void changed_rows() {
     for (const auto& links : changed_ucie()) {
       const config::ucie_block& u = links.settings;

@@ -64,7 +64,7 @@ class tree_maker {
   void add(const abi::node_address& member) {
     if (member == tree_.root) return;
     const std::vector<step> steps = route(t_, tree_.root, member);
-    // From the last router that the tree has: a route that left it and came back adds no second path.
+    // From the last router of the tree: a route that left the tree and returned adds no second path.
     std::size_t first = steps.size();
     while (!nodes_.contains(steps[--first].place())) continue;
     for (std::size_t i = first; i < steps.size(); ++i) {

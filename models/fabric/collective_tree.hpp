@@ -37,12 +37,12 @@ struct collective_tree {
 };
 
 /// The union of the routes from `root` to `members` (the root may be among them). Where routes of a pod of
-/// listed links part and meet again, the first of them stays.
+/// listed links separate and join again, the tree has the first of them.
 [[nodiscard]] collective_tree make_tree(const topology& t, const abi::node_address& root,
                                         std::span<const abi::node_address> members);
 
-/// What the buffers of a tree's VCs wait for: a router holds the buffer a packet came by until every copy has
-/// one beyond, and the buffers of contributions until the sum has one. Nodes are links x tree_flows.
+/// Dependencies of a tree's buffers: a router holds that of an incoming packet until every copy has one at
+/// the next router, and those of contributions until the sum has one. Nodes are links x tree_flows.
 [[nodiscard]] std::vector<dependency> tree_dependencies(const topology& t, const collective_tree& tree);
 
 /// A cycle over the buffers of all these trees together, in order; empty when there is none. Trees share no

@@ -26,7 +26,7 @@ struct crossing {
   terminal_index exit{};   ///< leading on; otherwise the packet may be bound for any block of the cube
   entry how{};
   leg at{};
-  leg before{};  ///< on the link it came by
+  leg before{};  ///< on the link it arrived by
   bool operator==(const crossing&) const = default;
   /// The members in their order; a leg has six bits at most.
   friend std::uint64_t key_of(const crossing& c) {
@@ -83,7 +83,7 @@ class distinct_set {
 /// for all packets.
 class followed {
  public:
-  /// `oneway`: routes go on by what they have crossed.
+  /// `oneway`: the rest of a route depends on the links that it has crossed.
   void reset(std::size_t routers, std::size_t exits, bool oneway) {
     routers_ = routers;
     states_ = oneway ? 2 : 1;
@@ -155,7 +155,7 @@ class route_walker {
   }
 
   void walk_from_sources(std::uint32_t sip) {
-    // One destination for each port of this SIP stands for all that leave by it.
+    // One destination for each port of this SIP represents all that leave by it.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ports;
     for (std::uint32_t to = 0; to < shape_.sips; ++to)
       if (to != sip) ports.emplace_back(t_.sip_route(sip_id{sip}, sip_id{to}), to);
@@ -203,7 +203,7 @@ class route_walker {
   }
 
   void expand(std::uint32_t sip) {
-    // Crossings that differ only in the link they came by follow each other: the path inside is the same.
+    // Crossings that differ only in their incoming link are adjacent: the path inside is the same.
     const crossing* last = nullptr;
     for (const crossing& c : crossings_[sip].sorted()) {
       if (c.how != entry::injected) {

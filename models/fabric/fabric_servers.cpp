@@ -138,7 +138,7 @@ const timing::transfer_route& fabric_servers::staged_route(const abi::node_addre
   const auto [at, fresh] = staged_.try_emplace({from, to});
   if (!fresh) return at->second;
   timing::transfer_route& route = at->second = build({from, out});
-  // A packet is written as a whole, then read as a whole: nothing of it can be used before its last flit.
+  // A packet is written as a whole, then read as a whole: no part of it can be read before its last flit.
   const double flit_ns = static_cast<double>(config_.noc.flit_bytes) / config_.host.staging_gbytes_s;
   const double packet_ns = flit_ns * max_packet_flits(config_);
   const double hand_over_ns = timing::noc_clock(config_).period.ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which faults of the config act at which place of the machine.
+// Faults of the config by the place of the machine where they act.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,10 @@ namespace diecast::fabric {
 
 using fault_list = std::vector<config::placed_fault>;
 
-/// Packets that arrive at a PE. Faults that an interposer causes only, here and below.
+/// Faults of packets that arrive at a PE; here and below only of kinds that an interposer causes.
 [[nodiscard]] fault_list faults_into_pe(const config::machine_config& c, pe_coord pe);
-/// Packets that leave by a side of a cube. A bit flipped under frames with a CRC is none of these: see
-/// hidden_bit_flips.
+/// Faults of packets that leave a cube over a side; without bit flips in frames with a CRC (see
+/// hidden_bit_flips).
 [[nodiscard]] fault_list faults_of_side(const config::machine_config& c, const topology& t, sip_id sip,
                                         cube_id cube, side s);
 [[nodiscard]] fault_list faults_of_sip_link(const config::machine_config& c, const topology& t,
@@ -23,13 +23,13 @@ using fault_list = std::vector<config::placed_fault>;
 /// Faults bit_flip on a UCIe side whose frames have a CRC: they hit frames on the wire, which are replayed.
 [[nodiscard]] fault_list hidden_bit_flips(const config::machine_config& c, const topology& t, sip_id sip,
                                           cube_id cube, side s);
-/// The fault of this kind whose `where` names the PE; null when there is none. Kinds of an interposer, of
-/// which there may be several, are not asked for.
+/// The fault of this kind whose `where` names the PE; null when there is none. Precondition: not a kind of an
+/// interposer, of which there may be several.
 [[nodiscard]] const config::fault_setting* fault_at(const config::machine_config& c, config::fault_kind kind,
                                                     pe_coord pe);
 
-/// What is wrong with `faults`: names that match nothing, or nothing that this kind can act on, and two of a
-/// kind where only one can act.
+/// Problems of `faults`: names that match no place where the kind can act, and two of a kind where only one
+/// can act.
 [[nodiscard]] std::vector<problem> check_faults(const config::machine_config& c, const topology& t);
 
 }  // namespace diecast::fabric

@@ -14,14 +14,14 @@ namespace {
 
 using instances = config::instance_kind;
 
-/// A UCIe side answers to "pod.sip0.cube_1_2.ucie_east" and to "...ucie_e".
+/// A UCIe side matches "pod.sip0.cube_1_2.ucie_east" and to "...ucie_e".
 bool names_side(const std::string& glob, const std::string& cube, side s) {
   const std::string full = fmt::format("{}.ucie_{}", cube, to_string(s));
   const std::string brief = fmt::format("{}.ucie_{}", cube, to_string(s)[0]);
   return config::matches(glob, full) || config::matches(glob, brief);
 }
 
-/// A SIP link answers to the name of its port, "pod.sip0.sip_port_e", and to its own, "pod.sip0.e-sip1.w".
+/// A SIP link matches the name of its port, "pod.sip0.sip_port_e", and to its own, "pod.sip0.e-sip1.w".
 bool names_sip_link(const std::string& glob, const sip_graph& graph, std::size_t index) {
   const sip_connection& there = graph.links[index];
   const sip_connection& back = graph.links[index ^ 1U];

@@ -12,7 +12,7 @@
 
 namespace diecast::fabric {
 
-/// Empty lists: all are as their block says.
+/// Empty lists: all have the settings of their block.
 struct link_settings {
   struct ucie_side {
     bool enabled{true};

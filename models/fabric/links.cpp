@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and names of the pod's links. A number is arithmetic on its place; names are made once,
-// when the list is asked for.
+// Numbers and names of the pod's links. A number is computed from the link's position; names are made
+// once, when the list is requested.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -131,7 +131,7 @@ std::uint32_t topology::sip_link_id(std::uint32_t sip_link_index) const {
 sim_time idle_latency(const topology& t, const config::machine_config& config, abi::node_address from,
                       abi::node_address to, abi::traffic_class, std::uint32_t flits) {
   timing::noc_timing noc = timing::noc_timing_of(config);
-  sim_time start;  // when the head enters the cube at hand
+  sim_time start;  // when the head enters the present cube
   entry how = entry::injected;
   leg at = 0;
   for (abi::node_address here = from;;) {
@@ -158,7 +158,7 @@ sim_time idle_latency(const topology& t, const config::machine_config& config, a
 
 namespace {
 
-constexpr std::uint32_t granule = 8;  // flits; buffers are built of whole memories
+constexpr std::uint32_t granule = 8;  // flits; buffer sizes are multiples of it
 
 std::uint32_t rounded(std::uint64_t flits) {
   return static_cast<std::uint32_t>((flits + granule - 1) / granule * granule);
@@ -173,8 +173,8 @@ std::uint32_t packet_flits(const config::machine_config& c) {
                        static_cast<std::uint32_t>(c.noc.flit_bytes));
 }
 
-/// Longest packets in flight at one time on a link that never waits: the one that is sent, and those whose
-/// credits are not back yet.
+/// Number of longest packets in flight on a link that never waits: the one being sent, and those whose
+/// credits have not returned.
 std::uint64_t packets_in_loop(const config::machine_config& c, const timing::link_timing& link) {
   const std::uint32_t packet = packet_flits(c);
   const sim_time loop = link.latency * 2 + link.receiver.cycles(packet + 1);
@@ -182,9 +182,9 @@ std::uint64_t packets_in_loop(const config::machine_config& c, const timing::lin
   return 1 + (loop.fs + each - 1) / each;
 }
 
-/// Flits that arrive while one credit is on its way round a link: the packet crosses, waits for the next
-/// edge, leaves at one flit per cycle, and its credit crosses back. Credits are taken for whole packets:
-/// where a long one lasts about as long as the loop, or longer, a place for each of those in flight is more.
+/// Flits that arrive during a round trip of credits: the packet crosses, waits for the next edge, leaves at
+/// one flit per cycle, and its credit crosses back. As credits are taken for whole packets, the buffer also
+/// holds as many longest packets as are in flight.
 std::uint32_t link_buffer(const config::machine_config& c, const timing::link_timing& link) {
   const std::uint32_t packet = packet_flits(c);
   const sim_time round = link.latency * 2 + link.receiver.cycles(packet + c.noc.credit_cycles + 1);

@@ -24,8 +24,8 @@ router_index router_at(const cube_layout& l, std::uint32_t x, std::uint32_t y) {
   return static_cast<router_index>(y * l.columns + x);
 }
 
-/// Position `i` of `n` blocks spread evenly along a path that winds through the rows, so that blocks
-/// of consecutive numbers are near each other and a half-filled mesh becomes a checkerboard.
+/// Position `i` of `n` blocks spread evenly along a path through the rows in alternating directions, so that
+/// blocks of consecutive numbers are near each other and a half-filled mesh becomes a checkerboard.
 router_index spread(const cube_layout& l, std::uint64_t i, std::uint64_t n) {
   const std::uint64_t step = (2 * i + 1) * l.routers() / (2 * n);
   const auto y = static_cast<std::uint32_t>(step / l.columns);
@@ -47,7 +47,7 @@ void add_all(placed_layout& cube, terminal_kind kind, const char* name, std::uin
   }
 }
 
-/// A block of which there is one, on the router of placement key `listed` or at `usual`.
+/// A single block, on the router of placement key `listed` or at `usual`.
 terminal_index add_one(placed_layout& cube, terminal_kind kind, const std::string& listed,
                        router_index usual) {
   const auto places = config::listed_places(listed);
@@ -155,7 +155,7 @@ placed_layout place_cube(const config::machine_config& c, const std::array<bool,
   add_all(cube, terminal_kind::pe, "pe", c.cube.pes, c.placement.pes);
   cube.hbm_base = static_cast<terminal_index>(l.terminals.size());
   add_all(cube, terminal_kind::hbm, "hbm", c.hbm.ports, c.placement.hbm_ports);
-  // The two blocks that all others access sit at the center, on different routers where there are two.
+  // The two blocks that all others access are at the center, on different routers if there are two.
   cube.sram = add_one(cube, terminal_kind::sram, c.placement.sram, router_at(l, l.columns / 2, l.rows / 2));
   cube.control_cpu = add_one(cube, terminal_kind::control_cpu, c.placement.control_cpu,
                              router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2));

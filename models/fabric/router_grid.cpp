@@ -75,7 +75,7 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
   return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
 }
 
-/// `first`: set of the dimension. What a packet has crossed before its VC says (vc_rule).
+/// `first`: set of the dimension. The packet's VC shows what it has crossed before (vc_rule).
 router_grid::dimension_step router_grid::oneway(std::uint32_t at, std::uint32_t size, bool up,
                                                 std::uint8_t first) {
   const bool wraps_here = up ? at + 1 == size : at == 0;
@@ -112,7 +112,7 @@ vc_set vc_rule::behind(std::uint8_t vc, const router_grid::step& step, bool any_
   const unsigned of_leg = sets * vcs_per_set;
   const bool in_sets = sets > 1 && step.side != fabric::sides;
   unsigned set = in_sets ? step.set : 0;
-  // One-way: who has crossed the dimension's wrap link stays behind it.
+  // A packet that has crossed the dimension's wrap link stays in the set after it.
   if (sets > 2 && in_sets && vc / vcs_per_set % sets == (step.set | 1U)) set = step.set | 1U;
   const unsigned first = vc - vc % of_leg + set * vcs_per_set;
   if (!any_vc) return {static_cast<std::uint8_t>(first + vc % vcs_per_set), 1};

@@ -8,10 +8,10 @@
 // equal. One-way, a dimension wraps from two routers on.
 //
 // One-way datelines: the sets 2 d and 2 d + 1 belong to the links of dimension d. A packet starts in the even
-// one and is in the odd one behind the wrap link: its set says what it has crossed, so packets that cross the
-// wrap link do not share VCs with those that start behind it.
+// one and is in the odd one after the wrap link: its set shows what it has crossed, so packets that cross the
+// wrap link do not share VCs with those that start after it.
 //
-// Datelines: the buffers behind the links of a dimension that wraps are in two sets. A packet is in set 0
+// Datelines: the buffers after the links of a dimension that wraps are in two sets. A packet is in set 0
 // while it still has to cross the wrap link of that dimension, in set 1 afterwards or if it never has to
 // (Dally and Seitz, 1987). Which one is a function of where the packet is and where it goes.
 #pragma once
@@ -44,12 +44,12 @@ class router_grid {
   static constexpr std::uint8_t no_link = 4;  ///< after the dateline sets
   struct step {
     std::uint8_t side{sides};   ///< `sides`: already there
-    std::uint8_t set{no_link};  ///< dateline set behind that link; 1 in a dimension that does not wrap
+    std::uint8_t set{no_link};  ///< dateline set after that link; 1 in a dimension that does not wrap
   };
   [[nodiscard]] step towards(router_index from, router_index to) const {
     return wraps() ? towards_around(from, to) : towards_straight(from, to);
   }
-  /// Where a router stands: its column above its row, so that one comparison orders them.
+  /// Position of a router: its column in the high bits, its row in the low ones; compared by column first.
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
   /// The side by which the way from one place to another begins where nothing wraps: a few instructions
@@ -109,13 +109,13 @@ class router_grid {
 // Routes inside one die for the inner loop of the NoC: topology::next_hop() from small tables, in a mesh
 // without a call or a division.
 
-/// Which VCs a packet may take behind the next link, whatever its class and leg, which it keeps: see
+/// VCs that a packet may take after the next link, within its class and leg, which it keeps: see
 /// topology::next_hop().
 struct vc_rule {
   unsigned sets{1};         ///< VC sets of a leg: before and after the dateline
   unsigned vcs_per_set{1};  ///< VCs of a set
 
-  /// VCs for a packet in `vc` that takes `step`; `any_vc`: as topology::any_vc() says of its class.
+  /// VCs for a packet in `vc` that takes `step`; `any_vc`: topology::any_vc() of its class.
   [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step, bool any_vc) const;
 };
 

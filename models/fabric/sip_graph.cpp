@@ -65,7 +65,7 @@ void join(sip_graph& g, sip_connection there, const gateway& back_leaves, const 
 }
 
 /// A dimension closes into a ring when asked to; one of two SIPs does not: its two SIPs are joined by
-/// one pair of links, and "both ways round" are that pair.
+/// one pair of links, and both directions round the ring use that pair.
 bool wraps(bool ring, std::uint32_t length) { return ring && length > 2; }
 
 struct grid_rules {

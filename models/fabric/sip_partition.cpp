@@ -28,7 +28,7 @@ sip_partition listed(std::uint32_t sips, const std::string& text, std::uint32_t 
       if (p.process_of[*sip] != nobody) throw wrong_partition("names a SIP twice", text, processes);
       p.process_of[*sip] = p.processes;
     }
-    at = end + 2;  // behind the comma
+    at = end + 2;  // after the comma
   }
   if (std::ranges::count(p.process_of, nobody) > 0)
     throw wrong_partition("leaves out a SIP", text, processes);

@@ -34,7 +34,7 @@ std::vector<problem> check_counts(const config::machine_config& c) {
                  fmt::format("{} x {}", c.sip.columns, c.sip.rows),
                  fmt::format("at most {} cubes", abi::max_cubes_per_sip)});
   }
-  if (!p.empty()) return p;  // what is placed on them cannot be checked
+  if (!p.empty()) return p;  // components on them cannot be checked
   for (const config::rule& r : config::placement_rules()) {
     if (const config::verdict v = r.test(c)) p.push_back({r.keys.front(), v->what, v->value, v->expected});
   }
@@ -143,8 +143,7 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   } else if (what == purpose::transaction_study) {
     vcs.first_class = static_cast<unsigned>(abi::traffic_class::request);
     vcs.classes = 2;
-    vcs.chooses[static_cast<std::size_t>(abi::traffic_class::request)] =
-        false;  // who sends them chooses once
+    vcs.chooses[static_cast<std::size_t>(abi::traffic_class::request)] = false;  // the sender chooses once
   } else if (noc.leg_vcs) {
     choose_legs();
   }
@@ -234,8 +233,8 @@ void topology::impl::note_coordinates() {
   }
 }
 
-/// Detours come by the first rule without a cycle. When all have cycles the first rule stays:
-/// find_dependency_cycle() shows its cycle.
+/// Detours follow the first rule without a cycle; when all have cycles, the first rule, whose cycle
+/// find_dependency_cycle() shows.
 topology::topology(const config::machine_config& config, purpose what, unsigned network)
     : impl_(std::make_unique<impl>(config, what, network)), plan_(impl_->vcs) {
   if (impl_->detours.empty()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The physical graph of the pod, made from the config: routers, terminals, links, routes and their
-// virtual channels. Netlists are built by walking it; NoC modules route by asking it.
+// virtual channels. Netlists are built from it; NoC modules get routes from it.
 //
 // Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
 // Within a cube: XY; on a torus or ring the shorter direction round (router_grid.hpp). Between cubes of a
@@ -9,8 +9,8 @@
 // Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port: X first, then
 // Y on rings, meshes and tori (the shorter direction round, ties go positive), the shortest path (lowest link
 // index first) on lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are
-// routed by table (detours.hpp). A ring or torus dimension of two SIPs has one pair of links, not two: the
-// shorter direction round would leave half of a second pair idle for ever.
+// routed by table (topology_impl.hpp). A ring or torus dimension of two SIPs has one pair of links, not two:
+// the shorter direction round would never use half of a second pair.
 //
 // Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
 // property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
@@ -19,7 +19,7 @@
 // needs new VC sets only after the source SIP, after each dateline (the links that close a dimension)
 // and for the last SIP, so c = 0 in the source SIP, 2 + D in the last one and 1 + D - datelines ahead
 // between them, D = most datelines on any route. (There a packet's leg goes back from even to odd at SIP
-// links it crosses within one c; find_dependency_cycle shows that no cycle comes of it.)
+// links it crosses within one c; find_dependency_cycle shows that this makes no cycle.)
 #pragma once
 
 #include <algorithm>
@@ -76,8 +76,8 @@ struct terminal {
   }
 };
 
-/// Where routers stand. A ring keeps the columns and rows of its config: they say where blocks sit, not
-/// how routers are joined (topology::has_side does). A crossbar is one router.
+/// Places of routers. A ring keeps the columns and rows of its config: they determine the places of blocks,
+/// not how routers are joined (topology::has_side). A crossbar is one router.
 struct cube_layout {
   std::uint32_t columns{};
   std::uint32_t rows{};
@@ -106,7 +106,7 @@ struct link {
   std::string name;             ///< "pod.sip0.cube_1_2.router_0_3.east"
 };
 
-/// How a packet came into a cube.
+/// How a packet entered a cube.
 enum class entry : std::uint8_t { injected, from_cube, from_sip };
 
 /// Decision made once per cube a packet enters.
@@ -215,7 +215,7 @@ class topology : immovable {
   /// flow.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                      const abi::node_address& destination) const {
-    // One-way, a set says what a packet has crossed: nothing yet.
+    // One-way, the set shows what a packet has crossed: nothing yet.
     const unsigned vcs_to_enter = plan_.sets > 2 ? plan_.per_set : vcs_of_leg();
     if (any_vc(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_to_enter)};
     return {vc(c, l, flow_vc(source, destination)), 1};
@@ -227,7 +227,7 @@ class topology : immovable {
 
   /// Where a packet for `destination` that enters cube (sip, cube) at `router` leaves it, and on
   /// which leg it travels there. `before` is its leg on the previous cube (0 when injected).
-  /// Cost: two table look-ups and a comparison. `before` is the leg on the link the packet came by; a
+  /// Cost: two table look-ups and a comparison. `before` is the leg on the packet's incoming link; a
   /// caller that already gave the packet its leg here asks for exit() alone.
   [[nodiscard]] cube_step enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
                                 const abi::node_address& destination) const;
@@ -238,8 +238,8 @@ class topology : immovable {
 
   /// The next hop of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
   /// leg stay. One VC, of the number the packet has; where packets choose, all of its class and leg, on a
-  /// link that packets go round on those of the dateline set it is in there. For who asks at every packet and
-  /// hop there is die_routes.
+  /// link that packets go round on those of the dateline set it is in there. die_routes has these for
+  /// a NoC, which needs one for every packet and hop.
   [[nodiscard]] hop next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                              std::uint8_t vc) const;
   /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.
@@ -348,7 +348,7 @@ struct dependency {
                        static_cast<std::uint32_t>(c.noc.flit_bytes));
 }
 
-/// Buffer of a bulk class behind the network interface a packet enters by. Announcements at an interface are
+/// Buffer of a bulk class after the network interface a packet enters by. Announcements at an interface are
 /// of whole packets, so where a wormhole's router buffers do not hold one, this one holds two: one leaves
 /// while the other comes in.
 [[nodiscard]] inline std::uint32_t injection_buffer_flits(const config::machine_config& c) {

@@ -38,7 +38,7 @@ enum class detour_rule : std::uint8_t {
 inline constexpr std::array detour_rules{detour_rule::north_first, detour_rule::south_first,
                                          detour_rule::up_down};
 
-/// [from * cubes + to]: side a packet leaves `from` by on its way to `to`; meaningless when equal.
+/// [from * cubes + to]: side by which a packet to `to` leaves `from`; meaningless when equal.
 /// `cut_off`: gets one pair of cubes per cube that cube 0 does not reach.
 [[nodiscard]] std::vector<side> route_around(const cube_grid& grid, detour_rule rule,
                                              std::vector<std::pair<cube_id, cube_id>>& cut_off);
@@ -56,7 +56,7 @@ struct topology::impl {
   router_grid grid;
   vc_plan vcs;
   link_settings settings;
-  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing, see detours.hpp; else empty
+  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing; else empty
   bool count_crossings{true};              ///< legs by SIP links crossed; otherwise by datelines
   std::vector<placed_layout> layouts;
   std::vector<std::uint32_t> layout_of;  ///< per cube of the pod
@@ -89,7 +89,7 @@ struct topology::impl {
                             const abi::node_address& destination) const;
   /// Group of legs at a SIP that is not the source's, when datelines are counted. The last SIP has a group of
   /// its own: there packets leave the straight routes between gateways for any router, and must not wait
-  /// behind packets that go on.
+  /// for packets to further SIPs.
   [[nodiscard]] unsigned dateline_group(std::uint32_t at, std::uint32_t destination) const {
     if (at == destination) return dateline_groups();
     return 1 + graph.max_datelines - graph.datelines_ahead[std::size_t{at} * graph.sips + destination];

@@ -47,7 +47,7 @@ std::uint64_t count_wrong(numeric::dtype type, bytes got, bytes expected) {
 
 namespace {
 
-/// Calls `found(index, got, expected)` for each element beyond its bound, until that says to stop.
+/// Calls `found(index, got, expected)` for each element beyond its bound, until that returns false.
 template <class Found>
 void visit_beyond(numeric::dtype type, bytes got, bytes expected, std::span<const double> bounds,
                   Found found) {

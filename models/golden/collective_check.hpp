@@ -34,7 +34,7 @@ struct wrong_element {
 [[nodiscard]] std::uint64_t count_wrong(numeric::dtype type, std::span<const std::byte> got,
                                         std::span<const std::byte> expected);
 
-/// Elements farther from `expected` than `bounds` says (one bound per element); a NaN matches a NaN
+/// Elements farther from `expected` than their bound in `bounds`; a NaN matches a NaN
 /// and an infinity the same infinity.
 [[nodiscard]] std::uint64_t count_beyond(numeric::dtype type, std::span<const std::byte> got,
                                          std::span<const std::byte> expected, std::span<const double> bounds);

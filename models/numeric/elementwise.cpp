@@ -116,7 +116,7 @@ void divide(dtype type, std::span<std::byte> elements, std::uint32_t divisor) {
     throw formatted<std::invalid_argument>("divisor {}; expected 1 to {}", divisor, max_divisor);
   check_whole(type, elements.size());
   // In double, the quotient of an element and a divisor of 24 bits is never so close to a tie that
-  // rounding it on to f16, bf16 or i32 goes wrong; f32 divides as float.
+  // rounding it further to f16, bf16 or i32 can give a wrong result; f32 divides as float.
   std::array<double, at_a_time> x;
   const std::size_t step = at_a_time * size_of(type);
   for (std::size_t at = 0; at < elements.size(); at += step) {

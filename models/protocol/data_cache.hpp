@@ -70,7 +70,7 @@ class data_cache {
   std::uint64_t stamp_{};
 };
 
-// What a core may ask of global memory, wherever its firmware runs.
+// Checks of a core's accesses to global memory, on every machine.
 
 /// Throws protocol_error unless the access is to bytes of one cache line of HBM or SRAM. `who` and `what`
 /// are for the error.

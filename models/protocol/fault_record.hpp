@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults as data, and names of queue pairs in texts.
 //
-// What a run calls a queue pair only its pattern or program knows. A text of engines and firmware that names
-// queue pairs therefore has a mark in place of each name until it is printed.
+// The names of queue pairs in a run are those of its pattern or program, which engines and firmware do not
+// have. Their texts have a mark in place of each name until they are printed.
 #pragma once
 
 #include <cstdint>
@@ -48,9 +48,9 @@ enum class fault_kind : std::uint8_t {
 
 struct fault_record {
   fault_kind kind{};
-  std::string place{};             ///< who found it, as its sentence says
+  std::string place{};             ///< the instance that found it, as in its message
   std::optional<pe_coord> pe{};    ///< the PE at `place`
-  std::string sender{};            ///< who sent what arrived
+  std::string sender{};            ///< sender of what arrived
   std::optional<pe_coord> from{};  ///< the PE that sent it
   std::optional<std::uint16_t> queue_pair{}, from_queue_pair{};
   std::uint64_t sequence{}, expected{}, value{};  ///< what they count or are depends on the kind
@@ -61,7 +61,7 @@ struct fault_record {
   std::uint64_t offset{}, bytes{}, message_bytes{}, tag{};
   bool tag_matched{};                ///< what arrived is of a tag-matched message
   std::vector<std::string> links{};  ///< links that the packet crossed
-  std::string text{};                ///< what only the finder can say; queue pairs are marks
+  std::string text{};                ///< details of the finder; queue pairs are marks
   std::string dump{};                ///< registers, a queue pair a line, with marks
 };
 

@@ -226,7 +226,7 @@ void ipcq_core::arm(std::uint16_t qp, std::uint64_t bits) {
     s.armed = 0;
     return;
   }
-  // A wait on a half that does not exist could never end: say so instead.
+  // A wait on a half that does not exist could never end: it is refused.
   if ((bits & abi::arm_receive) != 0 && !s.rx) {
     refuse(engine_error::rx_disabled, qp);
     bits &= ~abi::arm_receive;

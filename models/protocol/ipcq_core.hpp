@@ -25,7 +25,7 @@ enum class fault_kind : std::uint8_t;
 
 namespace diecast::protocol {
 
-/// A message the engine wants moved: read `source`, write `fields.match_address` behind `mailbox`.
+/// The engine's request to send a message: read `source`, write to `fields.match_address` at `mailbox`.
 struct send_request {
   std::uint16_t qp{};
   abi::address source{};
@@ -33,7 +33,7 @@ struct send_request {
   abi::ipcq_fields fields;
 };
 
-/// A credit the engine wants sent to `mailbox`.
+/// The engine's request to send a credit to `mailbox`.
 struct credit_request {
   std::uint16_t qp{};
   abi::address mailbox{};
@@ -56,8 +56,8 @@ struct queue_pair_state {
   std::vector<std::uint32_t> slot_message_bytes;  ///< bytes of the message in each rx slot
   std::vector<std::uint32_t> slot_checks;         ///< QP_TX_CHECK of each slot
   std::uint32_t tx_check{};
-  std::optional<std::uint32_t> last_token;   ///< sequence of the token that came last
-  std::optional<std::uint32_t> last_credit;  ///< consumer_seq of the credit that came last
+  std::optional<std::uint32_t> last_token;   ///< sequence of the last token received
+  std::optional<std::uint32_t> last_credit;  ///< sequence of the last credit received
 
   [[nodiscard]] std::uint32_t free_slots() const {
     return n_slots - space.distance(peer_tail_cache, my_head);
@@ -82,11 +82,11 @@ struct queue_pair_state {
 /// Largest ring an engine holds.
 inline constexpr std::uint32_t max_slots = 65'536;
 
-/// One line of a pointer dump: direction <-> rx base, four pointers, last sequences, waiters, peer.
+/// One line of a pointer dump: queue pair <-> rx base, four pointers, last sequences, waiters, peer.
 [[nodiscard]] std::string describe(const std::string& direction, const queue_pair_state& state);
 
-/// How an arriving token or credit finds its queue pair. `address` is the rule; `sender` is the
-/// seed's old behaviour, kept as a demonstrable defect.
+/// How an arriving token or credit finds its queue pair. `address` is the rule; `sender`
+/// exists to show a deadlock: it confuses two queue pairs to one peer.
 class match_policy : public abstract_interface {
  public:
   /// Called after install registers changed.

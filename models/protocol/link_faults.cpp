@@ -92,7 +92,7 @@ void link_faults::degrade(const config::fault_setting& f, std::uint32_t flits, s
   v.stretch += (last - start) - std::min(last - start, tail - head);
 }
 
-/// Credits behind a late one are late, too: none arrives, or ends, before the one ahead of it.
+/// Credits after a late one are late, too: none arrives, or ends, before the previous one.
 void link_faults::keep_in_order(sim_time head, sim_time tail, verdict& v) {
   const sim_time first = std::max(head + v.delay, last_credit_->head);
   v.delay = first - head;

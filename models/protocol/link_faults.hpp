@@ -18,12 +18,12 @@
 
 namespace diecast::protocol {
 
-/// When a fault strikes: after so many chances, so often, not before a time, with a probability.
+/// When a fault acts: after so many packets or operations, so often, not before a time, with a probability.
 class fault_trigger {
  public:
   /// `place` and `index` (of the fault at that place) key the draws.
   fault_trigger(const config::placed_fault& fault, const std::string& place, std::size_t index);
-  /// One chance at `now`; true when the fault strikes.
+  /// A packet or operation at `now`; true when the fault acts.
   [[nodiscard]] bool strikes(sim_time now);
   /// A draw below n that belongs to the last strike.
   [[nodiscard]] std::uint64_t draw(std::uint64_t n) const { return draws_.below(2 * chances_ + 1, n); }
@@ -47,7 +47,7 @@ class link_faults {
     bool held{};       ///< stays where it is, and so does its buffer space
     bool twice{};      ///< arrives, and once more when there is room
     sim_time delay;    ///< added to the first flit
-    sim_time stretch;  ///< added to the last flit besides
+    sim_time stretch;  ///< also added to the last flit
   };
 
   /// `flit_time`: of one flit on this link, for link_degraded.

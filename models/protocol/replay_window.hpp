@@ -5,8 +5,8 @@
 //
 // Every flit is answered. The receiver takes flits in sequence only. It acknowledges those it takes
 // (cumulatively) and those it took before, and answers every other flit, unreadable or ahead of its turn,
-// with a Nak that names the flit it waits for. A Nak also says which flit on the wire it answers: the link
-// never loses a flit's place, so both ends can count them. The sender goes back to the flit named, and
+// with a Nak that names the flit it waits for. A Nak also names the flit on the wire that it answers: the
+// link never loses a flit's place, so both ends can count them. The sender goes back to the flit named, and
 // ignores Naks that answer flits it had sent before it went back: the replay answers those already. The next
 // Ack or Nak, or a timeout, compensates a lost one.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace diecast::protocol {
 
-/// What the receiver says of one flit.
+/// The receiver's answer to one flit.
 struct replay_answer {
   enum class kind : std::uint8_t { ack, nak };
   kind what{kind::ack};
@@ -43,7 +43,7 @@ class replay_sender {
   /// its sequence number. Precondition: replaying() or not full().
   std::uint32_t send();
   void take(const replay_answer& answer);
-  /// No answer came: sends the whole retry buffer again.
+  /// Without an answer: sends the whole retry buffer again.
   void timeout() { go_back(oldest_); }
 
   bool operator==(const replay_sender&) const = default;
@@ -71,7 +71,7 @@ class replay_receiver {
     bool deliver{};  ///< in sequence: forward it
     replay_answer answer;
   };
-  /// A flit that came with a good CRC.
+  /// A flit that arrived with a good CRC.
   verdict receive(std::uint32_t sequence);
   /// A flit whose CRC is wrong: nothing of it can be trusted, not even its number.
   verdict receive_corrupted();

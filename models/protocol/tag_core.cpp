@@ -11,7 +11,7 @@
 namespace diecast::protocol {
 namespace {
 
-/// Tokens of reads: those of rendezvous carry their ticket, those of firmware its id.
+/// Bit of a read's token: set, the token has firmware's id; else the ticket of a rendezvous.
 constexpr std::uint64_t firmware_read = std::uint64_t{1} << 32;
 
 [[noreturn]] void no_such_register(pe_coord self, abi::register_offset reg) {
@@ -138,8 +138,8 @@ tag_effects tag_core::release(std::uint64_t slot) {
   return effects;
 }
 
-/// The next completion: of commands first, then SENT, FIN, CREDIT and READ in their order. Equal credits are
-/// one.
+/// The next completion: those of commands first, then SENT, FIN, CREDIT and READ in order. Consecutive
+/// credits of one peer are one completion.
 std::uint64_t tag_core::pop_done() {
   abi::tm_done_word word;
   if (const auto c = unit_.pop_command_done()) {

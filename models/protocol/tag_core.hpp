@@ -16,7 +16,7 @@
 
 namespace diecast::protocol {
 
-/// A message to be cut into packets: `payload` bytes from `source` behind the header.
+/// A message to be cut into packets: `payload` bytes from `source` after the header.
 struct tag_send_request {
   abi::address to{};  ///< mailbox of the receiving PE
   abi::tag_fields fields;
@@ -69,7 +69,7 @@ class tag_core {
   [[nodiscard]] placement arrive(const abi::tag_fields& message);
   /// Entries that a message with this tag is compared with.
   [[nodiscard]] std::uint32_t cost_of(const abi::tag_fields& message) const;
-  /// Every byte of its payload is written. A matched rendezvous then reads the rest, or says FIN.
+  /// Every byte of its payload is written. A matched rendezvous then reads the rest, or sends FIN.
   [[nodiscard]] tag_effects payload_written(std::uint32_t ticket);
   /// fin or credit: messages that complete something here.
   void complete(const abi::tag_fields& message);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Firmware's end of the tag-matching unit: every live receive in the order of posting, the unexpected
 // messages in the order the unit refused them, and the decision which receives the unit may hold. Pure,
-// copyable, no time: it returns what to do and leaves the doing to sw/runtime.
+// copyable, without time: it returns decisions, which sw/runtime carries out.
 #pragma once
 
 #include <compare>
@@ -27,8 +27,7 @@ struct offload_policy {
   std::uint64_t min_bytes{0};             ///< shorter receives stay in software
   bool wildcards{true};                   ///< receives whose mask is not full, too
   std::uint64_t force_bytes{UINT64_MAX};  ///< a receive this long offloads the software ones before it, too
-  std::uint32_t command_interval{
-      1U << 14};  ///< unexpected messages after which a command is due at the latest
+  std::uint32_t command_interval{1U << 14};  ///< most unexpected messages between two commands
   std::uint32_t modulus{tag_unit::counter_modulus};
   auto operator<=>(const offload_policy&) const = default;
 };
@@ -45,7 +44,7 @@ struct posted_receive {
 
 class tag_shadow {
  public:
-  /// `seen`: unexpected messages that firmware has seen before; those on their way to it do not count.
+  /// `seen`: unexpected messages that firmware has seen before; those in flight to it do not count.
   explicit tag_shadow(const offload_policy& policy, std::uint32_t seen = 0)
       : policy_(policy), seen_(seen), told_(seen), indexes_(policy.entries) {}
 
@@ -53,12 +52,12 @@ class tag_shadow {
     std::uint64_t posted{}, matched_in_hardware{}, matched_in_software{}, cancelled{};
     std::uint64_t blocked_full{}, blocked_wildcard{}, blocked_software_pending{}, blocked_non_contiguous{};
     std::uint64_t blocked_short{}, offloaded{};
-    /// Statistics are no part of the state: two shadows that differ in them alone behave alike.
+    /// Statistics are not part of the state: two shadows that differ only in them behave alike.
     bool operator==(const counts&) const { return true; }
     std::strong_ordering operator<=>(const counts&) const { return std::strong_ordering::equal; }
   };
 
-  /// What a call has decided. `searched`: list elements compared, for the time it takes.
+  /// The decision of a call. `searched`: list elements compared, for the time it takes.
   struct decision {
     enum class kind : std::uint8_t {
       nothing,
@@ -110,7 +109,7 @@ class tag_shadow {
     return d;
   }
 
-  /// Takes back a receive, if nothing has matched it.
+  /// Cancels a receive, if nothing has matched it.
   decision cancel(std::uint32_t id) {
     for (std::size_t i = 0; i < live_.size(); ++i) {
       live_receive& r = live_[i];
@@ -127,7 +126,7 @@ class tag_shadow {
     return {decision::kind::too_late, id, 0, 0};
   }
 
-  /// A completion of a command. Throws tag_contradiction when the unit contradicts what firmware knows.
+  /// A completion of a command. Throws tag_contradiction when the unit contradicts firmware's commands.
   decision command_done(const tag_completion& c) {
     index_state& at = indexes_.at(c.index);
     decision d;
@@ -158,8 +157,8 @@ class tag_shadow {
     }
   }
 
-  /// Gives the unit a NOP when firmware has handled unexpected messages that the unit does not know to be
-  /// handled, and entries of the unit wait for that. Called when there is nothing else to do.
+  /// Gives the unit a NOP when firmware has handled unexpected messages that no command has reported, and
+  /// entries of the unit wait for that. Called when there is nothing else to do.
   void report_unexpected() {
     if (told_ == seen_ || offloaded() == 0) return;
     command({tag_command::kind::nop, seen_, 0, {}, 0, 0});
@@ -182,7 +181,7 @@ class tag_shadow {
     for (const index_state& i : indexes_) n += i.free() ? 0 : 1;
     return n;
   }
-  /// Nothing is posted, unexpected, or asked of the unit.
+  /// Whether nothing is posted or unexpected, and no command is unanswered.
   [[nodiscard]] bool idle() const {
     return live_.empty() && unexpected_.empty() && commands_.empty() && landing_.empty() &&
            indexes_used() == 0;
@@ -237,7 +236,7 @@ class tag_shadow {
     return no_index;
   }
 
-  /// Offloads the last receive, if the policy wants it and every live one before it is in the unit.
+  /// Offloads the last receive, if the policy allows it and every live one before it is in the unit.
   void try_offload() {
     live_receive& r = live_.back();
     if (policy_.entries == 0 || r.index != no_index) return;
@@ -265,7 +264,7 @@ class tag_shadow {
     return true;
   }
 
-  /// Offloads what waits in software, in order, however short, until one cannot go.
+  /// Offloads the receives in software in order, of any length, until one cannot be offloaded.
   void force() {
     for (live_receive& r : live_) {
       if (r.index != no_index) continue;
@@ -318,7 +317,7 @@ class tag_shadow {
 
   /// A receive whose REMOVE is in progress takes no unexpected message. That removal succeeds: had the entry
   /// been consumed, CONSUMED would have come first. But it may have been executed already, and messages that
-  /// the receive would have had to take before this one may have gone to entries behind it.
+  /// the receive would have had to take before this one may have matched later entries.
   decision unexpected(std::uint64_t tag, std::uint32_t id) {
     seen_ = (seen_ + 1) % policy_.modulus;
     decision d{decision::kind::stored, 0, id, 0};
@@ -349,7 +348,7 @@ class tag_shadow {
   std::uint32_t seen_{};                     ///< unexpected messages, modulo the unit's count
   std::uint32_t told_{};                     ///< how many of them the last command reported
   std::vector<live_receive> live_;           ///< not matched, in the order of posting
-  std::vector<landing_receive> landing_;     ///< consumed by the unit, bytes on their way
+  std::vector<landing_receive> landing_;     ///< consumed by the unit, bytes in flight
   std::vector<waiting_message> unexpected_;  ///< in the order the unit refused them
   std::vector<index_state> indexes_;
   std::vector<tag_command> commands_;

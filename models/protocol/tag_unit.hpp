@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tag-matching unit of one PE: pure, copyable, no time. An ordered list of posted receives, a count of
-// unexpected messages, the slots those messages lie in, and two queues of completions for firmware.
+// The tag-matching unit of one PE: pure, copyable, without time. An ordered list of posted receives, a count
+// of unexpected messages, the slots those messages lie in, and two queues of completions for firmware.
 // hw/tag_match and sw/mock_machine wrap the same object; models/protocol/tag_shadow.hpp is the other end.
 //
 // The rule that keeps both ends in order: every command carries the number of unexpected messages firmware
-// has seen. While that number is behind the unit's, a message that firmware has not seen may belong to the
+// has seen. While that number is below the unit's, a message that firmware has not seen may belong to the
 // receive a command has just appended, so that receive must not match yet. Once a command's number equals the
 // unit's, every entry may match. The numbers are compared modulo 2^16: this requires that fewer messages than
 // that arrive between firmware's last poll and the execution of its command, which the bounded ring and the
@@ -31,12 +31,12 @@ struct tag_pattern {
 /// `op` of a message header.
 enum class tag_op : std::uint8_t { no_tag, eager, rndv, fin };
 
-/// A message as its headers say. The rendezvous header {va, rkey, length} names what the receiver reads.
+/// A message, from its headers. The rendezvous header {va, rkey, length} names what the receiver reads.
 struct tag_message {
   tag_op op{tag_op::eager};
   std::uint32_t app_ctx{};
   std::uint64_t tag{};
-  std::uint32_t payload_bytes{};  ///< bytes that travel with the header
+  std::uint32_t payload_bytes{};  ///< bytes sent with the header
   std::uint64_t va{};             ///< rndv: address of the whole message at its sender
   std::uint32_t rkey{};           ///< rndv: the sender's name for the transfer, returned in fin
   std::uint64_t length{};         ///< bytes of the whole message; eager: payload_bytes
@@ -61,7 +61,7 @@ struct tag_completion {
   enum class kind : std::uint8_t {
     append,        ///< the entry is in the list
     remove,        ///< ok: taken out; otherwise it had been consumed
-    consumed,      ///< the entry has been taken by a message, whose bytes are still on their way
+    consumed,      ///< a message has matched the entry; its bytes are still in flight
     expected,      ///< the bytes of a consumed entry are in its buffer
     consumed_msg,  ///< consumed and landed at once
     unexpected,    ///< a message that no entry accepted lies in a slot
@@ -89,7 +89,7 @@ class tag_unit {
     add_slots(slots);
   }
 
-  /// What became of a message whose first bytes are here.
+  /// The result of matching a message whose first bytes have arrived.
   struct verdict {
     enum class kind : std::uint8_t { matched, unexpected, no_tag };
     kind what{};
@@ -101,7 +101,7 @@ class tag_unit {
     std::uint32_t ticket{};     ///< for landed()
   };
 
-  /// Executes one command. Throws std::logic_error for what no correct firmware does: an index in use,
+  /// Executes one command. Throws std::logic_error for errors of firmware: an index in use,
   /// more entries than there are.
   void execute(const tag_command& command) {
     switch (command.what) {
@@ -137,7 +137,7 @@ class tag_unit {
     return v;
   }
 
-  /// Every byte of the message is where its verdict said, a rendezvous read included.
+  /// Every byte of the message is at the place of its verdict, a rendezvous read included.
   void landed(std::uint32_t ticket) {
     for (std::size_t i = 0; i < landing_.size(); ++i) {
       if (landing_[i].ticket != ticket) continue;
@@ -186,7 +186,7 @@ class tag_unit {
     for (const bool taken : slot_taken_) n += taken ? 1 : 0;
     return n;
   }
-  /// Nothing is listed, landing, unreported or unreleased.
+  /// Whether nothing is listed, landing, unreported or unreleased.
   [[nodiscard]] bool idle() const {
     return list_.empty() && landing_.empty() && arrivals_.empty() && commands_done_.empty() &&
            slots_taken() == 0;
@@ -208,7 +208,7 @@ class tag_unit {
   };
   struct pending_report {
     tag_completion completion;
-    std::uint32_t ticket{};  ///< what must land first; `nothing` when it has
+    std::uint32_t ticket{};  ///< message that must land first; `nothing` when it has
     auto operator<=>(const pending_report&) const = default;
   };
 

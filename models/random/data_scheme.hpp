@@ -39,7 +39,7 @@ class test_data::scheme : immovable {
   [[nodiscard]] const data_request& request() const { return request_; }
 
  protected:
-  /// The random numbers behind a rank's contribution.
+  /// The random numbers of a rank's contribution.
   [[nodiscard]] stream rank_stream(std::uint32_t rank) const;
   [[nodiscard]] stream element_stream() const { return {request_.seed, "", "test data: element"}; }
   [[nodiscard]] bool average() const { return request_.op == numeric::reduction::avg; }

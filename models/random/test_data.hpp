@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contributions of the ranks of a reduction, made so that every order of reduction gives the same
-// bits. Then a verified run may demand zero wrong elements, whatever the algorithm.
+// bits. Then a verified run may require zero wrong elements of any algorithm.
 //
 //   sum, avg   per element a random power of two, per rank an integer between -c and c that is not
 //              0, with ranks * c within the significand: every partial sum is exact. avg ends
@@ -44,7 +44,7 @@ class test_data {
   /// The contribution of `rank`, in any order of calls. A wrong size or rank: std::invalid_argument.
   void fill(std::uint32_t rank, std::span<std::byte> out) const;
 
-  /// The exact result rounded once to the element type, from the numbers behind the data and not by
+  /// The exact result rounded once to the element type, from the numbers of the data and not by
   /// reducing it. Costs as much as filling for all ranks.
   void expected(std::span<std::byte> out) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DRAM arithmetic without a simulator: the parameters of a channel in ticks of its row-command bus,
-// and the state that its commands leave behind (when which command may follow).
+// and its state after commands (the first time of each next command).
 //
 // HBM has a bus for row commands (activate, precharge, refresh) and one for column commands (read,
 // write), both shared by the pseudo-channels of a channel. HBM3 and HBM4 take row commands at both

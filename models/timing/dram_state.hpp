@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands given so far allow next: open rows, and the first tick of every command for every
-// bank of a channel. Knows nothing of requests.
+// State of a channel's banks after the commands so far: open rows, and the first tick at which each command
+// is allowed for each bank. Independent of requests.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ class dram_state {
     std::uint32_t group{};  ///< sid * bank_groups + bank_group
     dram_tick act{}, pre{}, read{}, write{}, refresh{};
     dram_tick opened{};    ///< time of the last activation
-    dram_tick restored{};  ///< what was written to its open row is safe from a precharge
+    dram_tick restored{};  ///< from then on a precharge loses no write to its open row
   };
   struct group_state {
     dram_tick act{}, read{}, write{};
   };
   struct channel_state {        ///< one pseudo-channel
-    dram_tick act{}, column{};  ///< not before, whatever the bank
+    dram_tick act{}, column{};  ///< earliest, for any bank
     dram_tick pre{}, pre_all{}, refresh_all{}, refresh_bank{};
-    std::array<dram_tick, 4> acts{};  ///< the last four activations, oldest at next_act
+    std::array<dram_tick, 4> acts{};  ///< the last four activations, oldest at act_count % 4
     std::uint32_t act_count{};
     std::uint64_t open{};  ///< bit per bank
     std::vector<bank_state> banks;
@@ -66,8 +66,7 @@ class dram_state {
   [[nodiscard]] static dram_tick earliest_refresh_bank(const channel_state& c, std::uint32_t b) {
     return c.banks[b].refresh > c.refresh_bank ? c.banks[b].refresh : c.refresh_bank;
   }
-  /// A precharge at the falling edge that pairs with the row command before it may not touch what
-  /// that command touches.
+  /// Whether a precharge at the falling edge may pair with the row command before it: not for the same bank.
   [[nodiscard]] bool pairs(dram_tick t, std::uint32_t pc, std::uint32_t b, bool all) const {
     if (t != pairing_edge_ || pc != pairing_pc_) return true;
     return !pairing_all_ && !all && b != pairing_bank_;
@@ -79,8 +78,8 @@ class dram_state {
   void precharge_all(std::uint32_t pc, dram_tick t);
   void refresh_all(std::uint32_t pc, dram_tick t);
   void refresh_bank(std::uint32_t pc, std::uint32_t b, dram_tick t);
-  /// Whether a column command at t may close its bank. A write recovers before the precharge; after a read
-  /// that follows it closely there is not the time.
+  /// Whether a column command at t may close its bank: not a read so soon after a write that the bank would
+  /// be precharged before the write has recovered.
   [[nodiscard]] bool may_close(std::uint32_t pc, std::uint32_t b, bool write, dram_tick t) const {
     return write || t + p_.read_to_pre >= bank(pc, b).restored;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is due when, without a simulator. Events of one instant come in the order they were put, which depends
-// on nothing but the events before them.
+// A queue of timed events, without a simulator. Events of one time are taken in the order they were added,
+// which depends only on the events before them.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@ struct timed_event {
   std::uint32_t index{};
 };
 
-/// Events of the next quarter of a microsecond stand in a wheel of slots, later ones in a heap. A slot is
-/// sorted when its first event is asked for: what the event before it has put comes before that.
+/// Events of the next quarter of a microsecond are in a wheel of slots, later ones in a heap. A slot is
+/// sorted when its first event is requested, after all events of earlier slots have added theirs.
 class event_queue {
  public:
-  /// What lies in the past is due now.
+  /// An event in the past is due now.
   void put(sim_time at, std::uint32_t kind, std::uint32_t index) {
     const timed_event e{std::max(at, now_), sequence_++, kind, index};
     const std::uint64_t slot = e.at.fs >> slot_bits;
@@ -52,10 +52,10 @@ class event_queue {
     return present_[static_cast<std::size_t>(first_)].at;
   }
   [[nodiscard]] sim_time now() const { return now_; }
-  /// Whether time may go on to `t` without an event: none is due before, and no poll is requested before.
+  /// Whether time may advance to `t` without an event: none is due up to `t`, no poll is requested before.
   [[nodiscard]] bool free_until(sim_time t) { return next() > t && t <= look_; }
   void look_at(sim_time t) { look_ = t; }
-  /// Time goes on without an event. Precondition: free_until(t).
+  /// Advances time without an event. Precondition: free_until(t).
   void proceed_to(sim_time t) { now_ = std::max(now_, t); }
   /// Precondition: not empty.
   timed_event take() {
@@ -76,7 +76,7 @@ class event_queue {
   static constexpr unsigned slot_bits = 18;  ///< a slot is 2^18 fs
   static constexpr std::uint64_t slots = 1024, words = slots / 64;
 
-  /// The first slot of the wheel, from the present one on, that holds something; none: far away.
+  /// The first slot of the wheel with an event, from the present one on; UINT64_MAX without one.
   [[nodiscard]] std::uint64_t next_in_wheel() const {
     const std::uint64_t begin = present_slot_ % slots;
     for (std::uint64_t k = 0; k <= words; ++k) {
@@ -88,7 +88,7 @@ class event_queue {
     }
     return UINT64_MAX;
   }
-  /// Frees what has been taken once it is most of the present slot.
+  /// Frees the taken events once they are at least half of the present slot.
   void forget_taken() {
     if (2 * first_ < std::ssize(present_)) return;
     present_.erase(present_.begin(), present_.begin() + first_);

@@ -58,7 +58,7 @@ sim_time flit_line::earliest(unsigned c, sim_time at) const {
   const std::uint64_t slot = slot_at(at);
   if (slot > backlog_) return idle_from_;
   const std::uint64_t first = link_.earliest(c, slot);
-  // Behind the last slot granted the stream goes on only if it goes on at once.
+  // After the last granted slot the stream continues only without a gap.
   return first > backlog_ ? idle_from_ : std::max(at, slot_start(first));
 }
 

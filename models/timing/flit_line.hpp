@@ -9,8 +9,8 @@
 //
 // Frames are sent under a replay window (protocol/replay_window.hpp). A corrupted frame is noticed when
 // its last bit has arrived; the Nak is back one latency later; the sender finishes the frame it is at and
-// goes back. Nothing that comes after arrives before its replay, so the wire stands still for all classes
-// from the start of the corrupted frame until it is sent again. It also stands still while the retry
+// goes back. Nothing sent after it arrives before its replay, so the wire is blocked for all classes
+// from the start of the corrupted frame until it is sent again. It is also blocked while the retry
 // buffer waits for an Ack: a frame is in the buffer from its last bit on the wire to its Ack.
 //
 // Acks and Naks travel in the frames of the other direction, take no room of payload there and are not
@@ -32,27 +32,27 @@ struct line_parameters {
   std::uint32_t retry_frames{1};  ///< with frames only
   double ber{};                   ///< bit error rate on the wire, frames only; 0: no errors
   std::uint64_t hit_after{};      ///< frames that pass before those below
-  std::uint64_t hits{};           ///< frames in a row that are hit besides, those sent again included
+  std::uint64_t hits{};           ///< consecutive frames that are also hit, those sent again included
 };
 
 struct line_counters {
   std::uint64_t frames{};      ///< on the wire, those sent again included
   std::uint64_t replays{};     ///< frames sent again
-  std::uint64_t naks{};        ///< that made the sender go back
-  std::uint64_t crc_errors{};  ///< corrupted frames, not those behind them that are sent again
+  std::uint64_t naks{};        ///< Naks that made the sender go back
+  std::uint64_t crc_errors{};  ///< corrupted frames, not later ones that are sent again with them
   std::uint64_t scripted{};    ///< frames corrupted by line_parameters::hits
   std::uint64_t flits{};       ///< NoC flits
   sim_time busy;               ///< busy time of the wire
-  sim_time retry_stall;        ///< the wire stood still because the retry buffer was full
+  sim_time retry_stall;        ///< the wire was idle because the retry buffer was full
 };
 
-/// Errors at random places of a stream of bits, found by skipping from one to the next: bits without an
-/// error cost nothing.
+/// Errors at random places of a stream of bits; each draw gives the distance to the next error, so that bits
+/// without an error take no time.
 class bit_errors {
  public:
   /// Precondition: 0 <= ber < 1.
   bit_errors(double ber, const random::stream& source);
-  /// Besides, the `hits` draws after the first `clean_bits` bits are hit.
+  /// Also, the `hits` draws after the first `clean_bits` bits are hit.
   void script(std::uint64_t clean_bits, std::uint64_t hits);
   /// Whether any of the next `bits` is hit.
   [[nodiscard]] bool hit(std::uint64_t bits) {
@@ -90,7 +90,7 @@ class flit_line {
     span arrival;  ///< at the far end
   };
   /// Starts a packet. Precondition: earliest(c, now) == now. `ready`: since when it waits for the wire,
-  /// never for "since now"; decides only how much of it was wasted behind a corrupted frame.
+  /// never for "since now"; decides only how much of it was lost after a corrupted frame.
   transfer send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready = sim_time::never());
 
   /// From here on the wire is as if never used.
@@ -98,7 +98,7 @@ class flit_line {
   [[nodiscard]] const line_counters& statistics() const { return counters_; }
 
  private:
-  /// The wire stands still before frame `frame` of the stream.
+  /// The wire is blocked before frame `frame` of the stream.
   struct stall {
     std::uint64_t frame;
     sim_time length;
@@ -140,7 +140,7 @@ class flit_line {
   std::uint64_t backlog_{};  ///< slots granted
   std::uint64_t frames_{};   ///< frames granted
   std::vector<stall> stalls_;
-  sim_time forgotten_;  ///< sum of stalls that all later slots have behind them
+  sim_time forgotten_;  ///< sum of stalls before all later slots
   vain vain_;
   sim_time idle_from_;
   line_counters counters_;

@@ -49,11 +49,11 @@ void dram_scheduler::push(const dram_burst& b, dram_tick arrived) {
   ++inbox_size_[b.write ? 1 : 0];
 }
 
-/// Lets in what a controller would have seen before tick t.
+/// Admits the requests that a controller would have seen before tick t.
 void dram_scheduler::admit_before(dram_tick t) {
   while (!inbox_.empty() && inbox_.front().arrived < t && front_fits()) {
     const dram_tick now = std::max(inbox_.front().arrived, last_step_);
-    // What the controller thought on the ticks since its last command or arrival, before this came.
+    // Chooses the mode of the ticks since the last command or arrival, without this arrival.
     if (std::max(last_step_, last_arrival_) < now && refreshes_.empty()) choose_mode(now + 1);
     last_arrival_ = now;
     const dram_burst b = inbox_.front().burst;
@@ -134,7 +134,7 @@ void dram_scheduler::unlink(std::uint32_t pc, std::uint32_t bank, index n) {
   (d.previous == none ? q.head : nodes_[d.previous].next) = d.next;
   (d.next == none ? q.tail : nodes_[d.next].previous) = d.previous;
   if (d.previous == none) q.passed = 0;
-  if (q.hit == n) {  // hits are kept oldest first: the next is behind
+  if (q.hit == n) {  // hits are kept oldest first: the next follows
     q.hit = first_hit(d.next, state_.open_row(pc, bank));
   }
   --size_[kind];
@@ -230,7 +230,7 @@ void dram_scheduler::set_age_limit() {
 }
 
 /// Considers for a column command, in each bank that `mask_of` names, the request that `request_of` names.
-/// `all`: whatever its age.
+/// `all`: of any age.
 template <class Mask, class Request>
 void dram_scheduler::scan_columns(dram_tick t, choice& c, bool all, Mask mask_of, Request request_of) const {
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {

@@ -67,7 +67,7 @@ class dram_scheduler {
   explicit dram_scheduler(const dram_parameters& p);
 
   /// A burst arrived at or after tick `arrived` and before the next: it can be served from arrived + 1
-  /// on. It enters its queue as soon as there is room, behind those pushed before it.
+  /// on. It enters its queue as soon as there is room, after those pushed before it.
   /// Precondition: `arrived` never goes back, and no run() or run_until_room() passed it.
   void push(const dram_burst& b, dram_tick arrived);
   /// Whether the next burst of this kind has a place in its queue, as far as known: a run() may free
@@ -112,7 +112,7 @@ class dram_scheduler {
     index next{none}, previous{none};
     bool write{};
     bool missed{};  ///< needed a row command
-    bool alone{};   ///< fewer requests than pseudo-channels waited when it came
+    bool alone{};   ///< fewer requests than pseudo-channels waited when it arrived
     bool hazard{};  ///< a read that a younger write to its burst waits for
   };
   struct bank_queue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The refresh half of the scheduler. Deadlines stand at multiples of an interval from time zero; each
+// The refresh half of the scheduler. Deadlines are at multiples of an interval from time zero; each
 // puts an order in front of all requests, served in turn.
 #include <algorithm>
 

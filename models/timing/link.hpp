@@ -8,8 +8,8 @@
 // soon as flits streaming at one per cycle can no longer overtake the bytes.
 //
 // A UCIe link carries those bytes in frames, the flits of its own (68 B or 256 B; "frame" here, because
-// "flit" is the NoC's). A frame is good for nothing before its CRC has been checked, so what it carries
-// arrives when its last bit does. Packets follow each other within a frame; the last frame before the
+// "flit" is the NoC's). A frame cannot be used before its CRC has been checked, so its contents
+// arrive with its last bit. Packets follow each other within a frame; the last frame before the
 // link falls idle is padded.
 #pragma once
 
@@ -41,8 +41,8 @@ struct noc_timing {
 
   /// The router's pipeline: input buffer to output.
   [[nodiscard]] std::uint64_t pipeline_cycles() const { return hop_cycles - link_cycles; }
-  /// What a packet spends at the front of its VC before it asks for the switch. The packet behind it
-  /// starts on this when the tail before it has left the VC.
+  /// Cycles of a packet at the front of its VC before it requests the switch. The next packet starts these
+  /// when the previous tail has left the VC.
   [[nodiscard]] std::uint64_t front_cycles() const { return routing_cycles + vc_alloc_cycles; }
   /// From winning the switch to the output.
   [[nodiscard]] std::uint64_t traversal_cycles() const {
@@ -105,7 +105,7 @@ struct link_timing {
     const sim_time catch_up{at_receiver.tail > streaming ? at_receiver.tail.fs - streaming.fs : 0};
     return receiver.edge_at_or_after(std::max(at_receiver.head, catch_up));
   }
-  /// From the tail at the sending adapter to the head injected behind the receiving one, link idle.
+  /// From the tail at the sending adapter to the injection of the head by the receiving one, link idle.
   [[nodiscard]] sim_time crossing(sim_time tail_at_sender, std::uint32_t flits) const {
     return injection(arrival(tail_at_sender, flits), flits);
   }
@@ -119,7 +119,7 @@ struct link_timing {
                                              const config::sip_link_block& s);
 
 /// Bytes of NoC flits in a flit of the format, and its bytes on the wire (UCIe 1.1: 68 B flits carry 64 B
-/// behind a header of 2 B and before a CRC of 2 B; standard 256 B flits carry 236 B, 6 B are for data link
+/// after a header of 2 B and before a CRC of 2 B; standard 256 B flits carry 236 B, 6 B are for data link
 /// packets, 14 B header, CRC and reserved). Raw has none: {0, 0}.
 struct frame_format {
   std::uint64_t payload_bytes{}, wire_bytes{};
@@ -140,23 +140,23 @@ struct frame_format {
 
 /// Frames that a corrupted frame costs: itself and those sent until its Nak is back (go-back-N).
 [[nodiscard]] std::uint64_t go_back_frames(const link_timing& t);
-/// Chance that a frame of `bits` has an error.
+/// Probability that a frame of `bits` has an error.
 [[nodiscard]] double frame_error_rate(double ber, std::uint64_t bits);
-/// The least n that a Poisson variable of that mean exceeds with a chance below `tail`.
+/// The least n that a Poisson variable of that mean exceeds with a probability below `tail`.
 [[nodiscard]] std::uint64_t poisson_quantile(double mean, double tail);
-/// Share of the payload rate that replay leaves of a saturated link. With p the chance that a frame is
+/// Share of the payload rate that replay leaves of a saturated link. With p the probability that a frame is
 /// corrupted, a frame is sent 1 / (1 - p) times on average; each time but the last costs w frames, the
 /// last one costs one: 1 / (1 + w p / (1 - p)) = (1 - p) / (1 - p + w p).
 [[nodiscard]] double replay_share(double p, std::uint64_t w);
 /// Share of the wire that a retry buffer of `frames` allows: a frame leaves when the Ack of the one
 /// `frames` before is back, so `frames` leave per round trip of twice the latency.
 [[nodiscard]] double retry_share(const link_timing& t, std::uint32_t frames);
-/// What a packet of `flits` waits at most on an otherwise idle link for room in a retry buffer of `frames`,
-/// its first frames behind a frame that is on its way: a buffer holds up what crosses by a round trip each
-/// time it is full. Zero for one that covers the round trip.
+/// The longest wait of a packet of `flits` on an otherwise idle link for room in a retry buffer of `frames`,
+/// when its first frames follow a frame in flight: each time it is full, a buffer delays a packet by a round
+/// trip. Zero for one that covers the round trip.
 [[nodiscard]] sim_time retry_wait(const link_timing& t, std::uint32_t frames, std::uint64_t flits);
-/// How often a packet of `flits` can cross when each waits for the link credits of the one before and the
-/// NoC behind takes it at once: across, freed, credits back, to the next clock edge.
+/// The interval of packets of `flits` when each waits for the link credits of the previous one and the next
+/// NoC takes it at once: across, freed, credits back, to the next clock edge.
 [[nodiscard]] sim_time credit_round_trip(const link_timing& t, std::uint32_t flits);
 
 }  // namespace diecast::timing

@@ -99,7 +99,7 @@ void lost_time::limit_by_columns(const pc_account& c, std::uint32_t bank, bool w
   if (c.last_in_group[group] != 0) conflict = std::max(conflict, c.last_in_group[group] + p_.col_to_col_l);
 }
 
-/// All that held up a column command.
+/// All that delayed a column command.
 lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, bool write,
                                        const origin& from) const {
   limits until{};
@@ -116,8 +116,8 @@ lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, 
   return until;
 }
 
-/// Charges the ticks from `begin` to the command at t: to the last limit what it alone held up, to the last
-/// two together what went before.
+/// Charges the ticks from `begin` to the command at t: to the last limit the time that it alone delayed, to
+/// the last two together the time before.
 void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
                            const origin& from) {
   limits until = limits_of(c, bank, write, from);
@@ -128,7 +128,7 @@ void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, 
     return last;
   };
   std::size_t first = latest(payers);
-  if (t > std::max(begin, until[first]) + 2 * p_.clock) {  // the scheduler was at something else first
+  if (t > std::max(begin, until[first]) + 2 * p_.clock) {  // the scheduler did something else first
     first = index(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus);
     until[first] = t;
   }
@@ -190,8 +190,8 @@ std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, b
   return moved;
 }
 
-/// Adds a window's account to `into`. What two limits held up together goes to the one that holds up more
-/// alone: the other is charged what it adds. Returns what the row bus took of tFAW and tRRD.
+/// Adds a window to `into`. Time that two limits delayed together goes to the one that alone delays more: the
+/// other is charged what it adds. Returns the part of tFAW and tRRD that is charged to the row bus.
 std::uint64_t lost_time::close_window(const window& w, bill& into) const {
   bill lost = w.alone;
   for (std::size_t a = 0; a < payers; ++a) {

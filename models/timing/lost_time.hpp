@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a DRAM channel's data buses stood still: every tick in which a pseudo-channel moved no data is
+// Why a DRAM channel's data buses were idle: every tick in which a pseudo-channel moved no data is
 // charged to the one constraint that allowed the next column command last.
 //
-// A row opened for a command passes the charge on to what had delayed its activation. Of a gap that two
-// limits held up, the last to let go is charged what it alone held up, and what both did goes to the one
-// that, over the run, holds up more alone: a rare limit is charged what it adds to the common one. A row
-// that a refresh closed and that is opened again is the refresh's.
+// If the opening of a row delayed a command, the limit that delayed the activation is charged. Of a gap that
+// two limits delayed, the last to end is charged the time that it alone delayed, and the time of both goes to
+// the one that alone delays more over the run: a rare limit is charged what it adds to the common one.
+// Opening a row that a refresh closed is charged to the refresh.
 //
-// Time in which the channel held no request at all, or waited for one that came to an all but empty
-// channel, is the initiator's. A pseudo-channel without requests, while the channel works on others, shares
-// in the causes of those; while those move data, no request waits. What the row-command bus would have needed
-// for the same activations is the bus's: without the limits charged it would still be lost. See
-// docs/adr/0018.
+// Time in which the channel held no request, or waited for one that arrived at an almost empty channel, is
+// charged to the initiator. A pseudo-channel without requests, while the channel works on others, shares the
+// causes of those; while those move data, no request waits. The time that the row-command bus needs for the
+// same activations is charged to the bus: it would be lost without the other limits, too. See docs/adr/0018.
 #pragma once
 
 #include <array>
@@ -25,9 +24,9 @@
 namespace diecast::timing {
 
 enum class lost_cause : std::uint8_t {
-  refresh,          ///< tRFC, tRFCpb, and requests held back while a refresh waits for its turn
+  refresh,          ///< tRFC, tRFCpb, and requests that wait for a pending refresh
   activate_window,  ///< tFAW, tRRD
-  row_bus,          ///< the row- or column-command bus was taken
+  row_bus,          ///< the row- or column-command bus was busy
   turnaround,       ///< between reads and writes, and between stack IDs
   bank_conflict,    ///< tRC, tRP, tRCD, tRAS, tRTP, tWR, tCCD_L
   initiator         ///< no request waited for this pseudo-channel
@@ -58,7 +57,7 @@ class lost_time {
   /// What a column command serves.
   struct origin {
     dram_tick visible{};  ///< first tick its request could be served
-    bool alone{};         ///< fewer requests than pseudo-channels waited when it came
+    bool alone{};         ///< fewer requests than pseudo-channels waited when it arrived
     dram_tick opened{};   ///< activation of its row
   };
 
@@ -69,7 +68,7 @@ class lost_time {
     empty_ += t > empty_since_ ? t - empty_since_ : 0;
     empty_since_ = never_tick;
   }
-  /// Refreshes held all requests back until tick t.
+  /// Refreshes delayed all requests until tick t.
   void released(dram_tick t) { released_ = t; }
   void changed_mode(dram_tick t) { mode_changed_ = t; }
 
@@ -82,7 +81,7 @@ class lost_time {
   void column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, const origin& from);
   void refresh(const dram_state& s, std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t);
 
-  /// The account at tick `now`; idle: nothing waits.
+  /// The lost time at tick `now`; idle: nothing waits.
   [[nodiscard]] lost_time_report report(dram_tick now) const;
 
  private:
@@ -90,7 +89,7 @@ class lost_time {
   static constexpr std::size_t elsewhere = lost_causes;
   static constexpr std::size_t payers = lost_causes + 1;
   using bill = std::array<std::uint64_t, payers>;
-  /// Until when each payer held a command up; 0: it did not.
+  /// Until when each payer delayed a command; 0: it did not.
   using limits = std::array<dram_tick, payers>;
   struct bank_account {
     limits until{};                                ///< limits that delayed the last activation
@@ -113,8 +112,8 @@ class lost_time {
     std::vector<bank_account> banks;
   };
   struct window {
-    bill alone{};                      ///< held up by this payer and no other
-    std::array<bill, payers> joint{};  ///< held up by two
+    bill alone{};                      ///< delayed by this payer alone
+    std::array<bill, payers> joint{};  ///< delayed by two
     std::uint64_t activates{};
     std::uint64_t columns{};
   };

@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace diecast::timing {
-constexpr double nothing = 1e-9;  ///< ns; less work than this is none
+constexpr double nothing = 1e-9;  ///< ns; less work than this counts as none
 
 transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener told)
     : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
@@ -84,7 +84,7 @@ void transfer_engine::handle(const timed_event& e) {
   }
 }
 
-/// Turns go round inputs; at the interface of a source there is one queue per flow and class.
+/// By input, class and leg; at the interface of a source by flow and class.
 std::uint64_t transfer_engine::queue_at(const transfer& t, std::uint32_t stage) const {
   const std::uint64_t input = stage == 0 ? t.shape.flow : (*t.route)[stage - 1].server;
   return (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : (*t.route)[stage].leg);
@@ -96,8 +96,8 @@ std::deque<std::uint32_t>& transfer_engine::waiting_in(server& s, std::uint64_t 
   return s.waiting.emplace_back(queue, std::deque<std::uint32_t>{}).second;
 }
 
-/// A transfer joins the servers of its die when the one before it has left the source: only then is known
-/// what keeps it there.
+/// A transfer joins the servers of its die when the previous one of its queue has left the source: only then
+/// its delay there is known.
 bool transfer_engine::waits_at_source(std::uint32_t id) {
   transfer& t = transfers_by_id_[id];
   server& source = servers_[t.route->front().server];
@@ -132,7 +132,7 @@ void transfer_engine::advance(std::uint32_t id) {
   }
 }
 
-/// All servers of a die at once: the head is through it within some tens of cycles.
+/// Joins all servers of a die at the same time: the head crosses it within some tens of cycles.
 void transfer_engine::cross_die(std::uint32_t id) {
   const bool leaves_source = transfers_by_id_[id].next == 0;
   const std::uint32_t first = transfers_by_id_[id].next;
@@ -166,8 +166,8 @@ void transfer_engine::cross_link(std::uint32_t id) {
   const route_stage& s = (*t.route)[stage];
   const double flit = servers_[s.server].flit_ns, onward = servers_[(*t.route)[stage + 1].server].flit_ns;
   const double flits = std::min(t.shape.flits, t.shape.packet_flits);
-  // Behind the link a packet goes on a flit per cycle, from an edge on at which it cannot catch up with its
-  // bits (timing::link_timing::injection); those of its last frame come together.
+  // After the link a packet is injected at a flit per cycle, from the first edge at which it cannot overtake
+  // its bits (timing::link_timing::injection); the flits of its last frame arrive together.
   const bool framed = s.frame_ns > 0;
   const double together = framed ? std::min(flits, std::ceil(s.frame_ns / flit - nothing)) : 1;
   const double whole = framed ? std::ceil(flits * flit / s.frame_ns - nothing) * s.frame_ns : flits * flit;
@@ -182,7 +182,7 @@ void transfer_engine::cross_link(std::uint32_t id) {
   events_.put(at(t.head), first_kind_ + join, id);
 }
 
-/// What servers have done of their entries by `now`.
+/// Updates the entries of a server to `now`, and removes those that have ended.
 void transfer_engine::drain(server& s, double now) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < s.entries.size(); ++i) {
@@ -199,15 +199,16 @@ void transfer_engine::drain(server& s, double now) {
   s.entries.resize(kept);
 }
 
-/// Work that waits at `when` if an entry's flits come evenly up to `all_here` and none is served from now on.
+/// Work that waits at `when` if an entry's flits arrive evenly until `all_here` and none is served from now
+/// on.
 double transfer_engine::come_by(const entry& e, double when, double all_here) {
   if (when >= all_here) return e.rest;
   const double come = e.work * (when - e.head) / (all_here - e.head);
   return std::clamp(come - (e.work - e.rest), 0.0, e.rest);
 }
 
-/// When a transfer whose head comes at `now` is served behind one of its queue: what has come of that, and
-/// what its buffer holds where it is kept from leaving, goes first.
+/// When the service of a transfer begins whose head arrives at `now` after `before`, of the same queue: the
+/// flits of `before` that have arrived, or that its buffer holds while it is blocked, are served first.
 double transfer_engine::begins_behind(const entry& before, double now, double buffer_ns) {
   const double gone = std::max(before.end, before.hold);
   const double all_here = std::max(before.come, before.hold - buffer_ns);
@@ -215,9 +216,8 @@ double transfer_engine::begins_behind(const entry& before, double now, double bu
   return now + come_by(before, now, all_here) / before.rest * (gone - now);
 }
 
-/// Sets the ends of all entries as if their queues took turns, a packet each, from `now` on. An entry with W
-/// ns of work in its queue up to its last flit ends W later, and later still by min(W, work of the queue) for
-/// each of the other queues.
+/// Sets the ends of all entries as if their queues were served round robin from `now` on. An entry with W ns
+/// of work in its queue up to its last flit ends after W plus min(W, work of the queue) for each other queue.
 void transfer_engine::share(server& s, double now) {
   queues_.clear();
   totals_.clear();
@@ -244,7 +244,7 @@ void transfer_engine::share(server& s, double now) {
   }
 }
 
-/// The server is done with a transfer later than was known: so is what it has reached meanwhile.
+/// Delays the rest of a transfer after a later end at a server: its tail, and earlier servers.
 void transfer_engine::moved(const entry& e) {
   if (e.transfer == UINT32_MAX) return;
   transfer& t = transfers_by_id_[e.transfer];
@@ -272,13 +272,13 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
     if (e.queue == queue) {
       start = std::max(start, begins_behind(e, now, buffer));
     } else if (e.traffic_class == t.shape.traffic_class && e.rest > nothing && e.asof <= now) {
-      // It meets a packet of that queue half sent, as often as there is one.
+      // On average half of a packet of that queue is still to be sent, if there is one.
       turn += std::min(e.packet, e.rest) / 2 * std::min(1.0, e.rest / std::max(nothing, e.end - now));
     }
   }
   start += turn;
   const double work = t.shape.flits * s.flit_ns;
-  // Between dies the last packet is sent when all of it is there.
+  // Between dies the last packet is sent when all of it has arrived.
   const double come = t.tail + (place.between_dies ? packet : s.flit_ns);
   const double supply = std::max(come, start + work);
   s.entries.push_back({id, stage, queue, stage == 0 ? start : now, work, work, start, start + work,
@@ -292,8 +292,8 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
   t.tail = own.end - s.flit_ns;
 }
 
-/// From the server before `stage` back to the source: what the buffer between two servers does not hold stays
-/// in the queue before.
+/// Back-pressure from `stage` to the source: flits that the buffer between two servers does not hold stay in
+/// the queue of the previous one.
 void transfer_engine::press_back(transfer& t, std::uint32_t id, std::uint32_t stage) {
   for (std::uint32_t i = stage; i > 0; --i) {
     const route_stage& before = (*t.route)[i - 1];
@@ -311,8 +311,8 @@ void transfer_engine::press_back(transfer& t, std::uint32_t id, std::uint32_t st
   }
 }
 
-/// Packets of flows leave their source in turn through one buffer: those of the others go no faster than the
-/// held ones, until either has no more.
+/// Packets of several flows leave their source alternately through one buffer: other flows are as slow as the
+/// blocked one, until either has no more packets.
 void transfer_engine::hold_turns(server& s, std::size_t held, double until) {
   const entry& h = s.entries[held];
   if (h.rest < nothing) return;

@@ -3,16 +3,16 @@
 //
 // A transfer is what one descriptor moves (a slot with its token, a credit, the packets of a copy). It
 // crosses the stages of its route: links of a NoC, sides of dies, links between SIPs. Each stage is a server
-// with a rate and a latency. The head of a transfer goes from stage to stage by latencies (cut-through within
-// a die; a packet at a time between dies); its tail follows as the servers let it.
+// with a rate and a latency. The head of a transfer goes from stage to stage after their latencies
+// (cut-through within a die; a packet at a time between dies); the servers determine when its tail follows.
 //
-// Transfers that overlap at a server share it as packets in turn would: turns go round the queues (an input,
-// a class and a leg make one; at the interface of a source a flow and a class). Within a queue flits are
-// served as they arrive: a transfer waits for what has come of those before it, not for what they have still
-// to get over a slow link. What that means for the end of each is computed anew whenever a transfer joins. A
-// transfer that leaves a server later than the buffers behind the server before it can hold keeps its queue
-// there occupied (back-pressure), up to the interface of its source; flows that take turns there share a
-// buffer, so that what holds one holds the others turn by turn.
+// Transfers that overlap at a server share it as packets under round robin would, over queues: one per input,
+// class and leg; at the interface of a source one per flow and class. Within a queue flits are served as they
+// arrive: a transfer waits for the flits of earlier ones that have arrived, not for those that a slow link
+// has yet to deliver. The ends of all transfers at a server are computed again whenever one joins. A transfer
+// that leaves a server so late that the buffers after the previous server are full keeps its queue there
+// occupied (back-pressure), up to the interface of its source; flows share a buffer there, so that a delay of
+// one delays the others.
 //
 // Events: one per die that a transfer enters, one per link between dies, one at its end.
 #pragma once
@@ -31,22 +31,22 @@ namespace diecast::timing {
 /// A server on a route. Times are ns.
 struct route_stage {
   std::uint32_t server{};
-  std::uint8_t leg{};     ///< leg of the VC behind the server
+  std::uint8_t leg{};     ///< leg of the VC after the server
   double latency_ns{};    ///< from the head here to the head at the next stage
-  double frame_ns{};      ///< between dies: nothing can be used before its frame is there; 0: no frames
-  double buffer_flits{};  ///< behind this server, of one VC
+  double frame_ns{};      ///< between dies: time of a frame, which must be complete to be used; 0: no frames
+  double buffer_flits{};  ///< of one VC after this server
   bool between_dies{};    ///< stores a packet before it sends it; a stage of the next die follows
-  bool begins_die{};      ///< first stage of a die: the transfer joins the die's servers together
+  bool begins_die{};  ///< first stage of a die: the transfer joins all servers of the die at the same time
 };
 using transfer_route = std::vector<route_stage>;
 
-/// What a transfer is made of.
+/// Size and class of a transfer.
 struct transfer_shape {
   std::uint32_t packets{1};
   std::uint32_t flits{1};         ///< flits of all packets, headers included
   std::uint32_t packet_flits{1};  ///< flits of a full packet
   std::uint8_t traffic_class{};
-  std::uint16_t flow{};  ///< at the interface of the source, those of different flows take turns
+  std::uint16_t flow{};  ///< flows share the interface of the source by round robin
 };
 
 class transfer_engine {
@@ -64,9 +64,9 @@ class transfer_engine {
   /// `flit_ns`: the time of a flit. Servers are numbered from 0.
   std::uint32_t add_server(double flit_ns);
 
-  /// Starts a transfer whose first flit is at the first stage at `head`, its last not before `tail` (as fast
-  /// as its source can give it). The route must live as long as the engine. `last_packets`: listener::left is
-  /// called when as many are still to leave; 0: it is not called.
+  /// Starts a transfer whose first flit is at the first stage at `head`, its last not before `tail` (by the
+  /// rate of its source). The route must live as long as the engine. `last_packets`: listener::left is called
+  /// when this number of packets has yet to leave; 0: it is not called.
   void start(const transfer_route& route, const transfer_shape& shape, sim_time head, sim_time tail,
              std::uint32_t user, std::uint32_t last_packets);
   /// An event of the engine is due.
@@ -74,7 +74,7 @@ class transfer_engine {
 
   /// Packets times outputs of routers so far.
   [[nodiscard]] std::uint64_t packet_hops() const { return packet_hops_; }
-  /// What has been sent over a server so far.
+  /// Packets and flits sent over a server so far.
   struct use {
     std::uint64_t packets{}, flits{};
     double flit_ns{};
@@ -94,19 +94,19 @@ class transfer_engine {
     double work{};    ///< ns
     double rest{};    ///< work left at `asof`, ns
     double asof{};    ///< rest drains from here to `end`
-    double end{};     ///< when the server is done with it
-    double come{};    ///< all of it is here
-    double supply{};  ///< `end` is not before: `come`, or all work from its start on
+    double end{};     ///< when the server has sent it
+    double come{};    ///< when all of it has arrived
+    double supply{};  ///< earliest `end`: `come`, or its start plus all its work
     double hold{};    ///< its queue is blocked until then
     double packet{};  ///< work of a packet, ns
     std::uint8_t traffic_class{};
-    std::size_t place{};  ///< share(): of its queue among those of the server
+    std::size_t place{};  ///< share(): index of its queue among those of the server
   };
   struct server {
     double flit_ns{};
     std::vector<entry> entries;  ///< in the order they joined
     std::uint64_t packets{}, flits{};
-    /// Transfers that begin here and have not begun to leave. The first of a queue has an event.
+    /// Transfers from this source that have not begun to leave. The first of a queue has an event.
     std::vector<std::pair<std::uint64_t, std::deque<std::uint32_t>>> waiting;
   };
   struct transfer {
@@ -115,13 +115,13 @@ class transfer_engine {
     std::uint32_t user{};
     std::uint32_t next{};  ///< stage to join
     double head{}, tail{};
-    double begin{};             ///< at its source
-    double pace{};              ///< ns per flit at its source, or of a slower server that holds it
-    double tail_path{};         ///< latency that the tail has had up to `next`
-    std::vector<double> ends;   ///< by stage: when its server is done with it
-    std::vector<double> paths;  ///< by stage: tail_path behind its server
+    double begin{};             ///< time at its source
+    double pace{};              ///< ns per flit at its source, or of a slower server that delays it
+    double tail_path{};         ///< sum of the tail's latencies up to `next`
+    std::vector<double> ends;   ///< by stage: when its server has sent it
+    std::vector<double> paths;  ///< by stage: tail_path after its server
     std::uint32_t last_packets{};
-    bool queued{};  ///< at its source
+    bool queued{};  ///< in `waiting` of its source
     bool has_left{};
     bool finished{};
   };
@@ -152,7 +152,7 @@ class transfer_engine {
   std::vector<transfer> transfers_by_id_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint64_t> queues_;  ///< share(): queues of a server
-  std::vector<double> totals_;         ///< share(): work of each
+  std::vector<double> totals_;         ///< share(): work of each queue
   std::uint64_t packet_hops_{};
 };
 

@@ -45,8 +45,8 @@ class recorded_requests final : public request_source {
   std::size_t at_{};
 };
 
-// Synthetic memory traffic in DRAM coordinates. A pattern says which bank, row and column its k-th burst
-// lies in; the address map's inverse makes the address, so a pattern means the same under every map.
+// Synthetic memory traffic in DRAM coordinates. A pattern determines bank, row and column of its k-th
+// burst; the inverse address map gives its address, so a pattern has the same coordinates with every map.
 //
 //   seq            k unrolled, fastest first, over pseudo-channel, bank group, column, bank, SID, row
 //   rand           every coordinate uniform
@@ -56,7 +56,7 @@ class recorded_requests final : public request_source {
 //   stride         addresses a fixed number of bytes apart, no coordinates
 //
 // The first five are those of the reference measurements (testbench/data/hbm/README.md). A request of
-// several bursts begins where its pattern says and covers the addresses behind; k counts bursts.
+// several bursts begins at its pattern's address and covers those that follow; k counts bursts.
 
 enum class memory_pattern : std::uint8_t { seq, rand, bank_conflict, same_bank_hit, page_stride, stride };
 

@@ -12,7 +12,7 @@
 namespace diecast::traffic {
 namespace {
 
-/// The whole square root, or 0 when there is none.
+/// The square root if it is a whole number, otherwise 0.
 std::uint32_t root_of(std::uint32_t n) {
   const auto root = static_cast<std::uint32_t>(std::lround(std::sqrt(static_cast<double>(n))));
   return root * root == n ? root : 0;
@@ -88,7 +88,7 @@ namespace {
 
 constexpr unsigned node_bits = 16;
 constexpr std::uint64_t first_cycle_end = std::uint64_t{1} << 47;
-constexpr double least_chance = 0x1p-40;  // least chance of a packet in a cycle: gaps below 2^46 cycles
+constexpr double least_chance = 0x1p-40;  // least probability of a packet in a cycle: gaps below 2^46 cycles
 
 bool is_valid(const bernoulli_arrivals::setup& s) {
   return s.nodes >= 1 && s.nodes <= 1U << node_bits && s.flits >= 1 && s.rate >= least_chance * s.flits &&
@@ -111,7 +111,7 @@ bernoulli_arrivals::bernoulli_arrivals(const setup& s, const destinations& where
   }
 }
 
-/// Four draws belong to a packet: gap, destination, choice of the pattern, and one to spare.
+/// A packet uses four draws: gap, destination, choice of the pattern, and one that is unused.
 inline std::uint64_t bernoulli_arrivals::draw(std::uint32_t n) {
   node& from = nodes_[n];
   const std::array<std::uint64_t, 4> words = from.draws.four(from.packets++);
@@ -120,7 +120,7 @@ inline std::uint64_t bernoulli_arrivals::draw(std::uint32_t n) {
   return 1 + static_cast<std::uint64_t>(std::log(missed) * per_log_miss_);
 }
 
-/// A packet of a node that has none entered, or whose packet is the next one.
+/// Precondition: no packet of the node is entered, or its packet is the next one.
 inline void bernoulli_arrivals::enter(std::uint32_t n, std::uint64_t cycle) {
   std::uint64_t least = cycle << node_bits | n;
   std::size_t at = winners_.size() / 2 + n;

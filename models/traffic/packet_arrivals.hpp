@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of a network study: where they go, and when they are made.
+// Packets of a network study: their destinations, and when they are made.
 //
-// Where the packets of a network study go: destination as a function of source and draws. Definitions as
-// in BookSim2 (traffic.cpp; Jiang et al., ISPASS 2013; Dally and Towles, 2004, table 3.1), so that results
+// Destinations are a function of source and random draws, with the definitions of BookSim2 (its traffic.cpp;
+// Jiang et al., ISPASS 2013; Dally and Towles, 2004, table 3.1), so that results
 // compare.
 #pragma once
 
@@ -76,8 +76,8 @@ class packet_arrivals : public abstract_interface {
   [[nodiscard]] virtual bool next(packet_arrival& a) = 0;
 };
 
-/// Bernoulli injection: in each cycle each node makes a packet with probability rate / flits, whatever
-/// happened to its packets before. Never ends. Cycles without a packet cost nothing: gaps are drawn.
+/// Bernoulli injection: in each cycle each node makes a packet with probability rate / flits,
+/// independently of earlier packets. Never ends. Draws the gaps, so cycles without a packet take no work.
 ///
 /// Packet k of a node is a function of (seed, node, k).
 class bernoulli_arrivals final : public packet_arrivals {
@@ -108,8 +108,8 @@ class bernoulli_arrivals final : public packet_arrivals {
   double per_log_miss_;  ///< 1 / ln(1 - probability of a packet in a cycle); 0 when it is certain
   std::vector<node> nodes_;
   /// The node with the next packet: a tournament tree. Leaves in the second half are cycle << 16 | node, each
-  /// other entry is the lesser of the two below it, so the next packet is in entry 1. As many steps, without
-  /// branches to guess, whatever is drawn.
+  /// other entry is the lesser of the two below it, so the next packet is in entry 1. The number of
+  /// steps, without branches, does not depend on the draws.
   std::vector<std::uint64_t> winners_;
 };
 

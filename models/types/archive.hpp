@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as bytes for another process of the same program. A class that is no plain value, or holds views,
-// lists its members: DIECAST_MEMBERS(a, b); one with a tuple fields() of them (DIECAST_FIELDS) need not.
+// Writes values as bytes for another process of the same program. A class that is not trivially copyable, or
+// holds views, lists its members: DIECAST_MEMBERS(a, b), unless DIECAST_FIELDS gives it a tuple fields().
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-/// In the public part of a class: what an archive writes and reads of it.
+/// In the public part of a class: the members that an archive writes and reads.
 #define DIECAST_MEMBERS(...)          \
   template <class Archive>            \
   void each_member(Archive archive) { \
@@ -39,7 +39,7 @@ concept container = requires(const T& v) {
   v.begin();
   v.size();
 }
-&&!requires { std::tuple_size<T>::value; };  // an array is as plain as its elements
+&&!requires { std::tuple_size<T>::value; };  // an array is copied as bytes
 template <class T>
 struct plain_element {
   using type = T;
@@ -63,7 +63,7 @@ class archive_writer {
   template <class T>
   void put(const T& v) {
     if constexpr (archives::listed<T>) {
-      const_cast<T&>(v).each_member([this](auto&&... m) { (*this)(m...); });  // which changes nothing
+      const_cast<T&>(v).each_member([this](auto&&... m) { (*this)(m...); });  // the writer changes no member
     } else if constexpr (requires { v.fields(); }) {
       put(v.fields());
     } else if constexpr (archives::container<T>) {
@@ -123,7 +123,7 @@ class archive_reader {
       rest_.remove_prefix(sizeof v);
     }
   }
-  /// Views are of names in static storage, which another process has elsewhere.
+  /// A view refers to a name in static storage, whose address differs between processes: keeps a copy.
   void get(std::string_view& v) {
     static std::set<std::string, std::less<>> names;
     std::string name;
@@ -155,7 +155,7 @@ template <class T>
   written(value);
   return written.bytes();
 }
-/// What archived() was given.
+/// The value that was passed to archived().
 template <class T>
 [[nodiscard]] T restored(std::string_view bytes) {
   T value;

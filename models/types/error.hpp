@@ -16,7 +16,7 @@ namespace diecast {
 enum class problem_kind : std::uint8_t {
   other,
   wrong_install,  ///< queue pairs that do not fit each other
-  barriers_only   ///< a barrier is what the rest of the input asks for
+  barriers_only   ///< the rest of the input requests a barrier
 };
 [[nodiscard]] const char* to_string(problem_kind k);
 

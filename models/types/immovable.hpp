@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bases of classes that others refer to where they stand.
+// Bases of classes to whose objects others keep references.
 #pragma once
 
 namespace diecast {
@@ -12,7 +12,7 @@ class immovable {
   immovable& operator=(const immovable&) = delete;
 };
 
-/// That, of what others implement.
+/// The same, for interfaces.
 class abstract_interface : immovable {
  public:
   virtual ~abstract_interface() = default;

@@ -41,10 +41,10 @@ bool inform(const registries& tables, const options& o) {
   return false;
 }
 
-/// What is run, with what is watched of it, whatever it is.
+/// The runs of a command line and their outputs, for any kind of job.
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
                                             const config::machine_config& config) {
-  if (!o.point.workload.empty() && !o.algorithms.empty())  // whatever the file is, which may not be there
+  if (!o.point.workload.empty() && !o.algorithms.empty())  // for any file, which need not exist
     throw user_error(
         problem{"--algorithm", "cannot be combined with --workload", o.algorithms.front(), "one of the two"});
   const platforms::job_entry& kind = platforms::job_of(tables, o.point.collective, o.point.workload);

@@ -9,7 +9,7 @@
 
 namespace diecast::app {
 
-/// Parses the command line, runs what it asks for, returns the exit code (docs/interface).
+/// Parses the command line, runs the job, returns the exit code (README.md).
 int run(const registries& tables, int argc, char** argv);
 
 /// Takes hold of the standard streams and enters SystemC without its banner, which then calls sc_main.

@@ -58,7 +58,7 @@ bool takes_value(const std::string& flag, const po::options_description& known) 
   return option != nullptr && option->semantic()->min_tokens() > 0;
 }
 
-/// A flag never takes the flag behind it for its value.
+/// A flag never takes the next flag as its value.
 void need_values(int argc, const char* const* argv, const po::options_description& known) {
   for (int i = 1; i + 1 < argc; ++i) {
     const std::string flag = argv[i];

@@ -132,7 +132,7 @@ struct common_options : platforms::watched_run {
   bool quiet{};
 };
 
-/// What --help says of flags that mean the same everywhere and are about something else in each binary.
+/// Help texts of flags that all binaries have, for their own objects.
 struct output_help {
   const char* out;
   const char* vcd;
@@ -150,7 +150,7 @@ struct flag_row {
 /// A group of flags of --help, whose lines have less than 100 columns.
 [[nodiscard]] boost::program_options::options_description flag_group(const char* name,
                                                                      const std::vector<flag_row>& flags);
-/// The text of --help: `examples` are flags behind the name, `exit_codes` those before the interrupted one.
+/// The text of --help: `examples` are flags after the name, `exit_codes` those before the interrupted one.
 [[nodiscard]] std::string help_page(const std::string& binary, const std::string& description,
                                     const std::vector<std::string>& examples,
                                     const boost::program_options::options_description& flags,

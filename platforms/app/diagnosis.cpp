@@ -39,7 +39,7 @@ void check_one_run(const options& o) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-/// What is left out of the experiments, so that one may add --diagnose to the command line that went wrong.
+/// Reports the flags that experiments ignore: --diagnose may be added to any command line that failed.
 void tell_what_is_left_out(const options& o) {
   std::vector<std::string> flags;
   for (const auto& [flag, path] : flag_files{
@@ -49,7 +49,7 @@ void tell_what_is_left_out(const options& o) {
   if (!flags.empty()) platforms::tell(fmt::format("--diagnose leaves out {}", config::join(flags)));
 }
 
-/// The arguments, and apart from them the faults that are set among them: for the experiments only.
+/// The arguments without settings of faults, and those settings, which only experiments get.
 std::pair<std::vector<std::string>, std::vector<std::string>> without_faults(int argc, char** argv) {
   std::pair<std::vector<std::string>, std::vector<std::string>> both;
   const auto sets_faults = [](std::string_view setting) { return setting.starts_with("faults"); };
@@ -68,7 +68,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> without_faults(int
   return both;
 }
 
-/// Pipes among the arguments, which experiments cannot read again, with their texts.
+/// Texts of the pipes among the arguments, by path: experiments cannot read a pipe again.
 std::map<std::string, std::string> read_once(int argc, char** argv) {
   std::map<std::string, std::string> texts;
   for (const platforms::input_file& input : platforms::inputs()) {
@@ -98,13 +98,13 @@ diagnose::diagnosis diagnosis_of(const diagnose::target& who) {
 
 }  // namespace
 
-/// The experiments are runs of this program; the diagnosis is given its path and the flags, nothing else.
+/// Experiments are runs of this program: a diagnosis gets its path and the flags, and no config.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv) {
   check_one_run(o);
   options with_folder = o;
   if (o.out.empty()) with_folder.out = "diagnosis";
   if (!o.point.workload.empty())
-    (void)platforms::read_input("--workload", o.point.workload);  // no output replaces it
+    (void)platforms::read_input("--workload", o.point.workload);  // before opening outputs
   const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
   tell_what_is_left_out(o);
   auto [arguments, faults] = without_faults(argc, argv);

@@ -45,7 +45,7 @@ po::options_description collective_options() {
         "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)"},
        {"no-data", "", "simulate times only: store no payload, verify nothing"},
        {"explain", "",
-        "repeat the job with one cause of time removed after the other (some 25 runs): shares of the "
+        "repeat the job while removing the causes of time one by one (some 25 runs): shares of the "
         "bound, firmware, DMA start, slots, latency, headers and contention, which add up to the time"},
        {"estimate", "",
         "simulate nothing: for each algorithm and size the bound, the expected time and what a run would "
@@ -226,8 +226,7 @@ void refuse_pairs(flag_reader& r) {
         r.add(
             {fmt::format("--{}", flag), fmt::format(fmt::runtime(what), other), "", "one of the two flags"});
   };
-  one_of_two("jitter", "--{} reports no times that delays of the start could move",
-             {"diagnose", "dump-install"});
+  one_of_two("jitter", "--{} reports no times to compare", {"diagnose", "dump-install"});
   one_of_two("explain", "--{} reports no time to explain", {"diagnose", "dump-install"});
   one_of_two("estimate", "simulates nothing that --{} could apply to",
              {"workload", "jitter", "double-run", "record", "verify", "diagnose", "dump-install", "out",
@@ -286,7 +285,8 @@ void read_processes(flag_reader& r, options& o) {
   r.with("partition", [&](const std::string& f, const std::string& v) {
     static const std::regex lists("\\[\\[[0-9]+(,[0-9]+)*\\](,\\[[0-9]+(,[0-9]+)*\\])*\\]");
     if (v != "auto" && !std::regex_match(v, lists))
-      throw user_error(problem{f, "is no list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
+      throw user_error(
+          problem{f, "is not a list of lists of SIPs", v, "auto, or lists such as [[0,1],[2,3]]"});
     o.parallel.partition = v;
   });
   r.text("launcher", o.parallel.launcher);

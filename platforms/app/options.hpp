@@ -33,7 +33,7 @@ struct options : common_options, platforms::job_request {
 
 // --diagnose.
 
-/// Examines the run that the flags ask for; writes its files into --out, by default the folder diagnosis of
+/// Examines the run that the flags describe; writes its files into --out, by default the folder diagnosis of
 /// the working directory. Returns the exit code of the run as given.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv);
 

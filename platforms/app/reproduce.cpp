@@ -32,7 +32,7 @@ void complain(run_outcome& o, const std::string& what, run_status how = run_stat
   o.status = platforms::worst({o.status, how});
 }
 
-/// What the steps tell of the job beyond its name: its launches, and whether there was data.
+/// What the steps show of the job beyond its name: its launches, and whether there was data.
 std::string extent_of(const std::vector<platforms::step_row>& rows) {
   std::uint32_t launches = 0;
   bool data = false;
@@ -155,7 +155,7 @@ reproducer::reproducer(const options& o, std::size_t runs) : options_(o), runs_(
 
 namespace {
 
-/// Nothing can be said of a run that was cut short by others.
+/// Whether a run was ended from outside, so that its steps cannot be compared.
 bool is_cut_short(run_status s) {
   return s == run_status::interrupted || s == run_status::internal || s == run_status::system;
 }

@@ -34,7 +34,7 @@ void record_problems(const user_error& e) {
   platforms::write_whole_file(file, list.dump());
 }
 
-/// Tells a refused input. Its record is written first: what keeps that from being written is told instead.
+/// Prints a refused input. Its record is written first: an error of that is printed instead.
 int refused(const user_error& e) {
   try {
     record_problems(e);

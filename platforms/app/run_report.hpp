@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an invocation makes of its runs, whatever they are: a table that grows with them, complaints on
+// Output of an invocation for runs of any kind: a table that grows with them, complaints on
 // stderr, one form of all for stdout, and the files of --out.
 #pragma once
 
@@ -29,7 +29,7 @@ void print(const std::string& text);
 /// Writes out what was printed.
 void flush();
 
-/// Prints what --help, --version, --schema or --list ask for; false when there is more to do.
+/// Prints the text for --help, --version, --schema or --list; false without them.
 bool inform(const common_options& o, const std::string& binary, const std::string& help,
             const std::function<std::string()>& list);
 
@@ -77,7 +77,7 @@ class run_report {
     if (table()) print(platforms::unread_text(context_.unread) + table_header);
   }
 
-  /// A run that has ended, and what the table says of it.
+  /// Adds a run that has ended, and its rows of the table.
   void add(Outcome o, const std::string& table_rows) {
     if (table()) {
       print(table_rows);

@@ -108,7 +108,7 @@ std::string help_text() {
 using app::print;
 using table = std::vector<std::pair<std::string, std::vector<double>>>;
 
-/// What a run tells its parent.
+/// Sent by a run to its parent.
 struct measured {
   platforms::run_status status{platforms::run_status::ok};
   std::string message;

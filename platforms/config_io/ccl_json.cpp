@@ -49,7 +49,7 @@ struct reader : json_checker {
     wrong_type(path, node, std::move(expected));
     return std::nullopt;
   }
-  /// A direction's name stands in tables whose cells commas part.
+  /// A direction's name is written into tables whose cells are separated by commas.
   std::optional<std::string> direction(const std::string& path, const json_node& node) {
     auto name = text(path, node, direction_form);
     if (!name || name->find_first_of(not_in_directions) == std::string::npos) return name;

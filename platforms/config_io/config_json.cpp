@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Presets stand below everything that was written out, whichever file asked for them: the last
+/// Presets have lower priority than every key that a file contains, whichever file names them: the last
 /// name of a block wins.
 void read_presets(const fs::path& folder, reading& r) {
   std::map<std::string, preset_choice> last;
@@ -29,7 +29,7 @@ void read_presets(const fs::path& folder, reading& r) {
   std::move(written.begin(), written.end(), std::back_inserter(r.assignments));
 }
 
-/// What a profile stands for lies below everything that was written out, as a preset does.
+/// Values of a profile have lower priority than every key that a file contains, like those of a preset.
 void add_profile(reading& r) {
   const assignment* given = nullptr;
   for (const assignment& a : r.assignments)

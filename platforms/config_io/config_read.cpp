@@ -140,12 +140,12 @@ class file_reader : public json_checker {
            config::override_expectation(*key));
   }
 
-  /// Where an editor finds the schema of this file: text that says nothing about the machine.
+  /// Address of this file's schema for editors: without an effect on the machine.
   void schema(const json_node& node) {
     if (node.string() == nullptr) wrong_type("$schema", node, "the place of a JSON Schema, as text");
   }
 
-  /// A key as --set has it. Whether there is such a key is told when it stands where it should.
+  /// A key as --set has it. An unknown key is reported once it is within its block.
   void dotted(const std::string& name, std::size_t dot) {
     report(name, "a file has keys within their blocks", "",
            fmt::format("{{\"{}\": {{\"{}\": ...}}}}", name.substr(0, dot), name.substr(dot + 1)));

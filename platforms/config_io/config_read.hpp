@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what stands in one file or behind one --set to checked values. Used by config_json.cpp.
+// Reads one file or one --set into checked values. Used by config_json.cpp.
 #pragma once
 
 #include <filesystem>
@@ -24,11 +24,11 @@ struct assignment {
   std::string origin;
 };
 
-/// A preset that a block asks for.
+/// A preset that a block names.
 struct preset_choice {
   std::string block;
   std::string name;
-  std::string where;  ///< where the request stands, for messages
+  std::string where;  ///< place of the request, for messages
 };
 
 /// What was read so far, lowest precedence first.

@@ -37,7 +37,7 @@ class line_index {
   std::vector<std::size_t> starts_{0};
 };
 
-/// Things ignored, said once per name with how often.
+/// Names that are ignored, each reported once with its count.
 class ignored_list {
  public:
   void add(const std::string& what, std::uint32_t line) {
@@ -101,7 +101,7 @@ class parser {
       if (!blamed.contains(found.where)) problems_.push_back(std::move(found));
   }
 
-  /// Duplicate attributes are errors, unknown ones are ignored and said.
+  /// Duplicate attributes are errors, unknown ones are ignored and reported.
   void check_attributes(pugi::xml_node n, std::initializer_list<std::string_view> known) {
     std::set<std::string_view> seen;
     for (const pugi::xml_attribute a : n.attributes()) {
@@ -140,7 +140,7 @@ class parser {
     return n.attribute(key) ? integer<std::uint64_t>(n, key) : std::nullopt;
   }
 
-  /// Elements called `wanted`; others are ignored and said.
+  /// Elements called `wanted`; others are ignored and reported.
   std::vector<pugi::xml_node> children(pugi::xml_node n, std::string_view wanted) {
     std::vector<pugi::xml_node> found;
     for (const pugi::xml_node child : n.children()) {

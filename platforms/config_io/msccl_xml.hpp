@@ -14,7 +14,7 @@ namespace diecast::platforms {
 struct msccl_file {
   comm::program program;
   std::vector<std::string> warnings;  ///< unknown elements and attributes, ignored
-  std::vector<std::string> notes;     ///< what is run differently than the file says
+  std::vector<std::string> notes;     ///< differences of the run from the file
 };
 
 /// Parses and validates. `name` is used in messages. Missing optional attributes: chan 0, send,

@@ -42,7 +42,7 @@ bool has_form(std::string_view shape, std::string_view places) {
   return shape.empty();
 }
 
-/// All keys of a plan that say something of the machine or of the program, or nothing that matters here.
+/// All keys of a plan: those of the machine and the program, and those without effect here.
 constexpr std::string_view known_keys =
     " name collective protocol inplace gpus id input_chunks output_chunks scratch_chunks threadblocks "
     "channels remote_buffers semaphores init_value ops channel_type channel_ids connected_to rank type "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an execution plan to a program. The plan is executed symbolically: that pairs signals with waits, and
-// vector clocks tell which data that a put has written must have come before an operation.
+// vector clocks show which puts' data must have arrived before an operation.
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
@@ -341,7 +341,7 @@ class plan_translator {
     semaphores_[static_cast<std::size_t>(a.rank)][s].push_back({before(a).front(), clock_of(a)});
   }
 
-  /// The last to arrive lets all go on.
+  /// All continue when the last one has arrived.
   bool arrive(plan_actor& a, const plan_op& op) {
     if (a.arrived) return false;
     a.arrived = true;

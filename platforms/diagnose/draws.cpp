@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Campaigns of draws: the same run with other draws of the faults' chances.
+// Campaigns of draws: the same run with other random choices of the faults.
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/hypergeometric.hpp>
@@ -59,11 +59,11 @@ std::string to_text(const rate& r) {
 
 namespace {
 
-constexpr std::uint32_t alike = 20;    ///< draws without a difference that are enough
+constexpr std::uint32_t alike = 20;    ///< equal draws after which draws count as alike
 constexpr std::uint32_t fewest = 2;    ///< fewest draws of an answer
 constexpr std::uint32_t most = 60;     ///< most draws of an experiment
 constexpr double widest = 0.3;         ///< widest 95% interval of a rate that counts as known
-constexpr double least_time_s = 10.0;  ///< a draw is given
+constexpr double least_time_s = 10.0;  ///< least time limit of a draw
 constexpr const char* unknown = "not distinguishable";
 
 bool varies(const observation& a, const observation& b) {
@@ -91,7 +91,7 @@ observation experiment_series::draw(const std::string& name, const changes& more
   return runner_.run(prefix_ + name, all, limit_s);
 }
 
-/// `o` may be another draw than the first: what is looked into is that one.
+/// Makes the draw of `o` that of the subject.
 void experiment_series::keep_draw_of(const observation& o) {
   if (!o.changes.empty() && o.changes.back().starts_with(draw_key)) {
     at_.flags.insert(at_.flags.end(), {"--set", o.changes.back()});
@@ -100,7 +100,7 @@ void experiment_series::keep_draw_of(const observation& o) {
   if (whole_.varies) measure();
 }
 
-/// The next draw that an experiment on this has not had.
+/// Number of the next draw that the last experiment on `of` has not had.
 std::uint32_t experiment_series::next_draw(const subject& of) {
   last_.next_draw += last_.next_draw + 1 == of.draw ? 2 : 1;
   return last_.next_draw;
@@ -113,7 +113,7 @@ void experiment_series::measure() {
   const double limit_s = std::max(6 * base().wall_s, least_time_s);
   const double until_s = seconds_left() * (1 - share);
   const bool was_right = right(base());
-  std::optional<observation> other;  // that fails where the base is right
+  std::optional<observation> other;  // a draw that fails, where the base is right
   s.failed.add(!was_right);
   for (std::uint32_t i = 1; !is_known(s.failed, s.varies); ++i) {
     if (i == s.draw) continue;
@@ -133,8 +133,8 @@ void experiment_series::measure() {
   if (!s.part && s.own == own_kind::none) whole_ = s;
 }
 
-/// Where draws differ, a single one that is right says nothing: the first that fails is what the experiment
-/// shows, or else one that is right, when the rates are told apart.
+/// Where draws differ, a single right one shows nothing: repeats the experiment until a draw fails, which is
+/// its result, or until the rates differ significantly; then `first` is.
 const observation* experiment_series::until_told_apart(const observation* first, const std::string& name,
                                                        double limit_s) {
   constexpr double share = 0.04;
@@ -195,7 +195,7 @@ bool experiment_series::was_asked(const std::string& id) const {
 }
 
 std::string experiment_series::record(const char* id, const char* word, const rate& after) {
-  // What the machine refuses does not apply to it.
+  // A question whose experiment the machine refuses does not apply to it.
   const bool refused = after.draws == 0 && file_.observations.back().exit_code == 2;
   if (!was_asked(id) && !refused) file_.questions.push_back({id, word, rate_before(), after});
   return word;

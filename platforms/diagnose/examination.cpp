@@ -14,7 +14,7 @@
 namespace diecast::diagnose {
 namespace {
 
-/// With every draw repeated nothing may change.
+/// With all random choices repeated nothing may change.
 void compare(experiment_series& t, const observation& a, const observation& b) {
   if (a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint()) return;
   t.add(made("nondeterminism", "",
@@ -37,7 +37,7 @@ void cache_monitor(experiment_series& t) {
 /// Firmware and a tag-matching unit contradict each other: is the unit's list to blame?
 void matching_unit(experiment_series& t) {
   const bool contradicted = t.found("tag_list_race");
-  // Messages have two ways to be matched; a collective has no other transport.
+  // Messages can also be matched in software; a collective has no other transport.
   const bool messages = t.is_workload() && !t.is_barrier() && !right(t.base());
   if (!contradicted && !messages) return;
   const changes in_software{"--set", software_matching};
@@ -57,7 +57,7 @@ void checksums(experiment_series& t) {
   t.ask_seen("checksum", o, sees);
 }
 
-/// Small messages of one packet each tell a lost packet from a late one and from one that came twice.
+/// Small messages of one packet each distinguish a lost packet, a late one and a duplicate.
 void one_packet_messages(experiment_series& t) {
   constexpr std::uint64_t most = 16384;
   changes more{"--set", "ipcq.slot_bytes=256"};
@@ -70,8 +70,8 @@ void one_packet_messages(experiment_series& t) {
   (void)t.attempt("messages of one packet", more);
 }
 
-/// Whether a loss shows only when messages follow each other before they are flushed: then each alone, with
-/// the next one held back by its credit, is right.
+/// Whether a loss shows only when messages follow each other before they are flushed: then one message at a
+/// time, with the next one delayed by its credit, is right.
 void one_at_a_time(experiment_series& t) {
   const auto any = [&t](std::initializer_list<const char*> kinds) {
     return std::ranges::any_of(kinds, [&t](const char* kind) { return t.found(kind); });
@@ -81,7 +81,7 @@ void one_at_a_time(experiment_series& t) {
   changes alone{"--set", "ipcq.n_slots=1"};
   const observation* o = t.attempt("one message at a time", alone, signs::ignored);
   if (o != nullptr && !right(*o)) {
-    // Those of a PE's other queue pairs follow at once all the same, unless firmware is slow.
+    // Messages of a PE's other queue pairs still follow at once, unless firmware is slow.
     alone.insert(alone.end(), {"--set", slow_firmware, "--set", target_watchdog});
     o = t.attempt("one message at a time by slow firmware", alone, signs::ignored);
   }
@@ -96,14 +96,14 @@ void one_at_a_time(experiment_series& t) {
 }
 
 void ask_again(experiment_series& t, const std::string& name, const changes& more, double times) {
-  // Of a run that goes wrong all is said by then.
+  // For a run that fails all findings are known by then.
   const signs what = right(t.base()) ? signs::count : signs::ignored;
   const observation* o = t.attempt(name, more, what, {times});
   if (o != nullptr) t.answer("in " + name, t.outcome(*o));
   t.ask_changed("history", o);
 }
 
-/// A link that few small packets went over may be slow, or only shared by them: more bytes tell.
+/// A link that carried few small packets may be slow, or only shared by them: more bytes show which.
 void load_the_links(experiment_series& t) {
   if (!right(t.base()) || !t.sized() || t.bytes() >= many_bytes || !has_link_in_doubt(t.base())) return;
   cost more{static_cast<double>(many_bytes) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
@@ -112,7 +112,7 @@ void load_the_links(experiment_series& t) {
                   {"--bytes", std::to_string(many_bytes)}, signs::count, more);
 }
 
-/// The same again in one run: what depends on the count of launches, and on what was before.
+/// Repeats the subject within one run: what depends on the number of launches and on earlier ones.
 void history(experiment_series& t) {
   constexpr std::uint64_t times = 4;
   if (!t.is_workload()) {
@@ -127,7 +127,7 @@ void history(experiment_series& t) {
   }
 }
 
-/// What is wrong with what is looked into.
+/// Examines what is wrong with the subject.
 void ask_what_is_wrong(experiment_series& t) {
   cache_monitor(t);
   matching_unit(t);
@@ -135,12 +135,12 @@ void ask_what_is_wrong(experiment_series& t) {
   one_packet_messages(t);
   one_at_a_time(t);
   load_the_links(t);
-  // It costs several runs: of a run that goes wrong, more is learned at once from others.
+  // It takes the time of several runs: for a run that fails, other experiments come first.
   if (right(t.base())) history(t);
   try_mitigations(t);
 }
 
-/// The same, and what it depends on, of a job that is not the one given.
+/// Examines what is wrong with a subject that is not the job as given, and what that depends on.
 void look_closer(experiment_series& t) {
   ask_what_is_wrong(t);
   t.ask_of_what_is_wrong();
@@ -160,7 +160,7 @@ case_file examination(experiment_runner& runner, const target& who) {
   look_into_a_cheap_part(t);
   ask_what_is_wrong(t);
   t.look_into_all_again();
-  // Asked of what is wrong; while something is left, with what is known already out of the way.
+  // Narrows what is wrong; workarounds of known faults stay if others are left.
   t.ask_of_what_is_wrong();
   narrowing(t).run();
   t.conclude();
@@ -172,8 +172,7 @@ case_file examination(experiment_runner& runner, const target& who) {
   return t.close();
 }
 
-/// The job that a machine has whose config is refused for the default one: a barrier, where nothing else was
-/// asked for.
+/// With a barrier as the job, where no job is given and the config is refused for the default one.
 std::optional<target> with_its_job(const target& who, const observation& given) {
   const auto says = [&who](const char* flag) {
     return std::ranges::any_of(who.arguments,

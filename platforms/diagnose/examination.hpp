@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --diagnose: walks a list of experiments on the machine as its command line gives it, and says what is
-// wrong. It knows the machine by its behavior only: no config, no fault is ever handed to it.
+// --diagnose: runs a list of experiments on the machine of a command line, and reports what is wrong. It sees
+// only the machine's behavior: it gets neither the config nor the faults.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace diecast::diagnose {
 
-// What the diagnosis is given.
+// Input and output of a diagnosis.
 
 struct target {
   std::string binary;                  ///< path of the program that simulates
   std::vector<std::string> arguments;  ///< arguments of the run in question, as given
   std::string collective, algorithm;   ///< the algorithm's name if one was given
   std::uint64_t bytes{};
-  /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
+  /// Flags that every experiment gets and the diagnosis does not evaluate: faults of the command line.
   std::vector<std::string> for_children_only{};
-  bool withheld{};    ///< some of them were given by the user, who has to give them again to repeat a run
-  bool job_chosen{};  ///< by the diagnosis: none was given, and the config is refused for the default one
-  /// Asked while an experiment runs: it is ended, and none is begun any more. May be null.
+  bool withheld{};    ///< the user gave some of them, and has to give them again to repeat an experiment
+  bool job_chosen{};  ///< the diagnosis chose the job: none was given, and the default one is refused
+  /// Polled while an experiment runs; true ends it, and no further one begins. May be null.
   bool (*interrupted)(){};
   std::string config_sha256{};  ///< hash of the machine's config, for the verdict
   /// Texts of files among the arguments that can be read only once: experiments get copies of them.
   std::map<std::string, std::string> read_once{};
-  std::string kept_in{};  ///< folder where the user will find the files of experiments
+  std::string kept_in{};  ///< folder of the files of experiments in commands for the user
 };
 
 struct diagnosis {
   std::string json;                          ///< contents of diagnosis.json, schema diecast.diagnosis/1
   std::string text;                          ///< one page
-  std::map<std::string, std::string> files;  ///< that commands of the page name
+  std::map<std::string, std::string> files;  ///< files that commands in `text` name, by name
   int exit_code{};                           ///< exit code of the run as given
 };
 
-/// Ends within `budget_s` and the second its last experiment needs to stop. Throws std::system_error when no
+/// Ends within `budget_s` and one second in which its last experiment stops. Throws std::system_error when no
 /// experiment can be started.
 [[nodiscard]] diagnosis examine(const target& who, double budget_s = 110.0);
 

@@ -86,7 +86,7 @@ void stop(pid_t child) {
   waitpid(child, &status, 0);
 }
 
-/// Its own complaint, where an experiment could not be made: that says nothing about the machine.
+/// Throws the complaint of an experiment that could not run, which is no sign of a fault of the machine.
 void refuse_failed(int exit_code, const fs::path& folder, const std::string& complaint) {
   constexpr int output_failed = 5, no_system = 71;
   const std::string line =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments on a machine that is known by its command line only: each is a run of the binary in a process
-// of its own, with some flags changed, and what it left behind.
+// of its own, with some flags changed, and its files.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace diecast::diagnose {
 
-/// Flags beside those of the run in question.
+/// Flags in addition to those of the examined run.
 using changes = std::vector<std::string>;
 
 /// One row of health.csv.
@@ -27,10 +27,10 @@ struct measurement {
 };
 
 /// What an experiment showed.
-// nlohmann::json moves without throwing, whatever its checks look like.
+// nlohmann::json moves without throwing, although it is not declared so.
 struct observation {                 // NOLINT(bugprone-exception-escape)
   std::string name;                  ///< "checksums"
-  std::vector<std::string> changes;  ///< flags beside those given
+  std::vector<std::string> changes;  ///< flags in addition to the given ones
   int exit_code{-1};                 ///< -1: ended by a signal or never started
   bool timed_out{};
   double wall_s{};
@@ -64,13 +64,13 @@ class no_room : public std::runtime_error {
   no_room(const std::filesystem::path& folder, const std::string& reason);
 };
 
-/// What an experiment that was ended by the operating system says: no memory, no process. Exit code 71.
+/// The error of an experiment that the operating system ended: no memory, no process. Exit code 71.
 class no_resources : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Its folder in TMPDIR goes with this process, however that ends, and so does an experiment under way.
+/// Its folder in TMPDIR goes with this process, however that ends, and so does a running experiment.
 /// Throws no_room and no_resources.
 class experiment_runner {
  public:
@@ -94,7 +94,7 @@ class experiment_runner {
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
   /// The same, of the run in question with this flag.
   [[nodiscard]] std::string ask_of_run(const std::string& flag) { return ask(with({flag})); }
-  /// Then no time is left, whatever the budget.
+  /// Then no time is left, with any budget.
   [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;

@@ -16,14 +16,14 @@ using nlohmann::json;
 
 namespace {
 
-/// A way to make a run smaller.
+/// Flags that make a run smaller.
 struct reduction {
   std::string name;
   changes flags;
   std::uint64_t bytes;
 };
 
-/// Nothing of --bytes where it has no meaning.
+/// `sized`: --bytes has a meaning.
 std::vector<reduction> reductions(std::uint64_t bytes, bool sized) {
   constexpr std::uint64_t least = 1024;
   std::vector<reduction> all;
@@ -50,15 +50,15 @@ bool has(const changes& more, std::initializer_list<const char*> flags) {
                              [&more](const char* f) { return std::ranges::find(more, f) != more.end(); });
 }
 
-/// Classes that any fault has for a consequence: of what is left over they tell nothing new.
+/// Classes that are a consequence of any fault: in later subjects they are no new finding.
 bool is_effect(const std::string& kind) {
   constexpr std::array<std::string_view, 6> effects{"deadlock_cycle",  "half_message", "stuck_packets",
                                                     "missing_packets", "hang",         "unexplained_fault"};
   return std::ranges::find(effects, kind) != effects.end();
 }
 
-/// Whether a list that begins here, as in "pe, cube, sip", has these ranks. Of a run that left no result they
-/// are not known: an algorithm that cannot have them is refused then.
+/// Whether the list that begins here, as in "pe, cube, sip", has these ranks. `ranks` is empty for a run
+/// without a result: an algorithm that cannot have them is refused later.
 bool lists_ranks(std::istringstream& words, const std::string& ranks) {
   if (ranks.empty()) return true;
   for (std::string word; words >> word;) {
@@ -77,8 +77,8 @@ const observation& experiment_series::keep(observation o) {
   return file_.observations.back();
 }
 
-/// What an experiment takes is learned from the run that it changes, never from a longer one before it. One
-/// that takes much longer than that is stopped: it must not cost all the others their time.
+/// The expected time follows from the run of the subject, not from longer experiments before. An experiment
+/// that takes much longer is stopped, so that there is time for the others.
 const observation* experiment_series::attempt(const std::string& name, const changes& more, signs what,
                                               const cost& c) {
   constexpr double spare_s = 2.0, least_s = 10.0;
@@ -86,7 +86,7 @@ const observation* experiment_series::attempt(const std::string& name, const cha
   if (runner_.seconds_left() < expected + spare_s) return skip(name), nullptr;
   const observation& o =
       keep(runner_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
-  // What another machine would refuse says nothing about this one.
+  // A refused run shows nothing about the machine.
   if (what == signs::count && o.exit_code != 2) merge(open_, signs_of(o));
   if (o.timed_out) return skip(name), nullptr;
   if (o.exit_code == 2) return answer(name, "is refused: " + o.complaint()), nullptr;
@@ -97,8 +97,8 @@ const observation* experiment_series::attempt(const std::string& name, const cha
   return told;
 }
 
-/// A job of its own is computed from what is looked into, and its cost says how much more it asks for; what
-/// changes the job itself changes the whole.
+/// Changes of the job itself are made to the whole run, others to the present subject (with --workload only
+/// its time is used).
 const experiment_series::subject& experiment_series::subject_of(const changes& more) const {
   return has(more, {"--algorithm", "--bytes", "--ranks", "--iters"}) ? whole_ : at_;
 }
@@ -118,8 +118,8 @@ changes experiment_series::joined(const changes& more) const {
 }
 
 const observation& experiment_series::first_look() {
-  constexpr double share = 1.0 / 3;  // share of the time for what can be repeated then
-  constexpr double few = 5;          // experiments: with so few there is little to say
+  constexpr double share = 1.0 / 3;  // most of the time that the run as given may use
+  constexpr double few = 5;          // with time for fewer repetitions, a smaller run is used
   const observation& given = keep(runner_.run("as given", {}, runner_.budget() * share));
   merge(open_, signs_of(given));
   unfinished_ = given.timed_out;
@@ -133,16 +133,16 @@ const observation& experiment_series::first_look() {
   return first;
 }
 
-/// Of the time that is left most is for the experiments.
+/// Most of the remaining time is for experiments.
 const observation& experiment_series::smaller(const observation& given) {
   for (const auto& [name, flags, bytes] : reductions(whole_.bytes, sized())) {
     constexpr double least_s = 2.0, share = 0.25;
     if (is_workload() || runner_.seconds_left() < least_s) break;
     const observation& o = keep(runner_.run("smaller: " + name, flags, runner_.seconds_left() * share));
     if (o.timed_out || o.exit_code == 2) continue;
-    if (!given.timed_out && o.exit_code != given.exit_code) continue;  // it does not show it
+    if (!given.timed_out && o.exit_code != given.exit_code) continue;  // does not show the fault
     merge(open_, signs_of(o));
-    answer("looked into instead, for want of time", name);
+    answer("examined instead, for lack of time", name);
     at_ = whole_ = {file_.observations.size() - 1, flags, bytes};
     return o;
   }
@@ -160,7 +160,7 @@ std::optional<collective_job> experiment_series::job() const {
                      run.value("rank_set", std::string{}),
                      first_ranks(run.value("ranks", std::uint32_t{})),
                      sized() ? at_.bytes : 0};
-  // A barrier over cubes or SIPs is one of all their PEs, which a group has not.
+  // A barrier over cubes or SIPs is one of all their PEs, which a group does not have.
   if (job.ranks.size() < 2 || (is_barrier() && job.rank_set != "pe")) return std::nullopt;
   return job;
 }
@@ -243,7 +243,7 @@ bool experiment_series::all_hidden() const {
   return std::ranges::all_of(open_, [](const finding& f) { return f.hidden; });
 }
 
-/// The findings that wrong results tell of.
+/// Findings of firmware, which wrong results show, without a place.
 std::vector<const finding*> experiment_series::placeless() const {
   static const std::set<std::string> of_firmware{"sendrecv_alias", "token_before_data", "premature_barrier",
                                                  "wrong_data"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiments of one examination: which job they change, what stands while they run, what each has shown,
-// and whether there is time for another one.
+// The experiments of one examination: the subject that they change, the workarounds that all of them get,
+// what each has shown, and whether there is time for another one.
 #pragma once
 
 #include <cstddef>
@@ -20,38 +20,38 @@
 
 namespace diecast::diagnose {
 
-/// Begins the setting of another draw of the faults' chances.
+/// Prefix of the setting that selects a draw: the random choices of the faults.
 inline constexpr const char* draw_key = "sim.fault_draw=";
 
-/// A job that the diagnosis tries beside the one that was given.
+/// A job that the diagnosis tries in addition to the given one.
 enum class own_kind { none, barriers, messages };
 
-/// Whether what an experiment shows is a finding: not where only its being right is asked.
+/// Whether an experiment's signs of faults are findings, or only its correctness is used.
 enum class signs { count, ignored };
 
-/// What an experiment is expected to take: so many runs of what it changes, or so many seconds if that is
-/// less. What takes much longer than that is stopped.
+/// Expected time of an experiment: that of so many runs of its subject, or so many seconds if that is less.
+/// An experiment that takes much longer is stopped.
 struct cost {
   double runs{1};
   double at_most_s{std::numeric_limits<double>::infinity()};
-  double patience{6};  ///< times what is expected
+  double patience{6};  ///< limit over the expected time
 };
 
 class experiment_series {
  public:
-  /// What is looked into.
+  /// The run under examination.
   struct subject {
     std::size_t base{};                    ///< number of the observation that others are compared with
-    changes flags;                         ///< what makes it of the run as given
+    changes flags;                         ///< flags beside those of the run as given
     std::uint64_t bytes{};                 ///< message size
     std::optional<collective_job> part{};  ///< the collective, where it is one of some ranks
     own_kind own{};                        ///< none: it is the run as given, a smaller one or a part of it
-    rate failed{};         ///< among draws of the faults' chances; without draws: not measured
-    bool varies{};         ///< those draws differ
-    std::uint32_t draw{};  ///< that `base` is of
+    rate failed{};                         ///< failures among its draws; no draws: not measured
+    bool varies{};                         ///< those draws differ
+    std::uint32_t draw{};                  ///< the draw of `base`
   };
 
-  /// Both outlive it.
+  /// Both arguments must outlive it.
   experiment_series(experiment_runner& runner, const target& who)
       : runner_(runner), who_(who), whole_{0, {}, who.bytes} {
     at_ = whole_;
@@ -59,59 +59,57 @@ class experiment_series {
 
   /// The run as given or, where it takes too long to be repeated, the largest of smaller ones that does not.
   const observation& first_look();
-  /// The job with `more` beside what stands. Null when nothing was learned: no time for it, or it was
-  /// stopped, or this machine refuses it; the case file says so.
+  /// Runs the subject with `more` and the standing workarounds. Null when nothing was learned: no time for
+  /// it, or it was stopped, or this machine refuses it; the case file records which.
   const observation* attempt(const std::string& name, const changes& more, signs what = signs::count,
                              const cost& c = {});
 
-  /// Repeats what is looked into with other draws of the faults' chances and nothing else changed, until its
-  /// rate of failures is known or a share of the time is used. Where draws differ, one that fails takes the
-  /// place of one that does not.
+  /// Repeats the subject with other draws and no other change, until its rate of failures is known or a share
+  /// of the time is used. Where draws differ and the base is right, one that fails replaces it.
   void measure();
-  /// What counts as a failure of a draw, or as a sight of it; empty: fails().
+  /// Whether a draw counts as a failure, or as seeing the fault; empty: fails().
   using sign = std::function<bool(const observation&)>;
   [[nodiscard]] static bool fails(const observation& o) { return !right(o); }
-  /// Answers question `id` by the experiment that was made last, `o` (null: attempt() gave none), of which
-  /// more draws are made: whether it removes what is looked into. A failure is seen: "no"; none is and
-  /// Fisher's test tells the rates apart: "yes"; else "not distinguishable". The first answer to an id stays.
+  /// Answers question `id`, whether the last experiment `o` (null: attempt() gave none) removes the fault of
+  /// the subject, by more draws of it. With a failure: "no"; without one, and with rates that differ by
+  /// Fisher's test: "yes"; else "not distinguishable". The first answer to an id is kept.
   std::string ask_removed(const char* id, const observation* o, const sign& counts = {});
-  /// Whether it is seen, `after` being the rate of that.
+  /// Answers whether the last experiment sees the fault; `after` is the rate at which it does.
   void ask_seen(const char* id, const observation* o, const sign& seen);
-  /// Whether the rate of failures is another one.
+  /// Answers whether the last experiment has another rate of failures.
   void ask_changed(const char* id, const observation* o);
-  /// An answer as given, by the last experiment's rates.
+  /// Records the answer `word`, with the last experiment's rates.
   std::string record(const char* id, const char* word, const rate& after);
   [[nodiscard]] bool was_asked(const std::string& id) const;
-  /// Failures among the draws of the last experiment, and of what it changes.
+  /// Failures among the draws of the last experiment, and among those of its subject.
   [[nodiscard]] const rate& last_rate() const { return last_.after; }
   [[nodiscard]] const rate& rate_before() const { return subject_of(last_.more).failed; }
 
-  /// Whether the machine refused the experiment of this name, the last one.
+  /// Whether the last experiment has this name and was refused by the machine.
   [[nodiscard]] bool was_refused(const std::string& name) const;
 
-  /// What was looked into, which all else is compared with: the run as given, a smaller one or a part of it.
+  /// The subject's own run, with which experiments are compared: the run as given, a smaller one or a part.
   [[nodiscard]] const observation& base() const { return file_.observations.at(at_.base); }
-  /// Message size of it.
+  /// Message size of the subject.
   [[nodiscard]] std::uint64_t bytes() const { return at_.bytes; }
-  /// The collective looked into with all its ranks; none where it has none to leave out.
+  /// The subject's collective with all its ranks; none where no ranks can be left out.
   [[nodiscard]] std::optional<collective_job> job() const;
   /// Whether that is the run as given, or the smaller one that takes its place.
   [[nodiscard]] bool is_the_whole(const observation& o) const {
     return &o == &file_.observations.at(whole_.base);
   }
-  /// From here on a collective of some of the ranks is looked into, which `o` of this series has shown.
+  /// Makes a collective of some of the ranks the subject; `o` of this series is a run of it.
   void look_into(const collective_job& part, const observation& o);
-  /// From here on a job of the diagnosis's own is looked into, of which `flags` make the run `o` of these
-  /// experiment_series.
+  /// Makes a job of the diagnosis the subject; `o` of this series is a run of it, with these flags.
   void look_into(own_kind job, const changes& flags, const observation& o);
   [[nodiscard]] bool in_part() const { return at_.part.has_value(); }
   void look_into_all_again() { at_ = whole_; }
-  /// Few ranks that go wrong as all do, if a run of all takes long and they were sought and found.
+  /// A few ranks that fail as all do, if a run of all takes long and such ranks were found.
   [[nodiscard]] const std::optional<collective_job>& cheap_part() const { return cheap_.part; }
-  /// Wall time of a run of it. Precondition: cheap_part().
+  /// Wall time of a run of these. Precondition: cheap_part().
   [[nodiscard]] double cheap_part_s() const { return file_.observations.at(cheap_.base).wall_s; }
   void keep_cheap_part() { cheap_ = at_; }
-  /// Put before the names of experiments and questions; empty: they are of the fault that the run shows.
+  /// Sets the prefix of the names of experiments and questions; empty for the run as given.
   void call(const std::string& what) { prefix_ = what; }
 
   /// Whether --bytes has a meaning.
@@ -128,57 +126,58 @@ class experiment_series {
   [[nodiscard]] std::string workload() const { return runner_.workload(); }
   [[nodiscard]] const target& who() const { return who_; }
 
-  /// Goes wrong as what is looked into.
+  /// Whether it fails as the subject does.
   [[nodiscard]] bool shows(const observation& o) const { return o.exit_code == base().exit_code; }
-  /// The same for people: "the same", "right" or another way.
+  /// That as text: "the same", "right" or "another way" with the exit code.
   [[nodiscard]] std::string outcome(const observation& o) const;
   [[nodiscard]] bool healthy_so_far() const { return open_.empty() && file_.findings.empty(); }
-  /// In what is looked into.
+  /// Whether the subject's findings have one of this class.
   [[nodiscard]] bool found(const std::string& kind) const { return names(open_, kind); }
-  /// What has been found, most certain and gravest first.
+  /// All findings, the most certain and severe first.
   [[nodiscard]] std::vector<finding> findings() const;
-  /// Of this what was found since conclude().
+  /// Findings since conclude().
   [[nodiscard]] std::vector<finding> new_findings() const;
-  /// The run that is looked into and every experiment since.
+  /// The subject's own run and every experiment since.
   [[nodiscard]] std::vector<const observation*> looked_at() const;
-  /// Whether this experiment on what is looked into has shown something.
+  /// Whether this experiment on the subject has ended with a result.
   [[nodiscard]] bool was_tried(const std::string& name) const;
-  /// Whether all that was found in what is looked into is hidden (finding::hidden).
+  /// Whether all of the subject's findings are hidden (finding::hidden).
   [[nodiscard]] bool all_hidden() const;
 
   void answer(const std::string& question, const std::string& text);
-  /// What an experiment of this series that was to be ignored shows, after all.
+  /// Adds the findings of an experiment that was made with signs::ignored.
   void take_signs_of(const observation& o) { merge(open_, signs_of(o)); }
   void add(finding f) { merge(open_, {std::move(f)}); }
-  /// What has been found stands as it is: nothing that is found later explains it. Of a part that was left
-  /// over only classes that are new count: one fault shows at many places.
+  /// Completes the subject's findings: later ones are not merged into them. Of later subjects only new
+  /// classes count, because one fault shows at many places.
   void conclude();
-  /// Forgets what has been found since then.
+  /// Drops the findings since conclude().
   void dismiss() { open_.clear(); }
-  /// Whether one finding of firmware has no place yet, and only one.
+  /// Whether exactly one finding of firmware has no place yet.
   [[nodiscard]] bool lacks_a_place() const { return placeless().size() == 1; }
-  /// Gives it one. Precondition: lacks_a_place().
+  /// Gives that finding a place. Precondition: lacks_a_place().
   void place(const std::string& where, const std::string& evidence);
-  /// A workaround that lets the next thing be seen; `cures`: with it results are right.
+  /// Adds a workaround to all later experiments, so that other faults show; `cures`: with it results are
+  /// right.
   void let_stand(const changes& workaround, bool cures);
-  /// What stands, and back to it.
+  /// The workarounds of all experiments.
   [[nodiscard]] const changes& standing() const { return standing_; }
   void stand(changes workarounds) { standing_ = std::move(workarounds); }
-  /// From here on the whole fault is asked for: workarounds that cure it are taken away, those of only one of
-  /// several faults stay.
+  /// Drops the workarounds if they make results right, so that experiments meet the fault; workarounds of one
+  /// of several faults are kept.
   void ask_of_what_is_wrong() {
     if (cured_) standing_.clear();
   }
 
-  /// Leaves a job that experiments run; its path.
+  /// Writes the file of a job that experiments run; returns its path.
   std::string leave(const std::string& job) { return runner_.keep(job); }
-  /// The same of a collective: what makes a run of it.
+  /// Writes the job of a collective; returns the flags that run it.
   changes flags_of(const collective_job& job) { return {"--workload", leave(workload_of(job))}; }
   /// Algorithms of the collective that the run does not use and its ranks could, in the order of the
   /// program's list.
   [[nodiscard]] std::vector<std::string> other_algorithms() const;
   [[nodiscard]] double seconds_left() const { return runner_.seconds_left(); }
-  /// For what is given up for want of time.
+  /// Records an experiment that there is no time for.
   void skip(const std::string& name) { file_.skipped.push_back(prefix_ + name); }
 
   /// The finished examination.
@@ -203,8 +202,8 @@ class experiment_series {
   experiment_runner& runner_;
   const target& who_;
   subject whole_;     ///< the run as given, or the smaller one that takes its place
-  subject at_;        ///< it, or a part of it
-  changes standing_;  ///< workarounds found: they let the next thing be seen
+  subject at_;        ///< the present subject: whole_, a part of it, or a job of the diagnosis
+  changes standing_;  ///< workarounds that all experiments get
   subject cheap_;     ///< no part: none was sought or found
   struct {
     changes more;
@@ -213,30 +212,29 @@ class experiment_series {
     double wall_s{};
   } last_;  ///< the last experiment that was made
   std::string prefix_;
-  bool cured_{};               ///< with them results are right
+  bool cured_{};               ///< with standing_ results are right
   bool unfinished_{};          ///< the run as given was stopped
   std::vector<finding> open_;  ///< not concluded yet
   case_file file_;
 };
 
-// What the job as given does not use: where it is right, barriers and tag-matched messages are tried beside
-// it.
+// Barriers and tag-matched messages, which are tried where the job as given is right and does not use them.
 
-/// Runs messages to each PE in turn, then a few barriers, among all PEs of the machine. One that goes wrong
-/// is looked into as the job as given would be: `examine` finds what is wrong there. Of one that is right
-/// the monitors count where nothing else was found. Does nothing where the job as given or another
-/// one is known to go wrong, or the address map names fewer than two PEs.
+/// Runs messages to each PE in turn, then a few barriers, among all PEs of the machine. One that fails
+/// becomes the subject of `examine`. One that is right adds findings of the monitors if there are no others.
+/// Does nothing where the job as given or another one is known to fail, or the address map names fewer than
+/// two PEs.
 void look_into_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
-// Wrong results that no packet explains: which change of the firmware's ways makes them right.
+// Wrong results that no packet explains: which change of the firmware's settings makes them right.
 
 /// Name of the experiment that verifies every packet.
 inline constexpr const char* checksums_experiment = "with checksums";
 
-/// Tries all mitigations at once, with longer and longer delays, then which of them are enough, and adds what
-/// it means that these help; wrong_data where none does and nothing else explains the results. Does nothing
-/// unless a run of what is looked into had wrong results. The place stays open: a run that is right has other
-/// times, and the first difference from it says nothing.
+/// Tries all mitigations at once, with longer and longer delays, then which of them are enough, and adds the
+/// findings that follow; wrong_data where none helps and nothing else explains the results. Does nothing
+/// unless a run of the subject had wrong results. The findings have no place: a run that is right has other
+/// times, so its first difference from a wrong one shows nothing.
 void try_mitigations(experiment_series& t);
 
 }  // namespace diecast::diagnose

@@ -14,16 +14,15 @@ namespace {
 
 using nlohmann::json;
 
-/// How much slower than promised a core must be to be called so: a clock is exact.
+/// A core is slow below its configured clock by this factor: clocks are exact.
 constexpr double slow_core_factor = 1.5;
-/// Credits are short and go first: in a healthy machine they take little more than through an idle fabric.
+/// Credits are short and have priority: in a healthy machine they take little longer than on an idle fabric.
 constexpr double late_ns = 1000;
-constexpr double idle_factor = 10;  ///< times of a packet's way through an idle fabric
+constexpr double idle_factor = 10;  ///< times of the latency of an idle fabric
 /// Corrupted frames beyond what the bit error rate explains.
 constexpr double error_factor = 10;
 
-/// The PE that most problems concern, of several the one named most often: a PE that is wired to one that is
-/// wired wrongly is concerned, too, but not as often.
+/// The PE that most problems name: those that are wired to a wrongly wired PE are named, too, but less often.
 std::string most_blamed(const json& problems) {
   std::map<std::string, std::size_t> blamed;
   for (const json& p : problems)
@@ -44,8 +43,8 @@ std::uint64_t address_in(const json& j, const char* key) {
   return std::strtoull(j.value(key, std::string{}).c_str(), nullptr, hexadecimal);
 }
 
-/// The message of that sequence number in flight from the sender and into the slot ring of a fault; null when
-/// there is none.
+/// The message in flight that has that sequence number, and the sender and slot ring of `fault`; null if
+/// none.
 const json* message_in_flight(const observation& o, const json& fault, const char* sequence) {
   if (!o.flight.contains("in_flight") || !fault.contains(sequence)) return nullptr;
   const std::uint64_t first = address_in(fault, "first_pa"), end = address_in(fault, "end_pa");
@@ -58,7 +57,7 @@ const json* message_in_flight(const observation& o, const json& fault, const cha
   return nullptr;
 }
 
-/// Class of a fault, and what is said of it before its sentence.
+/// Class of a fault, a text before its message, and a workaround.
 struct reading {
   std::string kind, remark{}, workaround{};
 };
@@ -73,7 +72,7 @@ reading of_token(const observation& o, const json& fault) {
   return {"drop", fmt::format("message {} arrived, {} is missing: ", got, expected)};
 }
 
-/// A packet of a message whose first one is not there: overtaken, or lost.
+/// A packet of a message whose first packet is missing: overtaken, or lost.
 reading without_first(const observation& o, const json& fault) {
   const json* const message = message_in_flight(o, fault, "sequence");
   const bool late = message != nullptr && message->value("first_packet_under_way", false);
@@ -117,7 +116,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
   found.push_back(made(r.kind, where, std::move(shown), r.workaround));
 }
 
-/// Packets that stand somewhere in the fabric of a machine in which nothing moves.
+/// Whether nothing moves in the machine while packets are in its fabric.
 bool stands_still(const observation& o) {
   if (o.exit_code != 3 || !o.deadlock.value("still", false)) return false;
   for (const json& f : o.deadlock.value("in_flight", json::array()))
@@ -125,17 +124,17 @@ bool stands_still(const observation& o) {
   return false;
 }
 
-/// Barriers give no other result than that nobody leaves too early.
+/// The only result of a barrier: whether a member left too early.
 void escaped(const observation& o, std::vector<finding>& found) {
   const json fault = o.fault();
   if (fault.value("kind", "") == "barrier_left_early")
     found.push_back(made("premature_barrier", fault.value("place", std::string{}), {{}, o.complaint()}));
 }
 
-/// Packets that came and did not leave, or left and did not come.
+/// Places where more packets arrived than were sent, or fewer.
 void counted(const observation& o, std::vector<finding>& found) {
   const bool stuck = stands_still(o);
-  // Where firmware polls memory, some packet is under way whenever the run ends.
+  // Where firmware polls memory, a packet is in flight whenever the run ends.
   const bool polls = !o.deadlock.value("signals", json::array()).empty();
   const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || (o.exit_code == 3 && !polls);
   for (const measurement& m : o.health) {
@@ -158,7 +157,7 @@ std::string text_of(const json& j, const char* key) {
   return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
 }
 
-/// Whether every packet that left came, as far as the machine counts: then no message is lost on its way.
+/// Whether every packet that was sent and counted has arrived: then no message was lost in the fabric.
 bool all_came(const observation& o) {
   const auto short_of = [](const measurement& m) { return m.measure == "packets" && m.value < m.expected; };
   return !o.health.empty() && std::ranges::none_of(o.health, short_of);
@@ -183,7 +182,7 @@ void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
   found.push_back(made(kind, where, std::move(shown)));
 }
 
-/// Waits for signals in global memory, and what caches and memory hold of them.
+/// Findings of waits for signals in global memory, from what caches and memory hold.
 void polled(const observation& o, std::vector<finding>& found) {
   struct row {
     const char *finding, *kind, *blamed;
@@ -198,7 +197,8 @@ void polled(const observation& o, std::vector<finding>& found) {
         found.push_back(made(r.kind, text_of(s, r.blamed), {{}, text_of(s, "text")}));
 }
 
-/// One end waits for a message, and the other end for it to be taken: it is lost, not the order wrong.
+/// Whether a receiver waits for a message whose sender waits for its receipt: then the message is lost, and
+/// the order of operations is right.
 bool lost_between(const json& waits) {
   const auto is = [](const json& wait, std::initializer_list<const char*> operations) {
     const std::string what = text_of(wait, "operation");
@@ -226,7 +226,7 @@ void hung_in_circle(const json& waits, std::vector<finding>& found) {
   found.push_back(std::move(f));
 }
 
-/// The waits of all others end at a PE that waits for nobody.
+/// Findings of a PE at which the waits of all others end, and which waits for no PE.
 void hung_at(const std::string& pe, const observation& o, std::vector<finding>& found) {
   std::string state = "unknown", step;
   bool polls = false, misled = false;
@@ -247,7 +247,7 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
     found.back().workaround = "comm.mr_cache_monitor=disabled";
     return;
   }
-  // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.
+  // A PE that sleeps is not dead: it waits for a tag-matched message from any PE.
   if (state == "asleep") return add("hang", pe + " waits for a message");
   if (state == "done") return add("hang", fmt::format("others wait for {}, which has ended", pe));
   add("dead_pe", fmt::format("the waits of all others end at {}, which waits for nobody", pe));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one observation says is wrong, and how findings of several add up.
+// The findings of one observation, and merging those of several.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 
 namespace diecast::diagnose {
 
-/// Takes the list of the tag-matching unit away: firmware matches every message.
+/// Disables the list of the tag-matching unit: firmware matches every message.
 inline constexpr const char* software_matching = "tag_match.entries=0";
 
-/// Class, until resolve(), of what is lost when messages follow each other, and only then.
+/// Class, until resolve(), of bytes that are lost only when messages follow each other.
 inline constexpr const char* overrun = "overrun";
 
-/// Class, until resolve(), of packets that a link has brought out of order: one of them was late, or is lost.
+/// Class, until resolve(), of packets that leave a link out of order: one of them was late, or is lost.
 inline constexpr const char* disordered = "disordered";
 
-/// Classes, until resolve(), of what a message that came twice does elsewhere: its sender is answered twice,
-/// and a program has messages left that nobody asked for.
+/// Classes, until resolve(), of the effects of a doubled message elsewhere: its sender gets two answers, and
+/// a program has messages left that no receive takes.
 inline constexpr const char* answered_twice = "answered_twice";
 inline constexpr const char* left_over = "left_over";
 
 struct finding {
   std::string kind;   ///< class of fault: "drop"
   std::string where;  ///< instance path as configs spell it; empty when unknown
-  std::string part;   ///< a direction of queue pairs or a step of a barrier there; mostly empty
-  bool counted{};     ///< counters at this very place show it
-  bool hidden{};      ///< costs time at most: results are right in the run that showed it first
+  std::string part;   ///< a queue pair or a step of a barrier there; mostly empty
+  bool counted{};     ///< counters at this place show it
+  bool hidden{};      ///< at most costs time: results are right in the run that showed it first
   std::vector<diagnose::evidence> evidence;
   std::string workaround;
 };
@@ -38,33 +38,32 @@ struct finding {
 [[nodiscard]] finding made(std::string kind, std::string where, diagnose::evidence shown,
                            std::string workaround = "");
 
-/// Signs within one run, most telling first. Nothing of a run that looks right.
+/// Findings of one run, the most significant first; none for a run without signs of a fault.
 [[nodiscard]] std::vector<finding> signs_of(const observation& o);
 
-/// Whether a link was slower than configured and carried so little that this says nothing of it.
+/// Whether a link was slower than configured but carried too little to be judged.
 [[nodiscard]] bool has_link_in_doubt(const observation& o);
 
-/// Adds what is new; evidence of a known class at the same place is appended to it.
+/// Adds findings; evidence of a known class at the same place is appended to that.
 void merge(std::vector<finding>& findings, std::vector<finding> more);
 
-/// In the order of what is said first: what is most certain and gravest, and what is hidden behind all that
-/// is not.
+/// Sorts by certainty and severity of the class, hidden findings last.
 void sort_by_gravity(std::vector<finding>& findings);
 
-/// Drops what another finding explains, and sorts by gravity.
+/// Drops findings that another one explains, and sorts by gravity.
 void resolve(std::vector<finding>& findings);
 
 [[nodiscard]] bool names(const std::vector<finding>& findings, const std::string& kind);
 
-// The classes of findings: what each means and which is said first.
+// The classes of findings: their meanings and their order in reports.
 
-/// Markdown of docs/verdicts.md: every class and what it means, in the order in which they are said.
+/// Markdown of docs/verdicts.md: every class and its meaning, in the order of reports.
 [[nodiscard]] std::string verdicts_markdown();
 
-/// In a sentence.
+/// Meaning of a class in a sentence.
 [[nodiscard]] const char* meaning_of(const std::string& kind);
 
-/// Place in the order of what is said first, by how certain and how grave a class is; unknown ones last.
+/// Place of a class in the order of reports, by certainty and severity; unknown ones last.
 [[nodiscard]] std::size_t rank_of(const std::string& kind);
 /// One more than any rank_of().
 [[nodiscard]] std::size_t class_count();

@@ -16,7 +16,7 @@ namespace diecast::diagnose {
 /// packets of 256 bytes for each of 16 ranks.
 inline constexpr std::uint64_t many_bytes = 65536;
 /// Cycles of firmware between two messages of a PE in which the first one, of a slot, is flushed on any
-/// machine of the presets; nothing moves meanwhile, and the watchdog waits a hundred times as long.
+/// machine of the presets. Nothing moves in this time, so the watchdog's period is a hundred times as long.
 inline constexpr const char* slow_firmware = "ccl.kernel_call_cycles=20000";
 inline constexpr const char* target_watchdog = "sim.watchdog_us=2000";
 
@@ -38,7 +38,7 @@ struct collective_job {
 [[nodiscard]] std::string barriers_among(std::uint32_t pes);
 
 /// In groups of sixteen PEs every PE in turn gets tag-matched messages from all others, which it receives in
-/// the order they come while they come.
+/// the order of arrival while others arrive.
 [[nodiscard]] std::string messages_to_each(std::uint32_t pes);
 
 /// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL
@@ -54,12 +54,12 @@ using rank_list = std::vector<std::uint32_t>;
 /// The halves; of three, whose halves are single ranks, the pairs. None of fewer.
 [[nodiscard]] std::vector<rank_list> parts_of(const rank_list& ranks);
 
-/// SIP of each of so many ranks as the monitors of their cores name it. Empty where they do not tell: a core
+/// SIP of each of so many ranks as the monitors of their cores name it. Empty where one is missing: a core
 /// that never ran has none.
 [[nodiscard]] std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks);
 
-/// PE of each rank of a run among all its PEs, as the monitors of their cores name it. Empty where they do
-/// not tell.
+/// PE of each rank of a run among all its PEs, as the monitors of their cores name it. Empty where one
+/// is missing.
 [[nodiscard]] std::vector<std::string> pes_of(const observation& o);
 
 /// Ranks of so many that are next to two others, and none of them; each once.

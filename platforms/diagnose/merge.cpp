@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the findings of several experiments add up.
+// Merges the findings of several experiments.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -13,7 +13,7 @@
 namespace diecast::diagnose {
 namespace {
 
-/// Evidence of the losers goes to the winner, if there is one.
+/// Removes the classes `losers` and moves their evidence to class `winner`, if that is among the findings.
 void absorb(std::vector<finding>& findings, const std::string& winner,
             std::initializer_list<const char*> losers) {
   const auto to = std::ranges::find(findings, winner, &finding::kind);
@@ -27,13 +27,13 @@ void absorb(std::vector<finding>& findings, const std::string& winner,
                 [&](const finding& f) { return std::ranges::find(losers, f.kind) != losers.end(); });
 }
 
-/// Gives a class its last name.
+/// Renames a preliminary class.
 void rename(std::vector<finding>& findings, const char* from, const char* to) {
   for (finding& f : findings)
     if (f.kind == from) f.kind = to;
 }
 
-/// Packets that left and never came: on a link that stands still when they are still there, else lost.
+/// Classes of packets that were sent and did not arrive: link_down where they are stuck on a link, else lost.
 void place_missing(std::vector<finding>& findings) {
   const bool stuck = names(findings, "stuck_packets");
   const bool credits = names(findings, "lost_credit");
@@ -51,7 +51,7 @@ void place_missing(std::vector<finding>& findings) {
   absorb(findings, "link_down", {"stuck_packets"});
 }
 
-/// What a link is seen to bring out of order is late, twice or lost there: what somebody complains of.
+/// Packets out of order on a link were late, doubled or lost there: takes the class of another finding.
 void name_disorder(std::vector<finding>& findings) {
   constexpr std::array kinds{"reorder", "duplicate", "link_down", "drop", "gap"};
   for (finding& f : findings) {
@@ -68,17 +68,17 @@ void name_disorder(std::vector<finding>& findings) {
   }
 }
 
-/// Pieces of evidence of one finding: what many PEs behind a link show is much the same.
+/// Most pieces of evidence of one finding: those of many PEs that use one link are alike.
 constexpr std::size_t enough = 4;
 
-/// What a piece of evidence says, whatever the experiment, the numbers and the numbered places.
+/// The text of a piece of evidence without its numbers.
 std::string gist_of(const evidence& e) {
   std::string gist = e.text;
   std::erase_if(gist, [](unsigned char c) { return std::isdigit(c) != 0; });
   return gist;
 }
 
-/// The last piece of evidence that says what one before it says; the end when each says something else.
+/// The last piece of evidence with the gist of an earlier one; the end when all differ.
 std::vector<evidence>::iterator said_before(std::vector<evidence>& all) {
   auto again = all.end();
   std::set<std::string> said;
@@ -87,7 +87,7 @@ std::vector<evidence>::iterator said_before(std::vector<evidence>& all) {
   return again;
 }
 
-/// Where there is enough evidence, what says the same again gives way to what nothing says yet.
+/// Adds a piece of evidence. Where there is enough, a new gist replaces a repeated one.
 void add_piece(std::vector<evidence>& all, const evidence& piece) {
   if (all.size() < enough) return all.push_back(piece);
   const bool known =
@@ -96,7 +96,7 @@ void add_piece(std::vector<evidence>& all, const evidence& piece) {
   if (!known && again != all.end()) *again = piece;
 }
 
-/// Adds the evidence of one finding to another of its class, which stays as hidden as it is.
+/// Adds the evidence of one finding to another of its class, whose `hidden` does not change.
 void add_evidence(finding& to, const finding& from) {
   for (const evidence& e : from.evidence) add_piece(to.evidence, e);
   if (to.workaround.empty()) to.workaround = from.workaround;
@@ -109,7 +109,7 @@ auto of_same_class(std::vector<finding>& findings, const finding& f) {
       findings, [&f](const finding& known) { return known.kind == f.kind && known.where == f.where; });
 }
 
-/// Findings that have come to be of one class at one place are one: the first, as in merge().
+/// Joins findings that now have the same class and place into the first of them, as in merge().
 void join(std::vector<finding>& findings) {
   std::vector<finding> joined;
   for (finding& f : findings) {
@@ -123,8 +123,8 @@ void join(std::vector<finding>& findings) {
   findings = std::move(joined);
 }
 
-/// What a link does shows at the PEs behind it: where a link is known to do it, they are not to blame for
-/// what can have come over it.
+/// A fault of a link also shows at PEs that receive over it: moves findings of a class at PEs to a link that
+/// has the class, if their packets may have crossed it.
 void blame_links(std::vector<finding>& findings) {
   for (const char* kind : {"bit_flip", "reorder", "duplicate", "drop", "gap", "lost_credit", "late_credit"}) {
     for (std::size_t i = 0; i < findings.size(); ++i) {
@@ -146,7 +146,7 @@ void blame_links(std::vector<finding>& findings) {
   }
 }
 
-/// What is lost only when messages follow each other at once was not flushed in time, wherever it shows.
+/// Bytes that are lost only when messages follow each other were not flushed in time: premature_barrier.
 void overrun_to_barrier(std::vector<finding>& findings) {
   if (!names(findings, overrun)) return;
   for (const char* effect : {"drop", "miscounted_message", "gap", "half_message", "stuck_packets",
@@ -171,7 +171,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
     }
     if (same->part.find(f.part) == std::string::npos) same->part += (same->part.empty() ? "" : ", ") + f.part;
     same->counted = same->counted || f.counted;
-    // Hidden stays what was hidden in the run that showed it first: an experiment is not the job as given.
+    // `hidden` is that of the run that showed it first: experiments differ from the job as given.
     if (same->workaround.empty()) same->workaround = f.workaround;
     for (const evidence& e : f.evidence) add_piece(same->evidence, e);
   }
@@ -188,7 +188,7 @@ void resolve(std::vector<finding>& findings) {
   join(findings);
   blame_links(findings);
   overrun_to_barrier(findings);
-  // Packets before it are missing in the one run: lost, or only late if all come in the others.
+  // A gap is lost packets, or only late ones if no run loses any.
   absorb(findings, "drop", {"gap"});
   absorb(findings, "link_down", {"gap"});
   rename(findings, "gap", "reorder");
@@ -196,23 +196,23 @@ void resolve(std::vector<finding>& findings) {
   absorb(findings, "duplicate", {answered_twice, left_over});
   rename(findings, answered_twice, "duplicate");
   rename(findings, left_over, "unexplained_fault");
-  // A credit that another overtook counts as skipped until it comes. Counters name its place best.
+  // A credit that was overtaken counts as lost until it arrives. Counters give its place most exactly.
   absorb(findings, "overtaken_credit", {"lost_credit"});
   absorb(findings, "late_credit", {"overtaken_credit"});
   rename(findings, "overtaken_credit", "late_credit");
-  // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
-  // that came twice leaves a message half received.
+  // A late packet looks lost to the receiver of its message until it is found in flight, and a duplicate
+  // leaves a message half received.
   absorb(findings, "reorder", {"half_message", "drop"});
   absorb(findings, "duplicate", {"half_message"});
-  // Who waits for a signal that never comes holds up the rest of the team, each waiting for another.
+  // A PE that waits for a lost signal makes the rest of its team wait for each other.
   for (const char* cause :
        {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"})
     absorb(findings, cause, {"deadlock_cycle", "dead_pe", "hang"});
-  // Who waits for a credit that was lost holds up the others.
+  // A PE that waits for a lost credit makes others wait.
   absorb(findings, "lost_credit", {"deadlock_cycle"});
-  // What counts messages on the wrong queue pair counts credits there, too.
+  // An engine that counts messages on the wrong queue pair counts credits there, too.
   absorb(findings, "miscounted_message", {"lost_credit"});
-  // Who waits for a message that was lost, or follows one that came twice, sleeps.
+  // A PE that waits for a message that was lost, or that follows a doubled one, sleeps.
   for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"})
     absorb(findings, cause, {"hang"});
   absorb(findings, "drop", {"half_message", "stuck_packets", "missing_packets"});

@@ -11,21 +11,21 @@
 namespace diecast::diagnose {
 namespace {
 
-/// How much later it is in the ways that delay something: a step that does not last longer than the defect's
-/// own delay shows nothing of it.
+/// The delay of the mitigations that delay a step: one that is shorter than the defect's own delay has no
+/// effect on it.
 struct delay {
   const char* name;
-  std::uint64_t cycles;  ///< cycles of the core, which has the settings
+  std::uint64_t cycles;  ///< cycles of noc.clock_ghz, as in the settings
 };
 constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cycles", 2'000'000},
                             delay{"200,000,000 cycles", 200'000'000}};
 
-/// What is changed to see whether results are right then, and what it means when they are.
+/// A change that may make results right, and the finding that follows if it does.
 struct mitigation {
   const char* name;
   const char* question;
-  std::vector<const char*> settings;  ///< that share a delay: all ways wait equally long
-  changes flags;                      ///< besides
+  std::vector<const char*> settings;  ///< keys that share a delay, each getting an equal part
+  changes flags;                      ///< other changes
   const char* kind;
   const char* workaround;
   const char* evidence;
@@ -38,7 +38,7 @@ changes mitigation::at(const delay& d) const {
   for (const char* key : settings)
     all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
   if (settings.empty()) return all;
-  // Nothing moves meanwhile, and that is no hang.
+  // Nothing moves during the delay, which is no hang.
   constexpr std::uint64_t cycles_per_us = 1000, patience = 100;
   all.insert(all.end(),
              {"--set", fmt::format("sim.watchdog_us={}",
@@ -76,8 +76,8 @@ const std::vector<mitigation>& mitigations() {
 
 double wrong_elements(const observation& o) { return o.run().value("wrong_elements", 0.0); }
 
-/// Right results, or next to none that are wrong. Other times make another packet the one that a single
-/// fault meets, which changes the count by less.
+/// Whether results are right, or less than a hundredth as many are wrong. With other times a single fault
+/// hits another packet, which changes the count by less.
 bool helps(const observation& o, const observation& before) {
   constexpr double far_fewer = 100;
   return right(o) || (wrong_data(o) && wrong_elements(o) * far_fewer < wrong_elements(before));
@@ -93,13 +93,13 @@ std::string helped(const observation& o, const observation& before) {
 /// Experiments on one run with wrong results.
 class mitigation_search {
  public:
-  /// Both outlive it. `job`: what makes the run.
+  /// `t` and `bad` must outlive it. `job`: changes that make the run `bad`.
   mitigation_search(experiment_series& t, const observation& bad, changes job)
       : t_(t), bad_(bad), job_(std::move(job)) {}
 
-  /// Finds what helps and says what it means; false when nothing does.
+  /// Finds the mitigations that help and adds their findings; false when none does.
   bool run();
-  /// What is left to say of wrong results when nothing helps.
+  /// The finding of wrong results when no mitigation helps.
   [[nodiscard]] finding unexplained() const;
 
  private:
@@ -118,7 +118,7 @@ class mitigation_search {
   changes job_;
   delay delay_{delays.front()};
   bool all_tried_{true};
-  const observation* last_{};  ///< what was given last
+  const observation* last_{};  ///< result of the last give()
 };
 
 const observation* mitigation_search::give(const mitigation_set& some, const delay& d) {
@@ -139,7 +139,8 @@ const observation* mitigation_search::give(const mitigation_set& some, const del
   return o;
 }
 
-/// All of them, later and later, until results are right: the best, null when none helps.
+/// Tries all mitigations together with growing delays until results are right; the best run, null if none
+/// helps.
 const observation* mitigation_search::all_at_once() {
   mitigation_set all;
   for (const mitigation& r : mitigations()) all.push_back(&r);
@@ -158,7 +159,7 @@ bool mitigation_search::as_well(const observation& o, const observation& all) co
   return right(all) ? right(o) : helps(o, bad_);
 }
 
-/// The smallest sets of them that do as well as all together.
+/// The smallest sets of mitigations that help as much as all together.
 std::vector<mitigation_set> mitigation_search::fewest(const observation& all) {
   std::vector<mitigation_set> enough;
   const mitigation& split = mitigations().front();
@@ -184,7 +185,7 @@ std::vector<mitigation_set> mitigation_search::fewest(const observation& all) {
   return {every};
 }
 
-/// The same faults in other algorithms and sizes.
+/// Other algorithms and sizes, on which the same faults act.
 std::vector<collective_job> mitigation_search::other_jobs() {
   constexpr std::size_t most = 4;
   constexpr std::uint64_t step = 16, largest = std::uint64_t{1} << 20;
@@ -203,9 +204,9 @@ std::vector<collective_job> mitigation_search::other_jobs() {
   return others;
 }
 
-/// Which of several that help alone is to blame. No delay changes which buffer is picked, but whatever is
-/// changed delays something a little: what delays comes first. Of two that delay, each may by chance give
-/// the other's defect the time it needs, in one job: in another one only the right one does.
+/// Which of several mitigations that help alone shows the defect. Those with a delay come first: splitting
+/// send-receive also delays steps, but a delay does not change which buffer is chosen. Of two with a delay
+/// each may by chance hide the other's defect in one job; in another job only the right one does.
 const mitigation_set& mitigation_search::most_telling(const std::vector<mitigation_set>& enough) {
   std::vector<const mitigation_set*> delaying;
   for (const mitigation_set& s : enough)
@@ -234,11 +235,11 @@ const mitigation_set& mitigation_search::most_telling(const std::vector<mitigati
   return *delaying.front();
 }
 
-/// Name of the run that evidence is from; empty for the run as given.
+/// Name of the run with wrong results; empty for the run as given.
 std::string mitigation_search::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name; }
 
-/// That no checksum sees it, where the very run was looked at with checksums and none did: not where only an
-/// experiment is wrong.
+/// Evidence that no checksum sees it, where the run itself was repeated with checksums and none did; none
+/// where only an experiment has wrong results.
 std::vector<evidence> mitigation_search::unseen() const {
   const bool looked = &bad_ == &t_.base() && t_.was_tried(checksums_experiment);
   return looked && !t_.found("bit_flip") ? std::vector<evidence>{{of_run(), "no checksum sees it"}}
@@ -257,7 +258,7 @@ void mitigation_search::blame(const mitigation_set& some, bool cures) {
 
 bool mitigation_search::run() {
   const observation* all = all_at_once();
-  // With all at once it is not removed, so that none alone removes it.
+  // All at once do not remove it, so none alone does.
   if (all == nullptr) return (void)t_.ask_removed("split_sendrecv", last_), false;
   const std::vector<mitigation_set> enough = fewest(*all);
   blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
@@ -277,8 +278,7 @@ finding mitigation_search::unexplained() const {
   return f;
 }
 
-/// A run with wrong results, and what makes it of the job looked into: that one itself, or an experiment on
-/// it.
+/// A run with wrong results, the subject's own or an experiment, and the changes that make it of the subject.
 std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
   if (wrong_data(t.base())) return {&t.base(), {}};
   for (const observation* o : t.looked_at())
@@ -290,7 +290,7 @@ std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
 
 void try_mitigations(experiment_series& t) {
   if (t.is_barrier()) return;
-  // Other times hide packets that overtake each other as well: what helps then says nothing.
+  // Other times also keep packets from overtaking each other: a mitigation that helps then shows nothing.
   for (const char* disorder : {"gap", "reorder", "duplicate", "drop"})
     if (t.found(disorder)) return;
   const auto [bad, job] = wrong_run(t);

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Whether what is found first lies between PEs, not at one.
+/// Whether the place of the first finding is a link, not a PE.
 bool at_a_link(const std::vector<finding>& resolved) {
   return !resolved.empty() && !resolved.front().where.empty() &&
          parts_of_path(resolved.front().where).pe.empty();
@@ -39,13 +39,13 @@ void narrowing::run() {
 
 void narrowing::other_ways() {
   if (t_.healthy_so_far()) {
-    // A fault may sit where this run does not go. An algorithm that sends many times the bytes goes nowhere
-    // else than the others do.
+    // A fault may be on links that this run does not use. An algorithm that sends many times the bytes uses
+    // no other links.
     cost briefly;
     briefly.patience = 2.5;
     for (const std::string& name : algorithms_of_other_kinds()) {
       const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name}, signs::count, briefly);
-      // The ends of links look at packets with checksums: they tell where it is.
+      // The ends of links check packets with checksums, which shows the place.
       if (o != nullptr && !right(*o))
         (void)t_.attempt("algorithm " + name + " with checksums",
                          {"--algorithm", name, "--set", "comm.checksum=crc32c"});
@@ -53,7 +53,7 @@ void narrowing::other_ways() {
     return;
   }
   if (!t_.in_part()) other_algorithm();
-  // Where the result is right (a link is slow, say), it is right by other ways, too, which says nothing.
+  // A right result (of a slow link, say) is also right by other algorithms, which shows nothing.
   if (right(t_.base())) return;
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
@@ -75,7 +75,7 @@ void narrowing::other_algorithm() {
   routes_.push_back({"with " + name, removed != "no" && right(*o), false, t_.last_rate()});
 }
 
-/// Two algorithms that are likely to go by other ways than the run: the first word of a name is taken for its
+/// Two algorithms that are likely to use other routes than the run: the first word of a name is taken for its
 /// kind.
 std::vector<std::string> narrowing::algorithms_of_other_kinds() const {
   constexpr std::size_t most = 2;
@@ -89,7 +89,7 @@ std::vector<std::string> narrowing::algorithms_of_other_kinds() const {
   return others;
 }
 
-/// Matched by tags where the run uses queue pairs, and the other way round. Barriers use neither.
+/// Tries tag-matched messages where the run uses queue pairs, and the reverse. Barriers use neither.
 void narrowing::other_transport() {
   const observation& base = t_.base();
   if (t_.healthy_so_far() || right(base) || base.result.empty()) return;
@@ -109,14 +109,14 @@ void narrowing::other_transport() {
                                                       : fmt::format("no: {} ({})", t_.outcome(*o), name));
 }
 
-/// By its statistics, which only a run that ends has, or by its recorder.
+/// From its statistics, which only a run that ends has, or from its flight recorder.
 bool narrowing::uses_tags() const {
   if (t_.base().run().value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
   const json entries = t_.base().flight.value("entries", json::array());
   return std::ranges::any_of(entries, [](const json& e) { return e.contains("communicator"); });
 }
 
-/// What else shows it: fewer bytes, an eighth at a time, and fewer ranks.
+/// Tries fewer bytes (an eighth each time) and fewer ranks.
 void narrowing::smallest() {
   if (t_.healthy_so_far() || t_.is_workload() || right(t_.base())) return;
   if (t_.sized()) fewer_bytes();
@@ -152,7 +152,7 @@ void narrowing::fewer_bytes() {
             without ? fmt::format("yes: {} bytes do not show it", *without) : "not as far as was tried");
 }
 
-/// Takes fewer ranks as long as some of them show it, then an eighth of the bytes at a time.
+/// Reduces the ranks as long as some of them show the fault, then the bytes to an eighth each time.
 void narrowing::fewest_ranks() {
   if (t_.healthy_so_far() || right(t_.base())) return;
   std::optional<collective_job> job = t_.cheap_part() ? t_.cheap_part() : t_.job();
@@ -176,8 +176,7 @@ void narrowing::fewest_ranks() {
   name_the_pe(*job);
 }
 
-/// Of two PEs that show what has no place yet, the one that shows it with a third one, too, while the other
-/// one does not.
+/// Of two PEs that show a finding without a place, finds the one that also shows it with a third PE.
 void narrowing::name_the_pe(const collective_job& job) {
   if (job.rank_set != "pe" || job.ranks.size() != 2 || !t_.lacks_a_place()) return;
   const std::vector<std::string> pes = pes_of(t_.base());
@@ -197,12 +196,12 @@ void narrowing::name_the_pe(const collective_job& job) {
   }
 }
 
-/// For links between SIPs, which no half of the ranks may cross: two ranks on two SIPs, every pair of SIPs as
-/// long as there is time. Two ranks cost next to nothing, and there are no fewer. They get the bytes of the
-/// run as given, for a link may go wrong only after so many packets.
+/// Tries two ranks on every pair of SIPs as long as there is time: messages within a half of the ranks may
+/// cross no link between SIPs. Two ranks are the fewest and take little time. They send the bytes of the run
+/// as given, because a link may fail only after so many packets.
 bool narrowing::pair_across_sips(collective_job& job) {
   if (job.ranks.size() == 2) return false;
-  constexpr double share = 0.5;  // share of the time: the cause may be no link
+  constexpr double share = 0.5;  // share of the time: the cause may not be a link
   const double until_s = t_.seconds_left() * share;
   const auto sips = sips_of(t_.base(), static_cast<std::uint32_t>(job.ranks.size()));
   const std::vector<rank_list> pairs = pairs_across(sips, t_.findings());
@@ -225,7 +224,7 @@ bool narrowing::take_fewer(collective_job& job) {
   return std::ranges::any_of(parts, [&](const rank_list& part) { return shown_among(part, job); });
 }
 
-/// Whether these ranks, not tried before, show it: then they are the job's.
+/// Whether these ranks, if not tried before, show the fault; then the job gets them.
 bool narrowing::shown_among(const rank_list& ranks, collective_job& job) {
   if (!tried_.insert(ranks).second) return false;
   collective_job fewer = job;
@@ -259,7 +258,8 @@ std::optional<bool> narrowing::shown(const collective_job& job) {
   return t_.shows(*o);
 }
 
-/// What sends other bytes over other links. Fewer ranks that leave out a bad PE say nothing of routes.
+/// Whether the fault depends on the route, from runs that use other links. Runs with fewer ranks count for a
+/// faulty link only: they may leave out a faulty PE.
 void narrowing::route() {
   const bool of_link = at_a_link(t_.findings());
   std::vector<std::string> good, bad;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fault depends on: the algorithm, the transport, the size, the route, and the fewest ranks that show
-// it.
+// Finds on what a fault depends: algorithm, transport, size and route, and the fewest ranks that show it.
 #pragma once
 
 #include <functional>
@@ -17,10 +16,10 @@ namespace diecast::diagnose {
 
 class narrowing {
  public:
-  /// `t` outlives it.
+  /// `t` must outlive it.
   explicit narrowing(experiment_series& t) : t_(t) {}
 
-  /// Answers what can be asked of this job, in the order of what costs least.
+  /// Answers the questions that apply to the subject, those with the cheapest experiments first.
   void run();
 
  private:
@@ -38,7 +37,7 @@ class narrowing {
   bool shown_among(const rank_list& ranks, collective_job& job);
   void shrink(collective_job& job);
   bool shown_by(const collective_job& job);
-  /// Empty when there was no time to learn it, or the machine refuses the job.
+  /// Whether the job shows the fault; empty when there was no time, or the machine refuses the job.
   std::optional<bool> shown(const collective_job& job);
   void name_the_pe(const collective_job& job);
 
@@ -47,42 +46,41 @@ class narrowing {
   struct tried_route {
     std::string way;
     bool is_right{};
-    bool fewer_ranks{};  ///< that is all that is changed
+    bool fewer_ranks{};  ///< the only change is fewer ranks
     rate after{};
   };
   experiment_series& t_;
   std::vector<tried_route> routes_;
   std::set<rank_list> tried_;
-  double job_s_{std::numeric_limits<double>::infinity()};  ///< wall time of the last job that showed it: with
-                                                           ///< fewer ranks it is less
+  double job_s_{std::numeric_limits<double>::infinity()};  ///< wall time of the last job that showed the
+                                                           ///< fault; fewer ranks take less
 };
 
-// Parts of the machine that are looked into instead of all of it: because they cost less, or because what has
-// been found is not in them.
+// Parts of the machine that become the subject, because their runs take less time or because known faults are
+// elsewhere.
 
-/// Where a run goes wrong and takes long, looks into a few neighboring ranks that go wrong in the same way,
-/// if some do: many more experiments fit into the same time then. Does nothing otherwise.
+/// Where a run fails and takes long, makes a few neighboring ranks that fail as it does the subject, so that
+/// more experiments fit into the time. Does nothing if there are none.
 void look_into_a_cheap_part(experiment_series& t);
 
-/// A fault that ends a run hides all others. Looks into what is left of the machine without the place that
-/// was found first; `examine` finds what is wrong there. Only classes that are new are added, and only of
-/// parts where the first one is gone: else its place was not the whole of it.
-/// Says so where the monitors do not tell on which PE each rank is.
+/// A fault that ends a run hides all others. Calls `examine` for the machine without the place of the first
+/// finding. Only new classes are added, and only of parts that do not show the first one: others contain its
+/// fault, too. Records when the monitors do not show on which PE each rank is.
 void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
-/// Another algorithm that has wrong results where the one of the job is right and nothing else was found:
-/// that one is looked into, by `examine`. Does nothing otherwise.
+/// Where the job is right and nothing was found, calls `examine` for another algorithm that has wrong
+/// results. Does nothing otherwise.
 void look_into_another_algorithm(experiment_series& t,
                                  const std::function<void(experiment_series&)>& examine);
 
-/// Tries the collective with 64 KiB if the given one is smaller and right: only messages of several packets
-/// meet some faults. A failing run is examined by `examine`.
+/// Tries the collective with 64 KiB if the given one is smaller and right: some faults act
+/// only on messages of several packets. A failing run is examined by `examine`.
 void look_into_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
-/// What is left without `place`: all ranks but one, those outside its cube, those outside its SIP. Of a link
-/// of a cube: the ranks outside the cube, those outside each cube next to it, and those in the cube; of a
-/// link between SIPs: the ranks of each SIP. `pes` names the PE of each rank. Empty where the place says
-/// nothing.
+/// Sets of ranks that exclude `place`. Of a PE: all ranks but one, those outside its cube, those outside its
+/// SIP. Of a link of a cube: the ranks outside the cube, those outside each cube next to it, and those in the
+/// cube; of a link between SIPs: the ranks of each SIP. `pes` names the PE of each rank. Empty where the
+/// place is unknown.
 [[nodiscard]] std::vector<rank_list> without_place(const std::vector<std::string>& pes,
                                                    const std::string& place);
 

@@ -17,8 +17,7 @@ namespace diecast::diagnose {
 
 namespace {
 
-/// A job on other ranks; an algorithm that wants a certain number of them, and is refused, gives way to the
-/// default.
+/// Runs a job on other ranks; with the default algorithm if its own is refused for their number.
 const observation* try_ranks(experiment_series& t, collective_job& job, signs what, const cost& c) {
   const std::string name = fmt::format("ranks {}", to_text(job.ranks));
   const observation* o = t.attempt(name, t.flags_of(job), what, c);
@@ -65,7 +64,7 @@ void examine_part(experiment_series& t, const std::string& prefix,
   t.stand(standing);
 }
 
-/// Tries a job beside the one given; where it goes wrong it is examined.
+/// Runs a job instead of the given one, and examines it if it fails.
 void look_into_job(experiment_series& t, const collective_job& job, const std::string& name, const cost& c,
                    const std::function<void(experiment_series&)>& examine) {
   const observation* o = t.attempt(name, t.flags_of(job), signs::count, c);
@@ -88,7 +87,8 @@ void look_into_a_cheap_part(experiment_series& t) {
   for (std::size_t next = 0; next < all->ranks.size(); next += most_ranks) {
     if (t.seconds_left() < until_s) return t.skip("the other ranks, a few at a time");
     collective_job job = *all;
-    const std::size_t first = std::min(next, all->ranks.size() - 2);  // a last one goes with the one before
+    const std::size_t first =
+        std::min(next, all->ranks.size() - 2);  // a single last rank is joined with the one before
     const auto begin = all->ranks.begin() + static_cast<std::ptrdiff_t>(first);
     const auto count = std::min(most_ranks, all->ranks.size() - first);
     job.ranks.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -96,7 +96,7 @@ void look_into_a_cheap_part(experiment_series& t) {
     if (o == nullptr) continue;
     part_s = o->wall_s;
     if (!t.shows(*o)) continue;
-    t.answer("looked into for the experiments that follow", "ranks " + to_text(job.ranks));
+    t.answer("examined by the following experiments", "ranks " + to_text(job.ranks));
     t.look_into(job, *o);
     return t.keep_cheap_part();
   }
@@ -163,7 +163,7 @@ void look_into_the_rest(experiment_series& t, const std::function<void(experimen
       t.look_into(job, *o);
       examine_part(t, fmt::format("among ranks {}: ", to_text(ranks)), examine);
     }
-    // What shows at the place that was to be left out is the same: a part of the ranks may call it otherwise.
+    // A finding at the place that was left out is the known fault: with fewer ranks its class may differ.
     const std::vector<finding> found = t.new_findings();
     const bool again = std::ranges::any_of(found, [&first = known.front()](const finding& f) {
       return f.kind == first.kind || f.where == first.where;
@@ -179,14 +179,14 @@ struct own_job {
   const char* name;
   std::string (*workload)(std::uint32_t pes);
 };
-/// A link that is down makes barriers look as if firmware did not see signals: messages tell, and come first.
+/// Messages come first: a link that is down looks in barriers like firmware that does not see signals.
 constexpr std::array jobs{own_job{own_kind::messages, "messages to each PE in turn", messages_to_each},
                           own_job{own_kind::barriers, "a few barriers", barriers_among}};
 
-/// Barriers of 256 PEs take 3 s, messages 1 s: less than the runs of many a job as given.
+/// Barriers of 256 PEs take 3 s, messages 1 s.
 constexpr cost of_one{1, 5.0};
 
-/// What makes one job go wrong makes the next one go wrong, too: what costs time only does not.
+/// Whether no finding makes a job fail, as it would the next one too: all of them only cost time.
 bool harmless(const std::vector<finding>& known) {
   return std::ranges::all_of(known, [](const finding& f) { return f.hidden; });
 }

@@ -104,9 +104,9 @@ link_loads loads_of(const std::string& links) {
   return loads;
 }
 
-/// Classes of packets take turns on a link, flit by flit. While a packet is on it, each packet of another
-/// class (a credit, a token) takes its time at most once: where few flits were measured and many packets went
-/// by, a healthy link looks that much slower.
+/// Classes of packets alternate on a link, flit by flit. A packet is delayed by each packet of another class
+/// (a credit, a token) at most once: where few flits were measured and many packets passed, a healthy link
+/// has a measured rate that is lower by this.
 link_state judge(double measured_gbytes_s, double configured_gbytes_s, const link_load& load) {
   if (measured_gbytes_s * slow_link_factor >= configured_gbytes_s) return link_state::keeps_its_rate;
   if (load.flits <= load.packets) return link_state::in_doubt;

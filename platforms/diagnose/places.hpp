@@ -28,15 +28,15 @@ struct path_parts {
 struct evidence {
   std::string experiment;  ///< empty: none in particular
   std::string text;
-  std::vector<std::string> pes{};    ///< concerned
-  std::vector<std::string> links{};  ///< that a packet came over
+  std::vector<std::string> pes{};    ///< PEs that it concerns
+  std::vector<std::string> links{};  ///< links that a packet crossed
   [[nodiscard]] std::string full_text() const { return experiment.empty() ? text : experiment + ": " + text; }
 };
-/// Whether what it tells of can have crossed the link: one of its links, where they are known, or else its
-/// PEs are in different cubes (SIPs, for a link between SIPs). True where it concerns fewer than two PEs.
+/// Whether its packet can have crossed the link: by its links, where they are known, or else because its PEs
+/// are in different cubes (SIPs, for a link between SIPs). True where it concerns fewer than two PEs.
 [[nodiscard]] bool may_have_crossed(const evidence& e, const std::string& link);
 
-// What links carried in a run, and whether their rate can be told from it.
+// Traffic of links in a run, and whether their rate can be determined from it.
 
 /// What went over a link.
 struct link_load {
@@ -59,7 +59,7 @@ enum class link_state {
   degraded,
 };
 
-/// `measured_gbytes_s`: flits of a packet behind its first one over their time.
+/// `measured_gbytes_s`: flits of a packet after its first one over their time.
 [[nodiscard]] link_state judge(double measured_gbytes_s, double configured_gbytes_s, const link_load& load);
 
 }  // namespace diecast::diagnose

@@ -62,7 +62,7 @@ ordered_json questions_json(const case_file& file) {
   return all;
 }
 
-/// Of fewer draws that are alike nothing is said.
+/// Fewer draws that are alike do not show that a fault is deterministic.
 constexpr std::uint32_t least_draws = 5;
 
 const char* determinism_of(const case_file& file) {

@@ -13,7 +13,7 @@
 
 namespace diecast::diagnose {
 
-// How often something fails, and whether two such rates can be told apart.
+// Rates of failures, and whether two of them differ.
 
 struct rate {
   std::uint32_t failures{}, draws{};
@@ -35,13 +35,13 @@ struct interval {
 
 /// Fisher's exact test, two-sided: the chance that two groups of draws from one rate differ at least as much.
 [[nodiscard]] double chance_of_equal(const rate& a, const rate& b);
-/// That chance is less than 5%.
+/// Whether that chance is less than 5%.
 [[nodiscard]] bool differ(const rate& a, const rate& b);
 
 /// "60% (45 to 74) of 40 draws".
 [[nodiscard]] std::string to_text(const rate& r);
 
-/// One of the questions that every diagnosis answers, and the rates of failures that say so.
+/// One of the questions that every diagnosis answers, and the rates of failures that the answer follows from.
 struct rated_question {
   std::string id;      ///< "staging"
   std::string answer;  ///< yes, no or not distinguishable
@@ -50,11 +50,11 @@ struct rated_question {
 
 struct case_file {
   std::deque<observation> observations;                      ///< the run as given first
-  std::vector<finding> findings;                             ///< what is most certain and gravest first
+  std::vector<finding> findings;                             ///< most certain and severe first
   std::vector<std::pair<std::string, std::string>> answers;  ///< questions of the list
   std::vector<rated_question> questions;                     ///< those that were asked; others do not apply
-  rate failed;        ///< among draws of the faults' chances, of the run as given or the smaller one
-  bool stochastic{};  ///< those draws differ
+  rate failed;                       ///< failures among draws of the run as given or the smaller one
+  bool stochastic{};                 ///< those draws differ
   std::vector<std::string> skipped;  ///< experiments there was no time for
   int exit_code{};
 };

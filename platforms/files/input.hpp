@@ -27,7 +27,7 @@ inline constexpr std::size_t json_levels = 64;          ///< limit of nested obj
 inline constexpr std::size_t extends = 64;              ///< configs that extend one another
 }  // namespace input_limits
 
-/// The file behind a name: two names of one file (links, ./ before it) have the same identity.
+/// Identifies the file of a name: two names of one file (links, ./ before it) have the same identity.
 struct file_identity {
   std::uint64_t device{}, number{};
   [[nodiscard]] bool operator==(const file_identity&) const = default;
@@ -59,7 +59,7 @@ void forget_inputs();
 /// The next line of `text` without its line end, which is removed from `text`.
 [[nodiscard]] std::string_view take_line(std::string_view& text);
 
-/// What a user is told of a file that a flag or key named; `failure`: that of an input_file.
+/// The error of a file that a flag or key named; `failure`: that of an input_file.
 [[nodiscard]] problem cannot_be_read(const std::string& where, const std::filesystem::path& path,
                                      const std::string& failure, const std::string& expected);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON read as a plain tree: comments allowed, order of keys kept, every duplicate key and every syntax
-// error reported with its place. Numbers stay as they were written, so that -1 never becomes a
-// count and 4.5 never becomes 4.
+// error reported with its place. Numbers keep their type: -1 is never read as a count, 4.5 never as 4.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +44,7 @@ struct json_node {
   [[nodiscard]] const json_node* member(std::string_view name) const;
 };
 
-/// The value as a user would recognize it in a message: short, one line.
+/// The value for a message to a user: short, one line.
 [[nodiscard]] std::string describe(const json_node& node);
 
 /// Parses `text`; problems (syntax with line and column, duplicate keys with their path) are
@@ -92,13 +91,13 @@ class json_checker {
   std::vector<problem>& problems_;
 };
 
-/// JSON can hold it: it is UTF-8.
+/// Whether it is UTF-8, as JSON requires.
 [[nodiscard]] bool is_json_text(const std::string& text);
 
-// Files of one kind that were given where another is read.
+// Files of another kind than the one expected.
 
-/// The problem of a document that is of another kind than `wanted` ("a config", "a workload"): what it is,
-/// and what reads it. Empty where it is `wanted`, or unknown.
+/// The problem of a document of another kind than `wanted` ("a config", "a workload"): names its kind and
+/// the program that reads it. Empty for a `wanted` or an unknown one.
 [[nodiscard]] std::optional<problem> of_other_kind(const json_node& root, const std::string& file,
                                                    const char* wanted);
 /// The problem of a text that is not JSON but of a known kind; empty for an unknown one.

@@ -33,7 +33,7 @@ std::string visible(const std::string& text) {
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Opened for reading, standard output still tells that it is closed.
+    // The lowest free number is this one. Opened for reading, standard output still fails as a closed one.
     (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
   (void)std::signal(SIGPIPE, SIG_IGN);
@@ -295,8 +295,8 @@ void output_dir::complete(const std::string& name, const std::string& text) cons
   std::error_code none;
   const bool was_read = fs::exists(path_ / config_name, none);
   try {
-    // The config is known as the run's by the status or its .partial beside it, so that also what a killed
-    // run leaves is no user's file.
+    // The config is known as the run's by the status or its .partial beside it, so that files
+    // of a killed run are not taken for a user's.
     write_whole_file(path_ / name, text, {}, [this] { write(config_name, config_); });
   } catch (const output_error&) {
     if (!was_read) fs::remove(path_ / config_name, none);

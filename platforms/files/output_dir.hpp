@@ -22,15 +22,15 @@ namespace diecast::platforms {
 /// be called before any file is opened.
 void hold_standard_streams();
 
-/// Control characters other than line ends and tabs as \x1b: what an input or a name holds gives a terminal
-/// no orders.
+/// Control characters other than line ends and tabs as \x1b: texts of inputs and names do not
+/// control a terminal.
 [[nodiscard]] std::string visible(const std::string& text);
-/// Writes a line to standard error. What cannot be written there is lost: there is no other place to say so.
+/// Writes a line to standard error. What cannot be written there is lost.
 void tell(const std::string& line);
 /// Writes `text` as it is; what cannot be written is lost.
 void tell(std::FILE* to, const std::string& text);
 
-// What is said of a file that could not be written.
+// Errors of files that could not be written.
 
 /// "WHAT: cannot be written (reason)". The reason is errno's, which the caller has set to 0 before it tried.
 [[nodiscard]] output_error not_written(const std::string& what);
@@ -60,7 +60,7 @@ class output_dir {
   void complete(const std::string& name, const std::string& text) const;
 
  private:
-  /// Two runs at once would leave one's links beside the other's result.
+  /// Two runs at the same time would mix their files.
   void lock();
   /// What an earlier run left. Throws for anything else that is in the directory.
   [[nodiscard]] std::vector<std::filesystem::path> earlier_files(
@@ -91,14 +91,14 @@ inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n
 
 /// Whether Diecast wrote this file: a file of --out, of --vcd, --timeline or --record, or the beginning of
 /// one (NAME.partial). A config.json is one when result.json or diagnosis.json beside it has its checksum:
-/// what was edited since is the user's. False for links and folders.
+/// one edited since is the user's. False for links and folders.
 [[nodiscard]] bool is_own(const std::filesystem::path& file);
 
-// Files that are there whole or not at all.
+// Files that are written completely or not at all.
 
 /// Writes to a temporary name beside it and renames, so that no reader ever sees half a file; a device or a
 /// pipe is written to directly. Throws output_error with `name` (empty: the target) and the system's reason;
-/// what was there before is then as it was. `last` is called when all of it is written, before the rename.
+/// the old file is then unchanged. `last` is called when all of it is written, before the rename.
 void write_whole_file(const std::filesystem::path& target, const std::string& text,
                       const std::string& name = {}, const std::function<void()>& last = {});
 

@@ -15,7 +15,7 @@
 
 namespace diecast::hbm {
 
-/// Parses the command line, runs what it asks for, returns the exit code.
+/// Parses the command line, runs the study, returns the exit code.
 int run(const registries& tables, int argc, char** argv);
 
 // What an HBM binary prints about itself and its memory, without running anything.

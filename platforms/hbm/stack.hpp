@@ -34,7 +34,7 @@ class stack : public sc_core::sc_module, public hw::agenda_owner {
   /// Controllers of channels with banks.
   [[nodiscard]] std::vector<hw::hbm_controller*> controllers() const;
   [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
-  /// Reads the accounts of lost time as they stand now.
+  /// Updates the accounts of lost time.
   void read_lost_time();
 
  private:

@@ -74,10 +74,10 @@ struct study_outcome {
   double avg_latency_ns{}, avg_latency_from_acceptance_ns{};
   double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
   std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;
-  std::optional<double> row_hit_rate;             ///< empty: a memory that does not tell
+  std::optional<double> row_hit_rate;             ///< empty: the memory does not report it
   std::optional<double> bus_busy_percent;         ///< with lost_time 100%; empty as lost_time
   std::optional<std::uint64_t> forwarded_bursts;  ///< answered from the write queue: never on the bus
-  /// Percent of the peak lost to each limit; empty: a memory that does not tell.
+  /// Percent of the peak lost to each limit; empty: the memory does not report it.
   platforms::statistics lost_time;
   /// Percent of the run's time saved without each limit, with --without-limits: add_savings(); else empty.
   platforms::statistics time_saved;
@@ -94,7 +94,7 @@ struct study_outcome {
                  avg_latency_ns, avg_latency_from_acceptance_ns, p50_latency_ns, p99_latency_ns,
                  max_latency_ns, avg_write_latency_ns, avg_write_latency_from_acceptance_ns, row_hit_rate,
                  bus_busy_percent, forwarded_bursts, verified, checked_reads, wrong_reads)
-  /// What a run's process tells its parent.
+  /// Sent by a run's process to its parent.
   DIECAST_MEMBERS(fields(), status, message, output_lost, notes, lost_time, time_saved, wall_s, peak_rss_mib)
 };
 

@@ -174,7 +174,7 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
           {path + ".members", "is read only by mapper custom", s.mapper.value_or("none"), "mapper custom"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
-  (void)user_rules(config.ccl, tables);  // wrong ones are told, asked or not
+  (void)user_rules(config.ccl, tables);  // reports wrong rules, also where they are not used
 }
 
 config::algorithm_settings settings_of(const config::machine_config& config, const std::string& algorithm) {

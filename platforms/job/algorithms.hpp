@@ -21,7 +21,7 @@ namespace diecast::platforms {
 /// for auto. Those that run on the same ranks come one after the other: a table compares equal ranks.
 [[nodiscard]] std::vector<std::string> algorithms_asked(const app::registries& tables,
                                                         const job_request& request);
-/// Whether a request asks for every algorithm.
+/// Whether a request is for every algorithm.
 [[nodiscard]] bool asks_for_all(const job_request& request);
 /// What an algorithm runs on without --ranks.
 [[nodiscard]] std::optional<comm::rank_set> usual_ranks_of(const app::registries& tables,
@@ -74,14 +74,14 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
                                                                 const sw::kernel_entry& kernel,
                                                                 comm::rank_set set);
 
-// --algorithm auto: which algorithm a point runs, and what the user wants instead.
+// --algorithm auto: the algorithm of a point, and the user's rules for it.
 
 /// ccl.algorithm_rules, then the rows of the table ccl.tuner. Throws user_error with everything that is
 /// wrong: malformed rules, a table that cannot be read, algorithms that do not exist.
 [[nodiscard]] std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl,
                                                            const app::registries& tables);
 
-/// The name that asks for a choice.
+/// The name that requests a choice.
 inline constexpr const char* automatic_algorithm = "auto";
 
 }  // namespace diecast::platforms

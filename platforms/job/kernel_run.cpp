@@ -19,7 +19,7 @@
 namespace diecast::platforms {
 namespace {
 
-/// TCM of the PE with the most rings, without them. Rings lie at its top, whatever the tensors need.
+/// TCM of the PE with the most rings, without them. Rings are at its top, whatever the tensors need.
 std::uint64_t tcm_below_rings(const config::machine_config& c, const std::vector<comm::edge>& edges) {
   const std::uint64_t tcm = c.pe.tcm_kib * 1024;
   if (c.ipcq.rings != config::buffer_kind::tcm) return tcm;

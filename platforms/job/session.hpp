@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hosts of all SIPs share during one run: the common start of each launch, the data, the
+// State that the hosts of all SIPs share during one run: the common start of each launch, the data, the
 // times and the verdict. Hosts are threads of the simulation; only one runs at a time.
 #pragma once
 
@@ -46,7 +46,7 @@ class session final : public host_side {
   [[nodiscard]] std::uint64_t rounds_done() const override { return rounds_done_; }
 
  private:
-  /// Blocks until every host has come here; returns the start all PEs of the launch share.
+  /// Blocks until every host has called it; returns the common start of all PEs of the launch.
   sim_time agree_on_start(abi::host_hal& host);
   void write_inputs(abi::host_hal& host);
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
@@ -74,11 +74,11 @@ class session final : public host_side {
   std::vector<sim_time> times_;  ///< durations of all launches
   std::vector<double> launch_ns_;
   std::uint64_t wrong_{}, elements_{};
-  /// When it was found, and rank, element, value and expectation; empty when none is wrong.
+  /// Its time of detection, rank, element, value and expectation; empty when none is wrong.
   std::pair<sim_time, std::uint32_t> first_wrong_at_;
   std::string first_wrong_;
   bool equal_{true};
-  std::vector<double> values_;  ///< one rank's output; kept for its memory
+  std::vector<double> values_;  ///< one rank's output; a member to reuse its allocation
   std::optional<double> output_min_, output_max_;
   events::run_fingerprint data_fingerprint_;
 };

@@ -46,7 +46,7 @@ std::string barrier_counters_markdown() {
 signal_judge::signal_judge(const prepared_run& run, events::hub& events)
     : run_(run), checker_(run.machine.config.shape()) {
   events.attach(checker_, events::steps);
-  // Who overwrote what is worth its time in runs with defects only.
+  // The history of stores takes time and is kept only in runs with defects.
   if (abi::parse_errata(run.machine.config.ccl.errata)->bits == 0) return;
   history_ = std::make_unique<analysis::line_history>();
   events.attach(*history_, events::memory);

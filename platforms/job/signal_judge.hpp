@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches the barriers of a run: who entered and left each of them, and which defects of the firmware acted.
+// Checks the barriers of a run: which PEs entered and left each, and which defects of the firmware acted.
 #pragma once
 
 #include <array>

@@ -98,7 +98,7 @@ class cube : public sc_core::sc_module {
   [[nodiscard]] const std::vector<std::unique_ptr<hw::fault_interposer>>& faults() const { return faults_; }
   /// Null where the cube has no neighbor.
   [[nodiscard]] hw::ucie_adapter* edge(fabric::side s) { return edges_[static_cast<unsigned>(s)].get(); }
-  /// Gives the host's backdoor every block of this cube that answers to it.
+  /// Adds every block of this cube that the host's backdoor can access.
   void attach_debug(hw::debug_bus& bus);
 
   struct memory {

@@ -67,7 +67,7 @@ class pod : public sc_core::sc_module {
   /// Precondition: has(id).
   [[nodiscard]] sip& at(sip_id id) const { return *sips_[place_[id.value]]; }
   /// A message that another process has sent on a channel (hw::boundary_outlet): the number of a link, or
-  /// behind those of all links that of the SIP that it goes to through host memory.
+  /// after those of all links, that of the SIP to which it goes through host memory.
   void deliver(std::uint32_t channel, const hw::sip_message& m);
   /// Interposers of SIP links; none where no fault is configured.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_link_fault>>& link_faults() const {

@@ -47,7 +47,7 @@ study_point common_point(const options& o, const config::machine_config& config)
 
 std::vector<study_point> points_of(const options& o, const study_point& common, const network& net) {
   if (common.replay || common.transactions) return {common};
-  (void)traffic::destinations(common.pattern, net.grid(), common.hot);  // says what is wrong before a run
+  (void)traffic::destinations(common.pattern, net.grid(), common.hot);  // reports errors before a run
   std::vector<study_point> points;
   for (const double rate : o.rates.empty() ? std::vector{common.rate} : o.rates) {
     points.push_back(common);
@@ -120,7 +120,7 @@ int run_checked(int argc, char** argv) {
   double saturated = std::numeric_limits<double>::infinity();
   std::size_t not_run = 0;
   for (const study_point& point : points) {
-    if (point.rate >= saturated) {  // it would take long to say the same
+    if (point.rate >= saturated) {  // it would be saturated, too, and take long
       ++not_run;
       continue;
     }

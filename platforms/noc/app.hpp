@@ -15,7 +15,7 @@
 
 namespace diecast::noc {
 
-/// Parses the command line, runs what it asks for, returns the exit code.
+/// Parses the command line, runs the study, returns the exit code.
 int run(int argc, char** argv);
 
 // What diecast-noc prints about itself and its network, without running anything.

@@ -32,8 +32,8 @@ class machine : public sc_core::sc_module, public hw::agenda_owner {
   }
 
   [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
-  /// Packets made and not delivered: at their sources and in the NoC. Those that a source has announced ahead
-  /// are none before they are made.
+  /// Packets made and not delivered: at their sources and in the NoC. Packets that a source has announced are
+  /// counted when they are made.
   [[nodiscard]] std::uint64_t packets_under_way() const {
     return noc->statistics().packets + traffic->waiting() - traffic->statistics().delivered;
   }

@@ -23,7 +23,7 @@ using traffic::transaction_op;
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 
-/// One line: its fields with their ranges. Problems are collected; a value that is wrong stays empty.
+/// Reads the fields of one line within their ranges. Problems are collected; a wrong value stays empty.
 class line_fields {
  public:
   line_fields(const json_node& fields, std::string where, std::vector<problem>& problems)
@@ -108,7 +108,7 @@ class transaction_reader {
  private:
   struct stream_state {
     std::size_t index{};
-    std::optional<std::uint64_t> recorded_end;  ///< recorded end of the operation before
+    std::optional<std::uint64_t> recorded_end;  ///< recorded end of the previous operation
   };
 
   void take(line_fields& fields) {

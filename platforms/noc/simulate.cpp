@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One point: warm-up, measured interval, then on until every packet made in the interval has arrived. The
-// sources go on during all of it, so that the last measured packets meet the load the first ones met.
+// One point: warm-up, measured interval, and more cycles until every packet made in the interval has arrived.
+// Sources continue until then, so that the load is the same for the first and the last measured packets.
 //
 // Saturation, as BookSim2 detects it: the mean latency of measured packets is beyond a bound. Packets that
 // have not arrived count with their age, so a network whose queues only grow is found without waiting for

@@ -60,7 +60,7 @@ struct study_outcome {
   bool output_lost{};   ///< the waveform could not be written
 
   std::string traffic;
-  std::optional<std::uint64_t> packet_flits;  ///< empty: the trace says
+  std::optional<std::uint64_t> packet_flits;  ///< empty: determined by the trace
   std::uint64_t cycles{};                     ///< cycles of the measured interval
   double offered_flits_per_node_cycle{};
   double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval
@@ -89,7 +89,7 @@ struct study_outcome {
                  accepted_flits_per_node_cycle, avg_packet_latency_cycles, p50_packet_latency_cycles,
                  p99_packet_latency_cycles, max_packet_latency_cycles, avg_hops, measured_packets, packets,
                  packet_hops, flit_hops, saturated, fingerprint, duration_cycles)
-  /// What a run's process tells its parent.
+  /// Sent by a run's process to its parent.
   DIECAST_MEMBERS(fields(), status, message, output_lost, wall_s, elaborate_s, wakeups, peak_rss_mib,
                   barriers, links)
 };
@@ -120,9 +120,9 @@ void describe(const study_point& point, study_outcome& o);
 /// Elaborates the network in this process and runs one point. Call once per process.
 [[nodiscard]] study_outcome simulate(const study_point& point, const network& net);
 
-// Packets from a file: lines "CYCLE SRC DST FLITS", decimal, anything behind # a comment, in any order.
+// Packets from a file: lines "CYCLE SRC DST FLITS", decimal, anything after # a comment, in any order.
 
-/// Longest packet a file may ask for, flits.
+/// Longest packet of a file, flits.
 inline constexpr std::uint64_t most_packet_flits = 1024;
 
 /// Throws user_error with the lines that are wrong.

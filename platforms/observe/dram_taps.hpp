@@ -73,9 +73,8 @@ struct instances {
 /// What a study of one part shows of a machine: a cube, whose PEs are not built.
 [[nodiscard]] config::machine_config only_cube(config::machine_config c);
 
-/// A scope that matches nothing is a slip, and an empty file would not tell. To be asked before an earlier
-/// file of that name is opened: of the files that are wanted (`vcd`, `timeline`). Throws user_error with a
-/// name that there is.
+/// Refuses scopes of requested files (`vcd`, `timeline`) that match nothing, for which files would be empty.
+/// To be called before an earlier file of that name is opened. Throws user_error with a name that exists.
 void check_scopes(const config::trace_block& scopes, const instances& all, bool vcd, bool timeline);
 
 }  // namespace diecast::observe

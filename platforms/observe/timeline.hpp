@@ -35,7 +35,7 @@ class timeline final : public events::observer, public dram_listener {
            const comm::install_plan& plan, comm::direction_namer names, instance_filter shown = {},
            std::uint32_t part = 0);
 
-  /// The kinds of events that it wants.
+  /// The kinds of events that it needs.
   static constexpr unsigned interests = events::everything & ~events::transfers;
 
   /// When the first packet was left out for trace.timeline_packets, if one was.
@@ -59,7 +59,7 @@ class timeline final : public events::observer, public dram_listener {
                    sim_time at);
   void on_op_ended(pe_coord pe, std::uint32_t chain, sim_time at);
 
-  /// A message on its way to a PE whose instants another part has.
+  /// A message in flight to a PE whose instants are in another part.
   struct carried {
     sip_id to;
     analysis::queue_end receiver;
@@ -90,7 +90,7 @@ class timeline final : public events::observer, public dram_listener {
     platforms::track_id at;
     std::optional<open_slice> op;
   };
-  /// A message on its way: its arrow is drawn when it has arrived, so that none is left without an end.
+  /// A message in flight: its arrow is drawn when it has arrived, so that none is left without an end.
   struct flow {
     platforms::track_id from;
     sim_time sent;
@@ -123,7 +123,7 @@ class timeline final : public events::observer, public dram_listener {
   platforms::trace_events file_;
   std::map<pe_coord, pe_track> pes_;
   std::map<std::pair<pe_coord, std::uint32_t>, op_track> op_tracks_;  ///< by PE and chain
-  std::map<analysis::queue_end, std::deque<flow>> flows_;             ///< on their way, by receiver
+  std::map<analysis::queue_end, std::deque<flow>> flows_;             ///< in flight, by receiver
   std::uint64_t next_flow_;
   std::set<std::uint32_t> groups_;  ///< groups of links and channels named so far
   std::map<std::pair<std::uint32_t, std::uint8_t>, bool> links_;  ///< by link and VC: in scope

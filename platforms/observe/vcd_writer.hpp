@@ -41,7 +41,7 @@ class vcd_writer : public events::observer, public dram_listener {
   /// Declares the credits of links and writes the header: once, before anything moves.
   void begin(const std::vector<initial_credits>& credits);
 
-  /// The kinds of events that it wants.
+  /// The kinds of events that it needs.
   static constexpr unsigned interests(const config::machine_config& config) {
     return events::core_states | events::steps | events::queue_pairs | events::links |
            (config.trace.vcd_credits ? +events::credits : 0);

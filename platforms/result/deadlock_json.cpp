@@ -168,7 +168,7 @@ const char* reach(const analysis::path_edge& e) {
   return "within a cube";
 }
 
-/// Fabric and credit edges are told apart by how far they reach.
+/// Fabric and credit edges are named by their extent: within a cube, between cubes or SIPs.
 std::string cause_of(const analysis::path_edge& e) {
   std::string cause(analysis::to_string(e.cause));
   if (e.cause == analysis::path_cause::fabric || e.cause == analysis::path_cause::credit)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deadlock.json, who waited for whom when nothing moved any more; flight.json; critical_path.json.
+// deadlock.json, the wait-for graph when nothing moved any more; flight.json; critical_path.json.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace diecast::platforms {
                                         const std::vector<analysis::watched_word>& words,
                                         const std::string& why);
 
-// in_flight of deadlock.json and flight.json: what was under way when a run ended.
+// in_flight of deadlock.json and flight.json: what was in flight when a run ended.
 
 /// "0x" and 16 digits: how these files write addresses and tags.
 [[nodiscard]] std::string hex_text(std::uint64_t n);
@@ -35,8 +35,8 @@ namespace diecast::platforms {
 [[nodiscard]] nlohmann::ordered_json in_flight_json(const run_names& run,
                                                     const analysis::stopped_machine& machine);
 
-// flight.json: every rank's present step, its last operations, and who holds up whom. Field names are those
-// of the flight recorder of PyTorch's NCCL process group, dump version 2.4.
+// flight.json: every rank's present step, its last operations, and the waits between ranks. Field names are
+// those of the flight recorder of PyTorch's NCCL process group, dump version 2.4.
 
 /// schema diecast.flight/1 (testbench/system/flight.schema.json). `why` it is written, in words; `at` when.
 [[nodiscard]] std::string flight_json(const run_names& run, const observe::flight_recorder& recorder,

@@ -61,7 +61,7 @@ void flight_recorder::start(track& t, const events::message_event& e, bool send)
   t.open[at].push_back({o.record_id, e.sequence});
 }
 
-/// A credit says which sequence number comes next: all before it are done.
+/// A credit contains the next sequence number: all messages before it are done.
 void flight_recorder::complete(track& t, const events::message_event& e, bool send) {
   const std::size_t at = place(e.qp, send);
   if (t.open.size() <= at) return;
@@ -109,7 +109,7 @@ std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_c
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
   const auto told = [&g](pe_coord p) { return std::ranges::find(g.told, p) != g.told.end(); };
   if (std::ranges::find(g.members, pe) != g.members.end()) return;
-  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last told before
+  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last reported PE before
   for (const pe_coord p : g.told)
     if (p < pe && (!first || *first < p)) first = p;
   auto at = first ? std::ranges::find(g.members, *first) + 1 : g.members.begin();

@@ -57,8 +57,8 @@ struct flight_operation {
                   group, tag, count, algorithm, stage, stage_number, created, started, ended)
 };
 
-/// The PEs of a team: those that its barriers told (where ranks have unlike PEs, the first of each) and those
-/// that have entered one, rank by rank.
+/// The PEs of a team: those that its barriers reported (where ranks have unlike PEs, the first of each) and
+/// those that have entered one, rank by rank.
 struct flight_group {
   std::uint32_t slot{};
   sim_time begun{sim_time::never()};  ///< its first barrier

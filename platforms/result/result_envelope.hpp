@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What result.json says around its runs, the same for every binary. For the writers of results only: the JSON
-// library is a slow header.
+// The parts of result.json that are the same for every binary. Include it only in writers of results: the
+// JSON library's header compiles slowly.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace diecast::platforms {
 
 using result_node = nlohmann::ordered_json;
 
-/// A run as result.json has it.
+/// A run's object in result.json.
 [[nodiscard]] result_node run_json(const run_outcome& o);
 
 /// null where there is no value.
@@ -54,13 +54,13 @@ template <row_type Row>
   each_field(r, [&](const std::string& name, const auto& value) { j[prefix + name] = node_of(value); });
   return j;
 }
-/// A detected fault: what does not apply to it is left out.
+/// A detected fault; without the fields that do not apply to it.
 [[nodiscard]] result_node fault_json(const detected_fault& f);
 
-/// A value of a CSV row: numbers as short as they are exact, nothing for null.
+/// A value of a CSV row: numbers in their shortest exact form, nothing for null.
 [[nodiscard]] std::string csv_value(const result_node& value);
 
-/// The rows of all runs behind the number of the run, of each row the first `most` columns.
+/// The rows of all runs, each after the number of its run; of each row the first `most` columns.
 template <class Outcome, row_type Row>
 [[nodiscard]] std::string rows_csv(const std::vector<Outcome>& runs, std::vector<Row> Outcome::*rows,
                                    std::size_t most = SIZE_MAX) {
@@ -97,7 +97,7 @@ template <class Outcome, class Number>
   return sum;
 }
 
-/// Most memory that one of the runs needed.
+/// Largest peak of memory among the runs.
 template <class Outcome>
 [[nodiscard]] double peak_rss_mib_of(const std::vector<Outcome>& runs) {
   double most = 0;
@@ -105,7 +105,7 @@ template <class Outcome>
   return most;
 }
 
-/// What the host spent on runs of a fabric: `sim` of result.json.
+/// Costs of runs of a fabric on the host: `sim` of result.json.
 template <class Outcome>
 [[nodiscard]] result_node fabric_costs(const std::vector<Outcome>& runs) {
   return {{"wall_s", total(runs, &Outcome::wall_s)},
@@ -114,8 +114,8 @@ template <class Outcome>
           {"peak_rss_mib", peak_rss_mib_of(runs)}};
 }
 
-/// The text of result.json, schema diecast.result/1: `machine` as the binary describes it, each run as
-/// `write_run` does, and what they cost the host.
+/// The text of result.json, schema diecast.result/1: the binary's description of the `machine`, each run as
+/// `write_run` writes it, and their costs on the host.
 [[nodiscard]] std::string result_text(const result_context& context, result_node machine, result_node runs,
                                       result_node costs, run_status status);
 template <class Outcome, class WriteRun>
@@ -126,11 +126,11 @@ template <class Outcome, class WriteRun>
   for (const Outcome& o : runs) list.push_back(write_run(o));
   run_status status = worst(runs);
   const bool lost = std::ranges::any_of(runs, [](const Outcome& o) { return o.output_lost; });
-  if (status == run_status::ok && lost) status = run_status::error;  // not everything asked for is there
+  if (status == run_status::ok && lost) status = run_status::error;  // an output is missing
   return result_text(context, std::move(machine), std::move(list), std::move(costs), status);
 }
 
-/// Names or values of a row's fields, a comma behind each.
+/// Names or values of a row's fields, a comma after each.
 template <row_type Row>
 [[nodiscard]] std::string csv_names() {
   std::string text;

@@ -12,12 +12,12 @@
 
 namespace diecast::platforms {
 
-/// Keys that somebody gave and no run reads, because the machine has no such part. One file may serve all
-/// binaries, so this is no error; but a key set without effect is better seen.
+/// Keys that were given and no run reads, because the machine has no such part. One file may serve all
+/// binaries, so this is not an error; keys of the command line are reported.
 struct unread_key {
   std::string path;
-  /// Given on the command line; or a list that says how this very machine differs from others with its blocks
-  /// (overrides, faults), wherever it was given.
+  /// Reported: given on the command line, or a list of changes of this machine (overrides, faults), wherever
+  /// it was given.
   bool told{};
 };
 
@@ -29,7 +29,7 @@ struct unread_key {
 [[nodiscard]] std::vector<unread_key> unread_keys(const loaded_config& given,
                                                   const config::machine_config& built);
 
-/// A line for the table, naming those that should be told; empty when there are none.
+/// A line below the table that names the keys to report; empty when there are none.
 [[nodiscard]] std::string unread_text(const std::vector<unread_key>& keys);
 
 /// Everything about an invocation that result.json states beside its runs.

@@ -17,7 +17,7 @@ inline constexpr std::size_t line_width = 100;
 
 struct text_column {
   std::string name;
-  bool left{};  ///< text stands at the left, numbers at the right
+  bool left{};  ///< text is aligned left, numbers right
   std::size_t width{};
 };
 

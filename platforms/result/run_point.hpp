@@ -39,7 +39,7 @@ namespace diecast::platforms {
 /// time where stderr is no terminal.
 enum class progress_mode : std::uint8_t { automatic, on, off };
 
-/// How a run is watched, whatever is run.
+/// How a run of any kind is observed.
 struct watched_run {
   std::string vcd;       ///< waveform file; empty for none
   std::string timeline;  ///< Trace Event file; empty for none
@@ -69,7 +69,7 @@ struct detected_fault {
   std::string queue_pair{}, sender{};
   std::optional<std::uint64_t> sequence{}, expected{};
   std::string first_pa{}, end_pa{};  ///< physical addresses of the slot ring, or of the slot
-  std::vector<std::string> links{};  ///< that the packet came over
+  std::vector<std::string> links{};  ///< links that the packet crossed
   double time_ns{};
 
   DIECAST_FIELDS(kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
@@ -118,7 +118,7 @@ struct job_form {
   DIECAST_FIELDS(moves_data, one_algorithm)
 };
 
-/// Who chose an algorithm.
+/// What chose an algorithm.
 enum class chooser : std::uint8_t { user, rule, key, estimate };
 [[nodiscard]] const char* to_string(chooser c);
 
@@ -142,15 +142,15 @@ struct run_point : watched_run {
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string flight_file;              ///< where a signal has the flight recorder written
-  bool tell_faults{true};               ///< say which faults were met
-  bool inspect{};                       ///< say where dispatch tables lead
+  bool tell_faults{true};               ///< report which faults were met
+  bool inspect{};                       ///< report where dispatch tables lead
   bool record{};                        ///< keep what every rank did in every step
   bool critical_path{};                 ///< keep what it takes to find the critical path
   bool waits{};                         ///< sum how long each core waits, by cause
   std::uint64_t jitter_runs{};  ///< runs of --jitter, the one without delays among them; 0: not asked for
   std::uint64_t jitter_ns{};    ///< largest delay of a PE's start in them
 
-  /// What processes that simulate a run together are told of it.
+  /// Sent to processes that simulate a run together.
   DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
                   iters, warmup, isolate, data, pattern_data, team, workload, ccl_trace, vcd, flight_file,
                   tell_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
@@ -169,14 +169,14 @@ enum class run_status : std::uint8_t {
   internal
 };
 [[nodiscard]] const char* to_string(run_status s);
-/// What a message says on stderr: behind the status, unless all else is well (a waveform that could not be
+/// The line of a message on stderr: after the status, unless that is ok (a waveform that could not be
 /// written).
 [[nodiscard]] std::string complaint(run_status s, const std::string& message);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 71, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
-/// The same of their outcomes, whatever was run.
+/// The same of their outcomes, for any kind of run.
 template <class Outcome>
 [[nodiscard]] run_status worst(const std::vector<Outcome>& runs) {
   std::vector<run_status> all;
@@ -184,10 +184,10 @@ template <class Outcome>
   for (const Outcome& o : runs) all.push_back(o.status);
   return worst(all);
 }
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock or limit, 4 fault, 6 not reproducible, 70 internal, 71
+/// 0 ok, 1 wrong, 2 error, 3 deadlock or limit, 4 fault, 6 not reproducible, 70 internal, 71
 /// system, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
-/// spec: a file or standard output could not be written.
+/// Exit code when a file or standard output could not be written.
 inline constexpr int output_failed = 5;
 
 /// One link of the fabric, for links.csv.
@@ -203,7 +203,7 @@ struct link_row {
   std::uint64_t d2d_flits{};      ///< UCIe flits on the wire, those sent again included
   std::uint64_t replays{};        ///< UCIe flits sent again
   std::uint64_t naks{}, crc_errors{};
-  double retry_stall_ns{};  ///< the wire stood still because the retry buffer was full
+  double retry_stall_ns{};  ///< the wire was idle because the retry buffer was full
   double energy_pj{};       ///< UCIe only
 
   DIECAST_FIELDS(link, bytes, packets, busy_fraction, stall_ns, payload_bytes, d2d_flits, replays, naks,
@@ -281,11 +281,10 @@ struct jitter_times {
                  delays_ns)
 };
 
-/// What the time above the bound is owed to, platforms/run/simulate.hpp. bound, parts and rest add up to the
-/// time.
+/// Causes of the time above the bound (platforms/run/simulate.hpp). bound, parts and rest add up to the time.
 struct time_part {
   std::string cause, detail;
-  std::vector<std::string> keys;  ///< that would make it less
+  std::vector<std::string> keys;  ///< keys that would reduce it
   double time_ns{};
   bool measured{};  ///< false: the machine without this cause cannot run the job
 };
@@ -316,7 +315,7 @@ struct run_outcome {
   bool output_lost{};              ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
-  std::string flight_json;         ///< contents of flight.json of a run that came to no good end
+  std::string flight_json;         ///< contents of flight.json of a run that failed
   std::string steps;               ///< rows of run_point::record, platforms/result/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
@@ -338,7 +337,7 @@ struct run_outcome {
   std::optional<bool> ranks_bitwise_equal;
   std::optional<double> output_min, output_max;  ///< over all elements of all ranks
   std::string fingerprint;
-  std::string data_fingerprint;  ///< fingerprint of the results alone, whenever they came
+  std::string data_fingerprint;  ///< fingerprint of the results alone, without times
   std::optional<jitter_times> jitter;
   std::optional<explanation> why;  ///< what --explain found
   statistics stats;
@@ -373,7 +372,7 @@ struct run_outcome {
                  busbw_gbytes_s, bound_ns, bound_kind, bound_detail, efficiency, verified, verified_how,
                  wrong_elements, ranks_bitwise_equal, output_min, output_max, fingerprint, data_fingerprint,
                  stats, energy, notes, status)
-  /// What a run's process tells its parent.
+  /// Sent by a run's process to its parent.
   DIECAST_MEMBERS(fields(), message, team, form, output_lost, deadlock_json, critical_path_json, flight_json,
                   health, waits, steps, wall_s, elaborate_s, wakeups, packet_hops, peak_rss_mib, links,
                   queue_pairs, hbm, ops, streams, faults, detected)

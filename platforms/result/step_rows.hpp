@@ -12,14 +12,14 @@
 
 namespace diecast::platforms {
 
-/// What one rank did in one step. Number 0 is what came before the first step a kernel marked. A message
+/// What one rank did in one step. Number 0 is the time before the first step a kernel marked. A message
 /// counts to the step its receiver (or sender) was in.
 struct step_row {
   std::uint32_t launch{}, rank{}, number{};
   std::string step;
   std::uint64_t start_fs{}, last_fs{};  ///< entered; last message became visible
   std::uint64_t sends{}, sent_bytes{}, receives{}, received_bytes{};
-  std::uint64_t barriers{};  ///< left; of whatever team
+  std::uint64_t barriers{};  ///< left; of any team
   std::uint64_t contents{};  ///< digest of what was received, and which messages and barriers these were
   std::uint64_t result{};    ///< digest of the result buffer; in the last step of a launch
 };
@@ -40,8 +40,8 @@ struct row_difference {
 [[nodiscard]] std::optional<row_difference> first_difference(const std::vector<step_row>& reference,
                                                              const std::vector<step_row>& other);
 /// Differences between later launches of one run and its first, rank by rank over all steps: results,
-/// contents and their order on each queue pair. When a message comes, and so in which step, may differ: rows
-/// are open and refresh and bit errors go on from launch to launch. `at.step` means nothing.
+/// contents and their order on each queue pair. The time of a message, and so its step, may differ: open
+/// rows, refresh and bit errors continue from launch to launch. `at.step` has no meaning.
 [[nodiscard]] std::optional<row_difference> launch_difference(const std::vector<step_row>& rows);
 
 /// "rank 3, step round 2 (number 3 of launch 0): contents is ..., was ..."

@@ -56,7 +56,7 @@ std::optional<double> expected_ns(const prepared_run& run) {
     const auto o = sw::run_timed(run.machine.topology, run.plan, l->kernel, l->arguments, limits);
     return o.finished ? o.time_ns : by_progress(run, o);
   } catch (const std::exception&) {
-    return std::nullopt;  // the run itself will say what is wrong
+    return std::nullopt;  // the run itself will report the error
   }
 }
 

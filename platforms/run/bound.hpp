@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lower bound of a run and how near it came.
+// The lower bound of a run, and its ratio to the time.
 #pragma once
 
 #include <optional>
@@ -35,10 +35,10 @@ struct run_estimate {
   double bound_ns{};
   std::string bound_kind;
   std::optional<double> expected_ns;  ///< empty: see why_not
-  std::string why_not;                ///< it cannot run here, or nothing is expected of it
+  std::string why_not;                ///< it cannot run here, or has no estimate
   bool fits{};                        ///< it can run here
   std::uint64_t messages{}, packet_hops{};
-  std::optional<double> wall_s;  ///< that this computer would simulate
+  std::optional<double> wall_s;  ///< wall time of a simulation on this computer
 
   DIECAST_FIELDS(collective, algorithm, bytes, rank_set, ranks, bound_ns, bound_kind, expected_ns, fits,
                  why_not, messages, packet_hops, wall_s)

@@ -27,7 +27,7 @@ namespace {
 volatile std::sig_atomic_t signal_seen = 0;
 volatile std::sig_atomic_t dump_seen = 0;
 volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that simulates; 0 in the child
-volatile std::sig_atomic_t killed = 0;      ///< that child, by this process
+volatile std::sig_atomic_t killed = 0;      ///< this process has killed the child that simulates
 std::atomic<std::int64_t> first_signal_ms{};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler uses it");
 
@@ -38,10 +38,10 @@ std::int64_t monotonic_ms() {
 }
 
 /// A signal that reaches only this process is passed on at once, so that the child can end with what it has:
-/// whoever waited for a system call to be interrupted by it would miss one that comes before the call. A
-/// child that has not ended some seconds later does not get to its next slice: asked again, it is killed.
-/// (One signal may come twice, from a terminal and from whoever it reached there.) Async-signal-safe: kill()
-/// and clock_gettime() are.
+/// code that waited for it to interrupt a system call would miss one that comes before the call. A
+/// child that has not ended some seconds later does not reach its next slice: a second signal kills it.
+/// (One signal may come twice, from a terminal and from a process that it reached there.) Async-signal-safe:
+/// kill() and clock_gettime() are.
 void on_signal(int number) {
   constexpr std::int64_t patience_ms = 3000;
   const int error = errno;
@@ -164,8 +164,8 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
     // SystemC's.
     syscall(SYS_exit_group, 0);
   }
-  if (signal_seen != 0) kill(child, signal_seen);  // it came right behind the fork
-  if (dump_seen != 0) {                            // before the fork or right behind it: this child's
+  if (signal_seen != 0) kill(child, signal_seen);  // it arrived directly after the fork
+  if (dump_seen != 0) {                            // before the fork or directly after it: this child's
     dump_seen = 0;
     kill(child, SIGUSR1);
   }

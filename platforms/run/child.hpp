@@ -15,8 +15,8 @@
 
 namespace diecast::platforms {
 
-// What an exception says of the run that it ended: where types of exceptions become statuses of runs,
-// and with them exit codes (platforms/result/run_point.hpp).
+// Maps types of exceptions to statuses of the runs that they ended, and with these to exit codes
+// (platforms/result/run_point.hpp).
 
 struct fault_text {
   run_status status{};
@@ -26,8 +26,8 @@ struct fault_text {
 };
 
 /// Classifies what ended a run, before the simulation or in it: protocol errors and firmware traps are faults
-/// of the machine, user_error is what a user did wrong (mostly said before anything ran), an output_error
-/// cost a file, the operating system refuses memory, processes and descriptors; all else is a fault of the
+/// of the machine, user_error is an error of the user (mostly found before anything ran), output_error is a
+/// lost file, the operating system refuses memory, processes and descriptors; all else is a fault of the
 /// model. `names`: what the run calls its queue pairs.
 [[nodiscard]] fault_text explain(const std::exception_ptr& fault,
                                  const comm::direction_namer& names = comm::generic_names());
@@ -39,17 +39,17 @@ struct fault_text {
 
 /// How a child process ended.
 struct child_answer {
-  std::string text;   ///< what its body returned
+  std::string text;   ///< result of its body
   std::string death;  ///< signal or exit code of a child that died without an answer; else empty
-  bool killed{};      ///< that was a second Ctrl-C or SIGTERM
-  bool by_system{};   ///< that was the operating system, which had no memory or time for it
+  bool killed{};      ///< killed by a second Ctrl-C or SIGTERM
+  bool by_system{};   ///< killed by the operating system, for memory or time
 };
 
 /// Runs `body` in a child process. Throws resource_error where there can be none. `body` must not throw.
 /// Ctrl-C and SIGTERM reach the child, which may end early with what it has.
 [[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
-/// What `body` returns, or an outcome that says what it threw.
+/// What `body` returns, or an outcome with the error that it threw.
 template <class Body>
 [[nodiscard]] auto outcome_of(const Body& body) {
   std::invoke_result_t<Body> o;
@@ -64,11 +64,11 @@ template <class Body>
   return o;
 }
 
-/// Runs `body` in a child process and returns the outcome that it returned. What it throws becomes status and
-/// message, as explain() says. A child that dies without an answer yields status internal with the signal or
+/// Runs `body` in a child process and returns the outcome that it returned. explain() makes status and
+/// message of an exception. A child that dies without an answer yields status internal with the signal or
 /// exit code in the message. Ctrl-C and SIGTERM reach the child, whose partial outcome is returned with
-/// status interrupted; asked again three seconds later, it is killed, and nothing is left of its outcome but
-/// that status.
+/// status interrupted; a second signal three seconds later kills it, and only that status is left of its
+/// outcome.
 template <class Body>
 [[nodiscard]] auto run_in_child(const Body& body) {
   using outcome = std::invoke_result_t<Body>;

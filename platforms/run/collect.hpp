@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine that has stopped says: counters, energy, health of links, faults, memory (--inspect).
+// Results of a machine that has stopped: counters, energy, health of links, faults, memory (--inspect).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ namespace diecast::platforms {
 struct machine_totals {
   std::vector<std::uint64_t> counts;  ///< by counter, and of one per class by class
   std::uint64_t unwritten{};          ///< bytes read
-  std::uint64_t fingerprint{};        ///< fingerprint of the members' queue engines
+  std::uint64_t fingerprint{};        ///< fingerprint of the members' IPCQ engines
   std::string first_unwritten;
   cost::activity activity;
   DIECAST_MEMBERS(counts, unwritten, fingerprint, first_unwritten, activity)
@@ -58,14 +58,14 @@ void join(process_group& group, const prepared_run& run, run_outcome& o, machine
 void report_totals(const prepared_run& run, const machine_totals& totals, const host_side& s,
                    const analysis::critical_hops* hops, sim_time now, run_outcome& o);
 
-/// What every member's registers and everything in flight say now. `still`: nothing moves any more.
+/// The state of every member's registers and of everything in flight. `still`: nothing moves any more.
 /// `group`: of the processes that simulate the other SIPs; null when this one has all.
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still,
                                                     process_group* group);
 
 /// Status deadlock (nothing moves) or limit (the run was cut off) with the report: waiting queue pairs,
-/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: who stored
-/// and wrote back what; may be null.
+/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: stores
+/// and write-backs by PE; may be null.
 void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
                  analysis::line_history* lines, process_group* group, run_outcome& o);
 /// The same of any machine, stopped at `now`.
@@ -89,7 +89,7 @@ void report_energy(const prepared_run& run, cost::activity activity, std::uint64
 [[nodiscard]] std::vector<std::string> dispatch_lines(const prepared_run& run, netlist::pod& pod,
                                                       process_group* group);
 
-// What became of the faults that were asked for: a fault that nothing met says nothing about the machine.
+// Which of the config's faults acted in a run: without that, the run is no test of the fault.
 
 /// One row for every entry of `faults`, in their order. `group`: of the processes that simulate the other
 /// SIPs; null when this one has all.
@@ -99,28 +99,27 @@ void report_energy(const prepared_run& run, cost::activity activity, std::uint64
 /// "faults[0] (dead_pe at pod.sip0.cube_0_0.pe1) was not met: ..."
 [[nodiscard]] std::string to_text(const fault_row& row);
 
-// What the machine's own monitors measured, each beside what the config promises: health.csv.
+// Measurements of the machine's own monitors, each with the value by config: health.csv.
 
-/// The longest way of a credit to each PE that a queue pair lets send, through an idle fabric. ns.
+/// The longest latency of a credit, in ns on an idle fabric, to each PE that has a queue pair to send.
 using credit_ways = std::map<pe_coord, double>;
 
-/// How long a credit to `pe` may be on its way while nothing is in it, in ns. A credit that comes where no
-/// queue pair sends from, by whatever fault, is held to the longest way of all, not to none.
+/// Latency of a credit to `pe` on an idle fabric, in ns. A credit that a fault sends to a PE without a queue
+/// pair to send is compared with the longest latency of all.
 [[nodiscard]] double expected_credit_ns(const credit_ways& idle, pe_coord pe);
 
 /// Rows by their `measure`. core_clock, of each member's core: cycles of its
-/// instructions over their time. link_rate, where each UCIe side and SIP link arrives that carried
-/// packets of several flits. crc_errors, of each UCIe side with any: frames that came corrupted; expected by
-/// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where another number came
-/// than left: those that came; expected: those that left (of a run that was cut off, packets on their way
-/// look lost). credit_arrival, of each UCIe side and SIP link where a credit came later than it had to: age
-/// of the oldest that came; expected: of the oldest, had the link kept its time (one that is late, but
-/// younger than another that waited before the link, does not show). wrong_checksums and out_of_order,
-/// likewise, under comm.checksum: packets of messages that came with a wrong checksum, or not behind the one
-/// before of their flow; expected: those that had left so. credits_skipped, of each queue pair with any:
-/// credits that never came, as the next one's number shows. credit_latency_max, of each member that got any:
-/// from a release to its credit; expected: as expected_credit_ns() says. `group`: of the processes that
-/// simulate the other SIPs; null when this one has all.
+/// instructions over their time. link_rate, of each UCIe side and SIP link that carried packets of several
+/// flits, at its receiving end. crc_errors, of each UCIe side with any: corrupted frames; expected by its bit
+/// error rate. packets, of each UCIe side, SIP link and PE inlet where these differ: packets
+/// that arrived; expected: that were sent (of a run that was cut off, packets in flight look lost).
+/// credit_arrival, of each UCIe side and SIP link with a late credit: age of the oldest that arrived;
+/// expected: its age with the configured latency (a late credit that is younger than another one that waited
+/// before the link does not show). wrong_checksums and out_of_order, likewise, under comm.checksum: packets
+/// of messages that arrived with a wrong checksum, or not after the previous one of their flow; expected:
+/// those that were sent so. credits_skipped, of each queue pair with any: credits lost, by gaps in their
+/// numbers. credit_latency_max, of each member with credits: from a release to its credit; expected:
+/// expected_credit_ns(). `group`: of the processes that simulate the other SIPs; null when this one has all.
 [[nodiscard]] std::vector<health_row> health_rows(const prepared_run& run, netlist::pod& pod,
                                                   process_group* group);
 

@@ -266,7 +266,7 @@ void report_counts(const ended_run& e, bool conditional, run_outcome& o) {
   });
 }
 
-/// From the results, and the sum over the members' queue engines.
+/// From the results, and the sum over the members' IPCQ engines.
 void set_fingerprints(const host_side& s, std::uint64_t engines, run_outcome& o) {
   events::run_fingerprint fingerprint = s.data_fingerprint();
   o.data_fingerprint = fingerprint.text();

@@ -100,7 +100,7 @@ void set_faster(machine_config& c, const config::field& f) {
   }
 }
 
-/// Slots for all that can be under way, and a memory that holds them beside what it holds now.
+/// Slots for all bytes that can be in flight, and a memory with room for them in addition.
 void set_slots(machine_config& c, const config::field& f) {
   const std::uint64_t more = many_slots * c.ipcq.slot_bytes * c.ipcq.queue_pairs >> 10;
   const config::field* const memory = config::find_field("pe.tcm_kib");

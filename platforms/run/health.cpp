@@ -67,7 +67,7 @@ void add_cores(const prepared_run& run, netlist::pod& pod, table& t) {
   }
 }
 
-/// What came over a link otherwise than it left.
+/// Differences between the counts of both ends of a link.
 void add_changes(const std::string& link, const hw::link_monitor::counters& left,
                  const hw::link_monitor::counters& came, table& t) {
   if (came.oldest_credit > left.oldest_credit)

@@ -61,7 +61,7 @@ class host_side {
   [[nodiscard]] virtual const events::run_fingerprint& data_fingerprint() const = 0;
   /// When the last host had written its queue-pair registers; 0 by the backdoor.
   [[nodiscard]] double install_ns() const { return install_ns_; }
-  /// What this kind of run counts beside the rest, by name.
+  /// Additional counts of this kind of run, by name.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const {
     return {};
   }
@@ -98,7 +98,7 @@ class distance {
            std::function<bool(pe_coord)> ended)
       : run_(run), hosts_(hosts), bound_ns_(bound_ns), ended_(std::move(ended)) {}
 
-  /// Launches that have ended, and of the one under way: ops that have ended where it has several; else its
+  /// Launches that have ended, and of the present one: ops that have ended where it has several; else its
   /// simulated time against that of the launch before, its estimate or the lower bound (the
   /// note says which), or its PEs that have ended if they are more. Never all before it has ended.
   [[nodiscard]] run_progress at(sim_time now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of job: what of the command line it runs, and how that is made ready. What it is made into is a
-// prepared_run (platforms/run/prepare.hpp). Kinds are rows of registries::jobs.
+// A kind of job: decides whether it runs a command line, and prepares the run: a prepared_run
+// (platforms/run/prepare.hpp). Kinds are rows of registries::jobs.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ class process_group;
 struct machine_model;
 struct prepared_run;
 
-/// What of the command line says what to run.
+/// The part of the command line that determines what to run.
 struct job_request {
   run_point point;                      ///< what all runs of the request share
-  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
+  std::vector<std::string> algorithms;  ///< "all" is not expanded; empty: auto
   std::vector<std::uint64_t> bytes{65536};
   std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks
   bool estimate{};
-  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those of these that were given
+  std::vector<std::string> run_flags;  ///< given flags of the run: "--bytes" and others
 
   /// A run per algorithm and size.
   [[nodiscard]] std::vector<run_point> points(const std::vector<std::string>& named) const;
@@ -50,7 +50,7 @@ struct job_entry {
   job_form form;
   /// Whether this kind runs the collective, or the file of --workload (empty for none).
   bool (*runs)(const std::string& collective, const std::string& workload){};
-  /// The runs asked for. Throws user_error for flags that mean nothing to this kind.
+  /// The requested runs. Throws user_error for flags without a meaning for this kind.
   std::vector<run_point> (*points)(const app::registries& tables, const job_request& request,
                                    const config::machine_config& config){};
   /// Throws user_error with every problem.
@@ -58,11 +58,11 @@ struct job_entry {
                                            const run_point& point){};
 };
 
-/// The kind that runs this; the last of the table that does. Throws user_error where none does.
+/// The last kind of the table that runs this. Throws user_error without one.
 [[nodiscard]] const job_entry& job_of(const app::registries& tables, const std::string& collective,
                                       const std::string& workload);
 
-/// Watches a run, and says at its end whether what it saw was right.
+/// Observes a run, and checks its results at the end.
 class judge : abstract_interface {
  public:
   /// A launch begins.
@@ -70,7 +70,7 @@ class judge : abstract_interface {
   /// Verdict, counts and notes. `group`: of the processes that simulate the other SIPs; null when this one
   /// has all.
   virtual void report(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) = 0;
-  /// Who stored and wrote back what, for reports of hangs; may be null.
+  /// Stores and write-backs by PE, for reports of hangs; may be null.
   [[nodiscard]] virtual analysis::line_history* history() { return nullptr; }
 };
 

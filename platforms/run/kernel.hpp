@@ -35,15 +35,15 @@ class stopwatch {
 /// complaints are faults of the model: a warning is thrown, information is dropped.
 void prepare_kernel();
 
-/// The first multiple of sim.slice_us behind an event at `next`: limits, signals and faults take effect
+/// The first multiple of sim.slice_us after an event at `next`: limits, signals and faults take effect
 /// there, whatever has simulated the slice.
 [[nodiscard]] sim_time next_look(const config::sim_block& sim, sim_time next);
 
 enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog };
 
 /// Runs until no event is left, in bounded slices (next_look): between them nothing of the machine moves, so
-/// signals are handled there. `finished` tells a run that is through from one that starves; `stuck`, one in
-/// which events go on but nothing moves. `between` is called after each slice.
+/// signals are handled there. `finished` distinguishes a complete run from one without events; `stuck`:
+/// events continue without progress. `between` is called after each slice.
 [[nodiscard]] end_of_run run_slices(
     const config::sim_block& sim, const std::function<bool()>& finished, const hw::fault_sink& faults,
     const std::function<bool()>& stuck = [] { return false; }, const std::function<void()>& between = [] {});
@@ -53,7 +53,7 @@ enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog }
 
 // Observers, and the end of a file that one writes.
 
-/// An observer that hears of what happens from now on; none unless it is `wanted`.
+/// An observer of all later events; none unless `wanted`.
 template <class Observer, class... Arguments>
 std::unique_ptr<Observer> attached(bool wanted, events::hub& events, unsigned interests,
                                    Arguments&&... arguments) {
@@ -82,7 +82,7 @@ void finish_waveform(Writer& writer, Outcome& o) {
 }
 
 // Whether the operating system lets a process have the stacks of a machine's firmware. SystemC maps each
-// thread a stack and a page beside it that nobody may touch, and a process has so many mappings at most.
+// thread a stack and a guard page, and a process has so many mappings at most.
 
 /// How many mappings a process may have (vm.max_map_count); nothing where the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> permitted_mappings();

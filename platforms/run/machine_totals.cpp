@@ -106,7 +106,7 @@ void add_memory(const netlist::cube::memory& m, cost::activity& a) {
     a.hbm_all_bank_refreshes += controller->commands().all_bank_refreshes;
     a.hbm_bank_refreshes += controller->commands().bank_refreshes;
   }
-  // A memory put in place of ours tells nothing.
+  // A memory of an extension has no counters.
   const hw::memory_target* const target = m.block.counted;
   if (target == nullptr) return;
   const std::uint64_t bytes = target->statistics().bytes_read + target->statistics().bytes_written;

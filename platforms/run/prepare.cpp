@@ -27,7 +27,7 @@ std::uint64_t channels_left(const machine_model& machine) {
   return left;
 }
 
-/// Rejects a defect that the run never meets: it would pass for one that does no harm. Under --hide-faults
+/// Rejects a defect that cannot act in the run: it would look like a harmless one. Under --hide-faults
 /// injected faults are not rejected: the rejection would reveal them.
 void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
   if (c.ccl.errata != "none")

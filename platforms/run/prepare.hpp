@@ -47,7 +47,7 @@ using simulator = std::function<run_outcome(const prepared_run& run, std::option
 
 /// One run, ready to simulate. Not movable: launches refer to its members.
 struct prepared_run : abstract_interface {
-  /// `own`: the machine of a job that wants another than the given one; null for none.
+  /// `own`: the machine of a job that needs another than the given one; null for none.
   prepared_run(const machine_model& given, std::unique_ptr<const machine_model> own, run_point what);
 
   run_point point;
@@ -71,7 +71,7 @@ struct prepared_run : abstract_interface {
   [[nodiscard]] virtual const kernel_launch* launch() const { return nullptr; }
   /// Listens to the run; null where the hosts alone judge it.
   [[nodiscard]] virtual std::unique_ptr<judge> watch(events::hub& /*events*/) const { return nullptr; }
-  /// Further runs that the result tells of (--isolate).
+  /// Makes further runs, whose results are part of this one's (--isolate).
   virtual void run_more(const simulator& /*simulate*/, run_outcome& /*o*/) const {}
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   virtual void describe(run_outcome& o) const;
@@ -81,9 +81,9 @@ struct prepared_run : abstract_interface {
   [[nodiscard]] run_names names() const;
 
  protected:
-  /// The plan is there: changes it where a fault asks for that, and proves it again.
+  /// Changes the plan where a fault requires it, and proves it again.
   void spoil_plan();
-  /// All is known: refuses faults that this run never meets, and notes what the machine lacks.
+  /// The last step: refuses faults without an effect on this run, and notes missing parts of the machine.
   void complete();
 };
 

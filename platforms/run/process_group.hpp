@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes that simulate one pod tell each other. Every process calls the same functions in the
-// same order. platforms/mpi implements it; nothing else knows by what means processes talk.
+// Communication of the processes that simulate one pod. Every process calls the same functions in the same
+// order. platforms/mpi implements it; other code does not depend on the transport.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace diecast::platforms {
 
-/// How far a process is between two windows, for all others to know.
+/// The progress of a process between two windows, which all others get.
 struct process_state {
   sim_time next{sim_time::never()};         ///< its earliest event; never(): none
   sim_time now;                             ///< its clock
@@ -23,21 +23,21 @@ struct process_state {
   sim_time started{sim_time::never()};  ///< it has decided in this window that hosts go on at this instant
   sim_time fault{sim_time::never()};    ///< time of its first fault
   std::uint64_t finished{};             ///< 1: all its hosts have ended
-  std::uint64_t interrupted{};          ///< 1: it has been told to end
+  std::uint64_t interrupted{};          ///< 1: it has been interrupted
 };
 
 class process_group : public abstract_interface {
  public:
   [[nodiscard]] virtual std::uint32_t self() const = 0;
   [[nodiscard]] virtual std::uint32_t count() const = 0;
-  /// Before the first exchange: who sends to this process and hears from it.
+  /// Before the first exchange: the processes that this one exchanges messages with.
   virtual void set_neighbors(const std::vector<std::uint32_t>& processes) = 0;
   /// Sends to[p] to each neighbor p; returns what each has sent, by process.
   [[nodiscard]] virtual std::vector<std::vector<std::byte>> exchange(
       const std::vector<std::vector<std::byte>>& to) = 0;
   /// The state of every process.
   [[nodiscard]] virtual std::vector<process_state> states(const process_state& own) = 0;
-  /// What every process gives, by process.
+  /// What every process contributes, by process.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& own) = 0;
 };
 

@@ -143,7 +143,7 @@ void launched::talk(std::string_view input) {
   }
 }
 
-/// What process 0 has told of all, by number: "process 1 (PID 4711 on host node2, SIPs 2-3)".
+/// Names of processes in process 0's output, by number: "process 1 (PID 4711 on host node2, SIPs 2-3)".
 std::vector<std::string> names_of(const std::string& output, const fabric::sip_partition& p) {
   std::vector<std::string> names;
   const std::string line = output.substr(0, output.find('\n'));
@@ -160,9 +160,9 @@ std::vector<std::string> names_of(const std::string& output, const fabric::sip_p
   return names;
 }
 
-/// Launchers say in their own words which process has died. Open MPI: "process rank 1 with PID 9 on node x
-/// exited on signal 9"; Slurm: "error: x: task 1: Killed". One that ends before a process has told that it
-/// runs was refused something by the system.
+/// Launchers name a dead process in their own formats. Open MPI: "process rank 1 with PID 9 on node x
+/// exited on signal 9"; Slurm: "error: x: task 1: Killed". A launcher that ends before any process has
+/// reported that it runs was refused something by the system.
 void explain_death(const launched& job, int status, const fabric::sip_partition& p, run_outcome& o) {
   const auto names = names_of(job.output(), p);
   std::smatch found;
@@ -184,7 +184,7 @@ void explain_death(const launched& job, int status, const fabric::sip_partition&
   if (!said.empty()) o.message += "; the launcher says:\n" + said;
 }
 
-/// What a process says on its standard error before it ends all: the status and the message of its outcome.
+/// Prefix of the line on standard error by which a process ends all: status and message of its outcome.
 constexpr std::string_view failure_mark = "diecast-worker failed: ";
 
 run_outcome failure_of(const launched& job, int status, const run_point& point,
@@ -252,7 +252,7 @@ run_outcome run_on_processes(const prepared_run& run, const process_options& opt
   run_outcome o = restored<run_outcome>(std::string_view(job.output()).substr(body + 1, *bytes));
   run_outcome asked;
   run.describe(asked);
-  o.algorithm_reason = asked.algorithm_reason;  // who chose, knows
+  o.algorithm_reason = asked.algorithm_reason;  // known to the process that chose
   o.algorithm_chosen_by = asked.algorithm_chosen_by;
   return o;
 }

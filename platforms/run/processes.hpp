@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one job on several processes: starts the launcher, hands the job to process 0, takes its result.
+// Runs one job on several processes: starts the launcher, gives the job to process 0, returns its result.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ std::string progress_bar::text(const std::string& label, const run_progress& pro
   const double done = std::clamp(progress.share, 0.0, 1.0);
   const int filled = static_cast<int>(done * bar_width);
   const double us = simulated.ns() / 1e3;
-  constexpr double least_share = 0.02, least_s = 1;  // less says nothing about the rest
+  constexpr double least_share = 0.02, least_s = 1;  // with less the rest cannot be estimated
   const std::string left = done >= least_share && wall_s >= least_s && done < 1
                                ? fmt::format("  about {:.0f} s left", std::ceil(wall_s * (1 - done) / done))
                                : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a long run is: a bar on stderr, drawn between slices of the simulation, so that it costs the
-// machine no event.
+// Progress of a long run: a bar on stderr, drawn between slices of the simulation, so that it adds no event
+// to the simulation.
 #pragma once
 
 #include <chrono>
@@ -15,26 +15,26 @@
 
 namespace diecast::platforms {
 
-/// How far a run is.
+/// Progress of a run.
 struct run_progress {
   double share{};    ///< 0 to 1
-  std::string note;  ///< what the share rests on where it is no count: "of 85.000 us expected"
+  std::string note;  ///< basis of the share, if that is no count: "of 85.000 us expected"
 };
 
-/// Share of a launch that is done after so long, which grows until its end also where the expectation was too
-/// short: that of the time up to 75%, then ever more slowly towards 100%.
+/// Share of a launch that is done after `elapsed_ns`: elapsed over expected time up to 75%, then a share that
+/// approaches 100% ever more slowly, so that it grows also when the expected time has passed.
 [[nodiscard]] double share_of_time(double elapsed_ns, double expected_ns);
 
 class progress_bar : immovable {
  public:
-  /// `label` stands before the bar: "run 2 of 5".
+  /// `label` precedes the bar: "run 2 of 5".
   progress_bar(progress_mode mode, std::string label, std::FILE* to = stderr);
   ~progress_bar();
 
-  /// Draws when it is time to: `how_far` is asked for only then.
+  /// Draws if the last drawing is old enough: calls `how_far` only then.
   void update(sim_time simulated, const std::function<run_progress()>& how_far);
 
-  /// The line that is drawn, without the terminal's control characters.
+  /// The drawn line, without the terminal's control characters.
   [[nodiscard]] static std::string text(const std::string& label, const run_progress& progress,
                                         sim_time simulated, double wall_s);
 

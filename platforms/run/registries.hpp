@@ -36,9 +36,9 @@ struct registries {
   std::vector<comm::pattern_entry> patterns;
   std::vector<comm::mapper_entry> mappers{comm::builtin_mappers()};
   std::vector<comm::validator_entry> validators{comm::builtin_validators()};
-  std::vector<platforms::job_entry> jobs;  ///< what a command line may ask for; the last are asked first
+  std::vector<platforms::job_entry> jobs;  ///< kinds of jobs of a command line; the last is checked first
   sw::op_table ops;                        ///< what "op" of a workload may be
-  netlist::memory_factory hbm;             ///< makes the memory behind each HBM port
+  netlist::memory_factory hbm;             ///< makes the memory of each HBM port
 };
 
 /// Throws user_error with everything wrong in the tables: a name given twice, a kernel whose pattern is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What listens to one run of a machine, as its point and its config ask for.
+// Observers of one run of a machine, as its point and its config require.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@
 
 namespace diecast::platforms {
 
-// The flight recorder of one run: kept while it goes on, written when it ends badly or when a signal asks.
+// The flight recorder of one run: kept during the run, written when it fails or when a signal requests it.
 
 class flight_dump {
  public:
@@ -81,7 +81,7 @@ class run_observers {
 
  private:
   const prepared_run& run_;
-  // Null: not asked for. In the order in which they hear of an event.
+  // Null: not requested. In the order in which they get an event.
   std::unique_ptr<analysis::critical_hops> hops_;
   std::unique_ptr<observe::vcd_writer> vcd_;
   std::unique_ptr<observe::timeline> timeline_;

@@ -23,7 +23,7 @@
 namespace diecast::platforms {
 namespace {
 
-/// What this process simulates of a machine: all of it, or some SIPs beside other processes.
+/// The part of a machine that this process simulates: all of it, or some SIPs.
 struct share {
   process_group* group{};  ///< null: all of it
   windows* others{};       ///< null: all of it
@@ -116,7 +116,7 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
       });
 }
 
-/// Of a run that came to no good end.
+/// Of a run that did not end well.
 void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod, process_group* group,
                    run_outcome& o) {
   const bool bad = o.status == run_status::deadlock || o.status == run_status::limit ||

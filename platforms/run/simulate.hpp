@@ -33,7 +33,7 @@ namespace diecast::platforms {
                                             std::uint64_t draw);
 
 /// Throws user_error with every setting of the config that transfers as a whole do not show, if the config
-/// asks for message fidelity; so does the other, for what is run ("workloads are").
+/// requests message fidelity; so does the other, for the kind of run ("workloads are").
 void check_message_config(const config::machine_config& config);
 struct message_refusal {
   const char* flag;

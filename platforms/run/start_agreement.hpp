@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts of all SIPs agree on the instant at which all PEs of a launch start. Hosts of other processes
-// count: whoever runs the windows of this process says whether they wait, and when all go on.
+// The hosts of all SIPs agree on the instant at which all PEs of a launch start. For hosts of other
+// processes, platforms/run/windows reports whether they wait, and when all continue.
 #pragma once
 
 #include <cstdint>
@@ -69,17 +69,17 @@ class thread_agreement final : public start_agreement {
   }
   // For several processes, between windows.
 
-  /// Whether all hosts of all other processes wait: then the last one here need not ask.
+  /// Whether all hosts of all other processes wait: then the last one here need not wait for an agreement.
   void set_others_ready(bool ready) {
     several_ = true;
     others_ready_ = ready;
   }
   /// Since when all hosts of this process wait; never() while one is still to come.
   [[nodiscard]] sim_time ready() const { return ready_; }
-  /// When hosts of this process went on without asking, since the last call; never() when they did not.
+  /// Time at which hosts of this process have continued on their own since the last call; never() without.
   [[nodiscard]] sim_time take_decided() { return std::exchange(decided_, sim_time::never()); }
-  /// All hosts have come, the last one at `at`: those here go on then. Precondition: ready() <= at, at >=
-  /// now.
+  /// All hosts wait, the last one since `at`: those of this process continue then. Precondition: ready() <=
+  /// at, at >= now.
   void release(sim_time at) {
     if (at < hw::now())
       throw std::logic_error("hosts shall continue at a time that their process has already passed");

@@ -17,17 +17,17 @@ namespace {
 
 using inbound_state = hw::dma_engine::inbound_state;
 
-/// Something under way at one place of the machine.
+/// Something in flight at one place of the machine.
 struct sighting {
-  std::uint64_t section{}, place{};    ///< make an order that does not depend on who looks where
+  std::uint64_t section{}, place{};    ///< an order that does not depend on the order of the search
   abi::packet_header header;           ///< kind and ipcq alone where it is no packet
-  std::string where;                   ///< of what is half received: its engine
+  std::string where;                   ///< engine of a half received message
   bool begins{}, in_fabric{};          ///< as of analysis::flight
-  std::optional<inbound_state> begun;  ///< of what its receiver takes in
+  std::optional<inbound_state> begun;  ///< state of a message that its receiver takes in
   DIECAST_MEMBERS(section, place, header, where, begins, in_fabric, begun)
 };
 
-/// Messages and credits under way, each once: a half received message is in packets, too.
+/// Messages and credits in flight, each once: a half received message is in packets, too.
 class flight_list {
  public:
   void add(const sighting& s) {
@@ -79,7 +79,7 @@ class flight_list {
   std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
 };
 
-/// Collects what is under way in the SIPs of this process.
+/// Collects what is in flight in the SIPs of this process.
 class lookout {
  public:
   lookout(const prepared_run& run, netlist::pod& pod) : run_(run), pod_(pod) {}
@@ -126,7 +126,7 @@ class lookout {
         if (held.insert(&p).second) add(p.header, "held on " + fault->place(), true);
       });
     begin(2, sip.id().value);
-    std::vector<abi::packet_header> headers;  // a pool's own order depends on when messages came in
+    std::vector<abi::packet_header> headers;  // a pool's own order depends on the times of arrival
     sip.pool().visit([&](const hw::packet& p) {
       if (!held.contains(&p)) headers.push_back(p.header);
     });
@@ -199,7 +199,7 @@ void look_up(netlist::pod& pod, analysis::watched_word& w) {
   w.writer_waits = pod.pe(writer).core.watching();
 }
 
-/// Who waits for which word, and what caches and memory hold of it. `history` may be null.
+/// The words that PEs wait for, and what caches and memory hold of them. `history` may be null.
 std::vector<analysis::watched_word> watched_words(const prepared_run& run, netlist::pod& pod,
                                                   analysis::line_history* history, process_group* group) {
   std::vector<analysis::watched_word> words;

@@ -66,7 +66,7 @@ bool watchdog::kernels_run() const {
   return any;
 }
 
-/// Of one process alone without what starved() does not ask for: visits of all packets take long.
+/// With one process, omits values that starved() does not use: visiting all packets takes long.
 movement watchdog::look() const {
   const bool several = join_ != nullptr, polled = watched();
   const auto moves_if = [&](bool is_polled) { return several || polled == is_polled ? moves(is_polled) : 0; };

@@ -15,7 +15,7 @@ namespace diecast::platforms {
 /// What one look at the SIPs of a process sees.
 struct movement {
   std::uint64_t watched{};       ///< 1: firmware polls words of global memory
-  std::uint64_t packets_move{};  ///< 1: a packet is under way that no core's access sent
+  std::uint64_t packets_move{};  ///< 1: a packet is in flight that no core's access sent
   std::uint64_t kernels_run{};   ///< 1: a PE runs one
   std::uint64_t moves{},
       moves_watched{};  ///< sums of counters that only rise: of all, of those that polling leaves
@@ -34,7 +34,7 @@ class watchdog {
   [[nodiscard]] sim_time patience() const { return patience_; }
 
   /// True when nothing has moved for that long. While firmware polls words of global memory, its own packets
-  /// are no movement; every other packet under way is. Descriptors, tokens, credits, packets at blocks, in
+  /// are no movement; every other packet in flight is. Descriptors, tokens, credits, packets at blocks, in
   /// routers and on links between dies and packages, copies, vector operations, steps and changes of state
   /// are movement, and so is timed work (a long computation, the wait for a common start) until it ends.
   /// While no PE runs a kernel, hosts do, and nobody polls.

@@ -12,11 +12,11 @@
 namespace diecast::platforms {
 namespace {
 
-/// Numbers of the channels of observers, which are no links'.
+/// Channels of observers; lower numbers are those of links.
 constexpr std::uint32_t hops_channel = UINT32_MAX, path_channel = UINT32_MAX - 1,
                         timeline_channel = UINT32_MAX - 2;
 
-/// Calls visit(channel, listener) for each observer that hears of both ends of messages.
+/// Calls visit(channel, listener) for each observer that needs both ends of messages.
 template <class Visit>
 void each_listener(run_observers& all, Visit visit) {
   visit(hops_channel, all.hops());
@@ -47,7 +47,7 @@ sim_time least(const std::vector<process_state>& all, sim_time process_state::*w
   return t;
 }
 
-/// What is due at this instant is done; the clock stays.
+/// Processes all events due now, without advancing the clock.
 void end_instant() {
   while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
 }
@@ -65,7 +65,7 @@ windows::windows(process_group& group, const fabric::sip_partition& partition, c
       lookahead_(fabric::lookahead_of(run.machine.topology, run.machine.config, partition)),
       outgoing_(partition.processes) {}
 
-/// Messages pass through SIPs between their ends; critical_hops hears of both ends.
+/// Messages pass through SIPs between their ends; critical_hops needs both ends.
 void windows::find_neighbors(const analysis::critical_hops& hops) {
   const auto add = [this](sip_id a, sip_id b) {
     const std::uint32_t p = partition_.process_of[a.value], q = partition_.process_of[b.value];
@@ -96,8 +96,8 @@ hw::boundary_outlet windows::outlet() {
   };
 }
 
-/// Messages of a link come in the order in which they were sent, whatever the number of processes: a process
-/// sends them in that order, and links do not see each other's.
+/// Messages of a link are delivered in the order in which they were sent, for any number of processes: a
+/// process sends them in that order, and links do not depend on each other.
 void windows::deliver(const std::vector<std::byte>& mail, netlist::pod& pod, run_observers& watching) const {
   for (std::size_t at = 0; at < mail.size();) {
     mail_header h;
@@ -120,7 +120,7 @@ void windows::deliver(const std::vector<std::byte>& mail, netlist::pod& pod, run
   }
 }
 
-/// What observers in other processes are to know.
+/// Sends records to observers in other processes.
 template <class Listener>
 void windows::send_leaving(std::uint32_t channel, Listener& from) {
   for (const auto& c : from.take_leaving()) {
@@ -167,13 +167,13 @@ bool windows::start_hosts(const std::vector<process_state>& all) const {
     return false;
   }
   agreement_->set_others_ready(false);
-  // One that has decided waits for the start behind that.
+  // A process that has decided is already waiting for the next start.
   if (waits(all[group_.self()]) && all[group_.self()].started == sim_time::never()) agreement_->release(at);
   return true;
 }
 
-/// Hosts that all wait go on at an instant which another process may decide on: at its next event at the
-/// earliest. This process does not pass that, but may come to its end.
+/// When all hosts wait, another process may set the time at which they continue: its next event at the
+/// earliest. Until then this process simulates, and completes the events of that time.
 void windows::simulate(sim_time until, sim_time hosts_may_come) {
   const stopwatch time;
   const bool waiting = agreement_->ready() != sim_time::never();
@@ -230,7 +230,7 @@ end_of_run windows::play(netlist::pod& pod, const host_side& hosts, thread_agree
     sim_time hosts_may_come = sim_time::never();
     for (const process_state& s : all)
       if (s.hosts_ready == sim_time::never()) hosts_may_come = std::min(hosts_may_come, s.next);
-    // Less by the least step of time: what arrives is never due at the instant at which a window ends.
+    // Less by the least step of time: no arrival is due at the end of a window.
     const sim_time end = lookahead_ == sim_time::never() ? look : next + lookahead_ - femtoseconds(1);
     simulate(std::min(look, end), hosts_may_come);
   }

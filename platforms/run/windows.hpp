@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs this process's part of a pod together with the others. In a window every process simulates alone: what
-// others send in it arrives behind its end, as no link between two processes is shorter than the window.
-// Between windows processes exchange what their links sent.
+// Runs this process's part of a pod together with the others. In a window every process simulates alone:
+// messages of others in it arrive after its end, as the window is not longer than the latency of any link
+// between processes. Between windows processes exchange the messages of these links.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace diecast::platforms {
 
 class run_observers;
 
-/// Where the time of the windows went, for measurements.
+/// Host time spent on windows, for measurements.
 struct window_counts {
   std::uint64_t windows{}, idle{};  ///< idle: this process had no event in it
   double simulate_s{}, exchange_s{};
@@ -51,7 +51,7 @@ class windows : immovable {
   void exchange(netlist::pod& pod, run_observers& watching);
   void deliver(const std::vector<std::byte>& mail, netlist::pod& pod, run_observers& watching) const;
   [[nodiscard]] process_state own_state(const host_side& hosts, const hw::fault_sink& faults) const;
-  /// Lets hosts go on whose last one has come; false when there are none.
+  /// Resumes hosts once all of them wait; false otherwise.
   [[nodiscard]] bool start_hosts(const std::vector<process_state>& all) const;
   void simulate(sim_time until, sim_time hosts_may_come);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diecast from Python: run a platform, read what it wrote. Standard library only; pandas where it is installed.
+"""Diecast from Python: runs a platform and reads its results. Standard library only; pandas where it is installed.
 
     import diecast
     done = diecast.run("platforms/configs/small_pod.json", bytes="16KiB", sets={"ccl.root": "corner"})

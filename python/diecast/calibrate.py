@@ -37,7 +37,7 @@ def solve(matrix, right):
 
 
 class Jobs:
-    """Runs what rows measured. flags: of the platform, for all rows; pair: ranks of ping-pongs; window: messages of one."""
+    """Simulates measured rows. flags: of the platform, for all rows; pair: ranks of ping-pongs; window: messages of one."""
 
     def __init__(self, platform, config, sets, flags=None, pair=(0, 1), window=64):
         self.platform, self.config, self.sets, self.flags = platform, config, sets, flags or {}
@@ -136,7 +136,7 @@ class Calibration:
         return self._residuals(self._timings(values, self.rows))
 
     def _first(self):
-        """Residuals of the unchanged machine; a row that it refuses is named with what it says."""
+        """Residuals of the unchanged machine; a row that it refuses is named with the error."""
         def one(row):
             try:
                 return self.jobs.timing(row, self._rounded(self.values))
@@ -168,7 +168,7 @@ class Calibration:
         return columns
 
     def _try_factors(self, residuals, factors):
-        """Multiplies each key by each factor of its first value and keeps what is best."""
+        """Multiplies each key by each factor of its first value and keeps the best."""
         for key in self.values:
             for tried in [self._scaled(key, factor) for factor in factors]:
                 tried = {**self.values, key: tried[key]}

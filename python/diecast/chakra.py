@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chakra execution traces as a workload: what every rank computes, sends and takes part in, and what waits for what.
+"""Chakra execution traces as a workload: computations, messages and collectives of every rank, and their dependencies.
 
-What an attribute of a node means is taken from Chakra's feeder (github.com/mlcommons/chakra, src/feeder/
-et_feeder_node.cpp), what comm_size counts from ASTRA-sim (astra-sim/system/collective/Ring.cc): what a rank puts in."""
+Attributes of nodes have the meaning of Chakra's feeder (github.com/mlcommons/chakra, src/feeder/et_feeder_node.cpp),
+comm_size that of ASTRA-sim (astra-sim/system/collective/Ring.cc): the contribution of one rank."""
 import collections
 
 from diecast import chakra_file
@@ -166,7 +166,7 @@ class Converter:
         return place.node.type != "METADATA_NODE" and bool(place.number("is_cpu_op", 0))
 
     def _after(self, place, places):
-        """Ids of the ops a node waits for; what has no work passes on what it waits for itself."""
+        """Ids of the ops a node waits for; a node without an op is replaced by its own dependencies."""
         found, seen, open_ = {}, {place.node.id}, self._waits(place.node)[::-1]
         while open_:
             on = open_.pop()

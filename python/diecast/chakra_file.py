@@ -156,7 +156,7 @@ def read_protobuf(data):
 
 
 def each(read_one, messages):
-    """The nodes; what is wrong with one is said with its number in the file."""
+    """The nodes; an error names the number of its node in the file."""
     made = []
     for number, message in enumerate(messages, 1):
         try:
@@ -212,7 +212,7 @@ def json_attribute(entry, field):
 
 
 def common(data, id, name, kind, duration):
-    """A Node with what both forms of JSON have, under these names."""
+    """A Node with the members that both forms of JSON have, under these names."""
     made = Node()
     made.id, made.name = json_number(data.get(id, 0), id), json_of(data.get(name, ""), str, name)
     value = data.get(kind, 0)

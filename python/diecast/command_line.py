@@ -22,7 +22,7 @@ NO_RUN = {"help", "version", "check_config", "dump_config", "dump_install", "pri
 
 
 def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
-    """The command line of a study; operands: what follows CONFIG; table: it has --csv and the flags of launchers."""
+    """The command line of a study; operands: those after CONFIG; table: it has --csv and the flags of launchers."""
     parser = parser_of(text, epilog=epilog, usage=f"%(prog)s [options] CONFIG {operands} [-- FLAGS of the platform]")
     parser.add_argument("config", metavar="CONFIG", help="config file; - for the platform's own")
     if operands == "[WORKLOAD]":
@@ -40,7 +40,7 @@ def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
 
 
 def parse(parser):
-    """The options, with what stands after -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
+    """The options, with the flags after -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
     options, unknown = parser.parse_known_args(launchers.joined(words[:split]))

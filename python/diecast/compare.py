@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two result directories side by side: what changed in config, time, energy, counters, links and critical path."""
+"""Compares two result directories: config, time, energy, counters, links and critical path."""
 import collections
 
 from diecast.machine import text_of as value_text
@@ -45,16 +45,16 @@ def word(run, key):
 
 
 def asked_text(run):
-    """What both runs were asked to do, and where they differ what each was."""
+    """The job of both runs, with both values where they differ."""
     both = [dict.fromkeys((word(run["what"], k), word(run["against"], k))) for k in ASKED]
     *words, size = [" and ".join(filter(None, words)) for words in both]
     return ", ".join(filter(None, (" ".join(filter(None, words)), size)))
 
 
 def pairs_of(a, b):
-    """Indices of runs that ask the same, the first of several with the first. Of the others those of one job, where each
-    side has one: --algorithm auto may have chosen otherwise. When nothing fits and both have as many rows, row by row;
-    never of different rank sets."""
+    """Indices of runs of the same job and algorithm, the first of several with the first; then of runs that are the only
+    others of a job on each side, as --algorithm auto may have chosen differently. Without any pair and with equally many
+    rows, row by row; never of different rank sets."""
     there = collections.defaultdict(collections.deque)
     for n, row in enumerate(b.runs):
         there[key_of(row)].append(n)
@@ -72,7 +72,7 @@ def pairs_of(a, b):
 
 
 def alone(runs, paired):
-    """What runs were asked to do that the other side has no run for. paired: indices of those it has one for."""
+    """The jobs of runs that the other side does not have. paired: indices of those that it has."""
     return [{k: row[k] for k in (*ASKED, "rank_set", "ranks", "team") if k in row}
             for n, row in enumerate(runs) if n not in paired]
 
@@ -125,7 +125,7 @@ def path_links(path):
 
 
 def kind_of(link):
-    """ucie, router or sip: the last part of a link's name that says it."""
+    """ucie, router or sip: the kind of a link, from its name."""
     for kind in ("ucie", "router"):
         if f".{kind}_" in link:
             return kind
@@ -158,7 +158,7 @@ def path_changes(a, b, run_a, run_b):
 
 
 def changes(old, new):
-    """[(name, value in a, value in b)] of what differs; None where one side has no such name."""
+    """[(name, value in a, value in b)] of different values; None where one side has no such name."""
     return [(k, old.get(k), new.get(k)) for k in dict.fromkeys([*old, *new]) if old.get(k) != new.get(k)]
 
 
@@ -200,7 +200,7 @@ def verdict(change, a, b):
 
 
 def noise_text(run):
-    """What the draws of --jitter say of the difference."""
+    """Whether the difference is within the noise of the draws of --jitter."""
     if not run["time_change_percent"]:
         return ""
     if min(run["draws"]) < 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How scripts end: as the platforms do, whatever ends them, with one line that says why."""
+"""Ends of scripts: exit codes as those of the platforms, and one line with the reason."""
 import contextlib
 import io
 import os
@@ -17,14 +17,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def handle(handler):
-    """For all signals that end a script; what nohup has set stays."""
+    """Sets the handler of all signals that end a script, except SIGHUP if nohup ignores it."""
     for number in SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 class NotPrinted(Exception):
-    """Standard output cannot be written. Other errors of writing are of files, and do not say of which."""
+    """Standard output cannot be written. Other OSErrors of writing are of files."""
 
     def __init__(self, error):
         super().__init__(error)
@@ -66,10 +66,10 @@ def on_signal(number, frame):
 
 
 def end_with(main, after_signal="interrupted"):
-    """Ends the script that runs (not one that a test imports) with main's exit code, and else with that of what ended it: 2 for
-    what a user gave, 5 when a file or standard output cannot be written, 128 + the number after a signal (after_signal: what is
-    said then), 141 without a word when the reader of what is printed has gone, 70 for an error of the script itself, 71 when the
-    system has no memory or process."""
+    """Ends the running script (not one that a test imports) with main's exit code, or by cause: 2 for wrong input, 5 when a
+    file or standard output cannot be written, 128 + the number after a signal (after_signal: the message), 141 without a
+    message when standard output is no longer read, 70 for an error of the script itself, 71 when the system lacks memory or
+    processes."""
     if main.__module__ != "__main__":
         return
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
@@ -89,7 +89,7 @@ def end_with(main, after_signal="interrupted"):
 
 
 def code_of(main, name):
-    """The exit code of main, with the line that says why it is not 0. Raises Stopped, at its end, too."""
+    """The exit code of main; prints the reason when it is not 0. Raises Stopped, also at its end."""
     try:
         code = outcome(main)
         sys.stdout.flush()
@@ -122,7 +122,7 @@ def failed(name, error):
 
 
 def drop(*streams):
-    """What is left of them goes nowhere."""
+    """Discards the contents of the streams' buffers."""
     for stream in streams:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -34,7 +34,7 @@ class Account:
         self.names = [name for name in ENERGY_PARTS if any(parts[name] > 0 for parts in self.parts)]
 
     def table(self, name=label):
-        """Head and rows, microjoules of one launch; name: what a run is called."""
+        """Head and rows, microjoules of one launch; name: a function that names a run."""
         rows = [[name(run), *(f"{parts[n]:.3f}" for n in self.names), f"{sum(parts.values()):.3f}", per_bit_text(run)]
                 for run, parts in zip(self.runs, self.parts)]
         return ["run", *self.names, "sum uJ", "pJ/bit reduced"], rows

@@ -32,7 +32,7 @@ def grid_of(pod):
 
 
 class Layout:
-    """Where things stand; y grows downwards in the picture, upwards in the machine."""
+    """Positions in the picture; y grows downwards in it, upwards in the machine."""
 
     def __init__(self, config, gap=16):
         for what, *sizes in (("cubes", config["pod"]["sips"], config["sip"]["columns"], config["sip"]["rows"]),
@@ -161,7 +161,7 @@ def draw_blocks(picture, layout, places, s, cube_x, cube_y):
 
 
 def sip_place(layout, number):
-    """Where a SIP stands in its grid, or on the circle; there the first at the left, so that two are side by side."""
+    """Position of a SIP in its grid, or on the circle, where the first is at the left, so that two are side by side."""
     if layout.grid:
         row, column = divmod(number, layout.grid)
         return (layout.width / 2 + (column - (layout.grid - 1) / 2) * APART[0],

@@ -91,7 +91,7 @@ def ordered(rank):
 
 
 class Schedule:
-    """A GOAL file. Raises BadTrace with the line of what it does not know."""
+    """A GOAL file. Raises BadTrace with the line of an unknown statement."""
 
     def __init__(self, path, text):
         self.path, self.ranks, self.count = path, {}, None

@@ -23,7 +23,7 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class BadInput(Exception):
-    """What a user gave cannot be used; the message says where and what was expected."""
+    """Input that cannot be used; the message names the place and the expected value."""
     exit_code = 2
 
 
@@ -177,7 +177,7 @@ OTHERS = {"diecast.sweep/1": "a sweep; scripts/sweep runs it", "diecast.suite/1"
 
 
 def need_schema(data, schema, where, refused=BadInput):
-    """Holds a document to its schema; of one of another kind it says what that is."""
+    """Checks the schema of a document; the message for one of another kind names the kind."""
     need(isinstance(data, dict), where, f"{kind_of(data)}; expected an object", refused)
     if data.get("schema") != schema:
         is_other = next((f" (this is {text})" for key, text in OTHERS.items() if key == data.get("schema") or key in data), "")
@@ -203,7 +203,7 @@ def kind_of(value):
 
 
 def found(value):
-    """A value in a message: what it is, and which where it is short."""
+    """A value in a message: its kind, and the value itself if it is short."""
     return kind_of(value) if isinstance(value, (dict, list, type(None))) else f"{kind_of(value)}, {one_line(repr(value)[:40])}"
 
 
@@ -300,14 +300,14 @@ def is_open_file(path):
 
 
 def reads_words(words):
-    """Notes what words of a command line name: files, alone or behind = or : (--set ccl.tuner=FILE, replay:FILE)."""
+    """Notes the files that words of a command line name, alone or behind = or : (--set ccl.tuner=FILE, replay:FILE)."""
     for word in words:
         for at in (0, *(mark.end() for mark in re.finditer("[=:]", word))):
             whole_file.reads(word[at:])
 
 
 def reads_config(path):
-    """Notes a config, its table of algorithms and those that it extends as inputs. What is wrong with one the binary says."""
+    """Notes a config, its table of algorithms and those that it extends as inputs. Their errors are reported by the binary."""
     for _ in range(MOST_CHAIN):
         try:
             data = json_of(path, comments=True)

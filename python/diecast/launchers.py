@@ -24,7 +24,7 @@ LEAST_PAUSE_S, MOST_PAUSE_S = 0.5, 15  # between two queries of an array's state
 PACKAGES = {"sbatch": "slurm-client", "parallel": "parallel"}  # Debian packages
 # ssh to a host that no longer answers ends within half a minute, and ssh never prompts for a password.
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=2"
-OWN = ".diecast"  # a file by which a folder of logs, which may hold anything, is known as ours
+OWN = ".diecast"  # marks a folder as one of logs that this module wrote
 RETRIES = 3  # hosts on which GNU parallel tries a task that failed
 
 
@@ -84,7 +84,7 @@ def check(parser, options):
 
 
 def command(index, count):
-    """The command of a task, for a shell. index: a number or what the shell replaces by one."""
+    """The command of a task, for a shell. index: a number, or text that the shell replaces by one."""
     given = sys.argv[1:]
     end = given.index("--") if "--" in given else len(given)
     binaries = f"env DIECAST_BIN={shlex.quote(os.path.abspath(os.environ['DIECAST_BIN']))} " if "DIECAST_BIN" in os.environ else ""
@@ -98,7 +98,7 @@ def count_of(options, points):
 
 
 def log_of(options, number, points):
-    """The file of what the task of a point printed."""
+    """The file of the output of a point's task."""
     return options.out / "tasks" / f"{number % count_of(options, points)}.txt"
 
 
@@ -140,7 +140,7 @@ def ranges(indices):
 
 
 def under_way(job):
-    """Whether a task of the array is pending or running; a controller that does not answer may come back."""
+    """Whether a task of the array is pending or running; a controller that does not answer may do so later."""
     done = finished(["squeue", "--noheader", "--jobs", job, "--format=%i"])
     return bool(done.stdout.strip()) if done.code == 0 else "Invalid job id" not in done.stderr
 

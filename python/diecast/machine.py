@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a platform binary and returns what it measured."""
+"""Runs a platform binary and returns its results."""
 import json
 import os
 import pathlib

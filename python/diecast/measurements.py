@@ -22,15 +22,15 @@ OPS = ("sum", "prod", "max", "min", "avg")
 
 
 class BadMeasurements(BadInput):
-    """A table that cannot be calibrated to; the message says where and what was expected."""
+    """A table that cannot be calibrated to; the message names the place and the expected value."""
 
 
 need = functools.partial(inputs.need, refused=BadMeasurements)
 
 
 class Row:
-    """A measured time: where it stands, what ran (flags and sets of the platform, or `message`: latency or bandwidth of
-    messages of so many bytes), time_ns, held_out (None: the table does not say) and how many ranks it had (None: unknown)."""
+    """A measured time: its place, the run (flags and sets of the platform, or `message`: latency or bandwidth of messages of
+    so many bytes), time_ns, held_out (None: not in the table) and the number of ranks (None: unknown)."""
 
     def __init__(self, where, time_ns, flags, *, sets=None, message=None, held_out=None, ranks=None):
         self.where, self.time_ns, self.flags, self.sets = where, time_ns, flags, sets or {}
@@ -124,7 +124,7 @@ class NcclLog:
         return self.rows
 
     def _remark(self, where, line):
-        """Device lists and commands; what NCCL itself prints says nothing."""
+        """Device lists and commands; what NCCL itself prints is skipped."""
         if NCCL_DEVICES.match(line):
             self.ranks = 0  # the next table is of another run
         elif match := NCCL_RANK.match(line):
@@ -232,7 +232,7 @@ def read(path, in_place=False, window=64, report=lambda text: None):
 
 
 def hold_out(rows, every):
-    """Says of every row whether it is only checked: as the table says, or the middle one of every so many; none for 0."""
+    """Marks the rows that are only checked: as in the table, else the middle one of every `every`; none for 0."""
     for n, row in enumerate(rows):
         if row.held_out is None:
             row.held_out = bool(every) and n % every == every // 2

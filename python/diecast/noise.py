@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a difference of two times is worth, where small delays of the PEs' starts (--jitter) move each of them."""
+"""Whether two times differ by more than their noise: their spread under small delays of the PEs' starts (--jitter)."""
 import statistics
 
 DRAWS = "5"  # default --jitter of studies that compare times
@@ -19,17 +19,17 @@ class Timing:
 
 
 def times_of(row):
-    """Times of a row by draw; of a run without --jitter its one time."""
+    """Times of a row by draw; a run without --jitter has one."""
     return row.get("jitter_times_ns") or [row["time_ns"]]
 
 
 def timing(results):
-    """Of all runs together."""
+    """The Timing of the sum of all runs."""
     return Timing(map(sum, zip(*map(times_of, results.runs))))
 
 
 def effect(old, new):
-    """(ratio of the medians, the least and the largest ratio of the extremes, whether that is within noise) of two Timings: it is
+    """(ratio of the medians, least and largest ratio of the extremes, whether the difference is noise) of two Timings. It is noise
     where the extremes overlap, or the medians differ by no more than the larger spread."""
     overlap = old.low <= new.high and new.low <= old.high
     noise = overlap or abs(new.median - old.median) <= max(old.spread, new.spread)

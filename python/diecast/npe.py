@@ -49,8 +49,8 @@ def streams(path):
 
 
 def operations(events, first):
-    """Of one core and network. What precedes the first transfer of the trace counts as issued with it. A transfer with state
-    may leave its target and size to the event before that has set them."""
+    """Operations of one core and network. Events before the first transfer of the trace count as issued with it. A transfer
+    with state takes a missing target or size from the last event that set it."""
     made, state, begun = [], {}, {}
     for where, event in events:
         cycle, kind, proc = max(0, event["timestamp"] - first), event["type"], event.get("proc")

@@ -29,7 +29,7 @@ def page_parser(text, whole=False):
 
 
 def page_options(parser):
-    """The options; where there will be plots, a missing matplotlib is said before minutes of measuring."""
+    """The options; with --write a missing matplotlib is an error before minutes of measuring."""
     options = parser.parse_args()
     if options.write:
         axes.pyplot()
@@ -53,7 +53,7 @@ def set_words(sets):
 
 
 def rows_of(binary, *words, config=None, sets=(), verified=False, refused=None):
-    """Rows of one invocation; of one that ends with 2 those that `refused` says. config: one of CONFIGS, or a path. verified: its
+    """Rows of one invocation; `refused` if it ends with 2. config: one of CONFIGS, or a path. verified: its
     results must be right."""
     machine = ["--config", str(CONFIGS / config)] if config else []
     command = [binary, *machine, *set_words(sets), *map(str, words), "--format", "json"]
@@ -121,7 +121,7 @@ def run_commands(commands, folder):
 
 
 def between(page, begin, end):
-    """What stands between the marks of a page, and what before and behind."""
+    """The text between the marks of a page, and the text before and after."""
     text = text_of(page)
     if text.count(begin) != 1 or end not in text[text.index(begin):]:
         raise BadInput(f"{page}: lacks the marks '{begin.strip()}' and '{end.strip()}'")

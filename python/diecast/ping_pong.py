@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads of ping-pong benchmarks: what osu_latency and osu_bw time, between two ranks of a machine."""
+"""The workloads of ping-pong benchmarks (osu_latency, osu_bw) between two ranks of a machine."""
 import json
 
 from diecast.trace import MESSAGE_BYTES

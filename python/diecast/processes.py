@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of binaries, none of which outlives the script whatever ends it, and folders for what they leave, which go with it.
+"""Runs of binaries, and folders for their outputs; both are removed when the script ends, for any reason.
 
 A signal that ends the script ends its runs first (stop()); a script that is killed cannot do that, so each run is killed by the
 kernel when its parent dies, and each folder is removed by a process that waits for the script's end."""
@@ -53,18 +53,18 @@ class Done:
 
     @property
     def interrupted(self):
-        """A signal ended it: that says nothing about the machine."""
+        """A signal ended it, which shows nothing about the machine."""
         return self.code in BY_SIGNAL
 
 
 def waits():
-    """Whether the main thread is within finished(), which ends by itself after stop(). An exception there could come between
-    the start of a run and the note of it."""
+    """Whether the main thread is within finished(), which ends by itself after stop(). An exception there could occur
+    between the start of a run and its registration."""
     return bool(_waiting)
 
 
 def stop(number):
-    """Ends the runs under way; no further one starts. Once more: kills them. A signal handler calls it, so it takes no lock: a
+    """Ends the active runs; no further one starts. Once more: kills them. A signal handler calls it, so it takes no lock: a
     thread that starts a run could hold it and wait in fork() for one that the interrupted code holds."""
     again = bool(_stopped)
     _stopped.append(number)
@@ -141,7 +141,7 @@ def no_room(folder, error):
 
 @contextlib.contextmanager
 def scratch():
-    """A temporary folder. Raises NotWritten when there can be none, or when what is written into it does not fit."""
+    """A temporary folder. Raises NotWritten when there can be none, or when it has no room for what is written."""
     folder = pathlib.Path(os.environ.get("TMPDIR") or "/tmp") / f"diecast-{os.getpid()}-{secrets.token_hex(4)}"
     keeper = _popen(["/bin/sh", "-c", KEEPER, "sh", folder], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL, start_new_session=True)
@@ -177,5 +177,5 @@ def kept(path):
 
 
 def clean():
-    """Removes what is kept until the end."""
+    """Removes the folders that are kept until the end."""
     _until_end.close()

@@ -80,7 +80,7 @@ def question(results):
 
 
 def figure(value, form):
-    """Nothing for what a run does not have: one that has not ended, or that moves no vector (a barrier)."""
+    """An empty text for a value that a run lacks: it has not ended, or moves no vector (a barrier)."""
     return "" if value is None else format(value, form)
 
 
@@ -160,7 +160,7 @@ def waits_section(results, run):
     total = sum(sum(values) for _, values in cores)
     table = [[WAITS[n][1], f"{sum(values[n] for _, values in cores):,.1f}",
               f"{sum(values[n] for _, values in cores) / total:.1%}"] for n in causes]
-    return (f"<h2>Waits per PE{cut}</h2><p class=note>How long each core stood still over all launches, by what it waited "
+    return (f"<h2>Waits per PE{cut}</h2><p class=note>How long each core waited over all launches, by what it waited "
             "for. A core waits for one thing at a time.</p>" + stacked_bars("Waits for", "ns", [WAITS[n][1] for n in causes], rows) +
             html_table(["waits for", "ns, all PEs", "share"], table))
 

@@ -53,7 +53,7 @@ def table(rows):
 
 
 def check_row(row, where):
-    """Of a row of collectives what the scripts read of every one."""
+    """The fields of a row of collectives that all scripts read."""
     check(row, ROW, where, BadResults)
     if row["status"] in ENDED:
         check(row, {"time_ns": "number"}, where, BadResults)
@@ -78,7 +78,7 @@ class Results:
                              ("; those of a sweep are in points/" if os.path.exists(self.folder / "points") else
                               f"; did you mean {self.folder.parent}?" if self.folder.name == "result.json" else "")) from None
         except OSError:
-            pass  # reading it tells why
+            pass  # reading it raises the reason
         self.result = self._json("result.json")
         need_schema(self.result, SCHEMA, where, BadResults)
         check(self.result, RESULT, f"{where}: result", BadResults)
@@ -121,7 +121,7 @@ class Results:
         return rows
 
     def read_all(self):
-        """Keeps what may be asked for later, when the folder is gone."""
+        """Reads all files that may be used after the folder has been removed."""
         self._texts = {file.name: text_of(file, BadResults, noted=self._noted) for pattern in ("*.csv", "critical_path*.json")
                        for file in self.folder.glob(pattern)}
 
@@ -163,7 +163,7 @@ def plain(row):
 
 
 def need_collectives(results, what):
-    """Raises BadResults where the rows are no collectives. what: "a report is", the subject of the complaint."""
+    """Raises BadResults where the rows are no collectives. what: "a report is", the subject of the message."""
     need(results.platform in RESULTS_OF, results.folder,
          f"results of {results.platform}; {what} about collectives ({', '.join(RESULTS_OF)})", BadResults)
 

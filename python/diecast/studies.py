@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies of changed machines: sensitivities of keys, and what missing or slow parts cost."""
+"""Studies of changed machines: sensitivities of keys, and costs of missing or slow parts."""
 import contextlib
 import json
 import math

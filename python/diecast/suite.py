@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regression suites: JSON files of runs and what is expected of them."""
+"""Regression suites: JSON files of runs and their expected results."""
 import functools
 import json
 import os
@@ -26,7 +26,7 @@ WITHIN = "within_percent"
 
 
 class BadSuite(BadInput):
-    """A suite that cannot be run; the message says where and what was expected."""
+    """A suite that cannot be run; the message names the place and the expected value."""
 
 
 need = functools.partial(inputs.need, refused=BadSuite)
@@ -39,7 +39,7 @@ def known_keys(data, known, where):
 
 
 class Case:
-    """One run: its command, and what it must give."""
+    """One run: its command, and its expected results."""
 
     def __init__(self, suite, data, where):
         known_keys(data, CASE_KEYS, where)
@@ -101,7 +101,7 @@ def lookup(row, key):
 
 
 def noise_text(row, key, expected):
-    """Of a time that a run with --jitter states, where what was expected lies among its draws."""
+    """For a time of a run with --jitter: the position of the expected value among its draws."""
     value = expected["value"] if isinstance(expected, dict) else expected
     draws = row.get("jitter_times_ns") if key in ("time_ns", "jitter_median_ns") and is_number(value) else None
     return "; within noise" if draws and min(draws) <= value <= max(draws) else ""
@@ -122,7 +122,7 @@ def text(expected):
 
 
 class Outcome:
-    """What a case gave, and where that differs from what was expected: [(field, expected, got)]."""
+    """Results of a case, and their differences from the expected ones: [(field, expected, got)]."""
 
     def __init__(self, case, record):
         self.case, self.command, self.seconds, self.document = case, shlex.join(case.command()), record["seconds"], record["document"]
@@ -132,7 +132,7 @@ class Outcome:
         self.differences = self._compare()
 
     def difference_text(self, difference):
-        """A difference in words; of numbers with the percentage, of times of --jitter with what its draws say."""
+        """A difference in words; of numbers with the percentage, of times of --jitter with noise_text()."""
         field, want, got = difference
         value = want["value"] if isinstance(want, dict) else want
         of_run = field.startswith("runs[") and is_number(value) and is_number(got) and value
@@ -208,7 +208,7 @@ class Suite:
             raise BadSuite(f"{path}: {error}") from None
 
     def bless(self, outcomes):
-        """Expects what the outcomes gave. Raises BadSuite where they lack what was expected of them."""
+        """Makes the outcomes' values the expected ones. Raises BadSuite where a value is missing."""
         for outcome in outcomes:
             outcome.case.data["expect"] = outcome.blessed()
 

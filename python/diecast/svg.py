@@ -94,7 +94,7 @@ def colors_of(names):
 
 
 def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width=460, height=300):
-    """Lines over logarithmic axes. series: {name: [(x, y)]}, what is not positive is left out; colors: by name;
+    """Lines over logarithmic axes. series: {name: [(x, y)]}, values not above 0 are left out; colors: by name;
     x_names: text by x for the ticks; bounds: {name: [(x, y)]}, drawn dashed in the color of the name."""
     lines = [(name, sorted(line), "") for name, line in series.items()]
     lines += [(name, sorted(line), "5 3") for name, line in (bounds or {}).items()]
@@ -165,7 +165,7 @@ def tip_text(value):
 
 
 def stacked_bars(title, unit, names, rows, width=900, left=190, axis=None):
-    """Horizontal bars from 0. unit: of the values in tool tips; axis: what stands below the axis, the unit without it; names: of
+    """Horizontal bars from 0. unit: of the values in tool tips; axis: title of the axis, by default the unit; names: of
     the parts; rows: [(label, [values])], none negative; left: room for the labels."""
     row_height = 14 if len(rows) <= 64 else 6
     marks = steps(max((sum(values) for _, values in rows), default=0) or 1)

@@ -23,7 +23,7 @@ from diecast.whole_file import NotWritten, claim, make_folder, reads, write_whol
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
-RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks", "team")  # columns that tell rows of a point apart
+RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks", "team")  # columns that distinguish rows of a point
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.
@@ -40,19 +40,19 @@ OF_RUN = re.compile(r"(result|config|(deadlock|flight|critical_path|diagnosis|di
 
 
 class BadSpec(BadInput):
-    """A spec that cannot be swept; the message says where and what was expected."""
+    """A spec that cannot be swept; the message names the place and the expected value."""
 
 
 need = functools.partial(inputs.need, refused=BadSpec)
 
 
 def no_column(name, known):
-    """What to say of a column that is none of these."""
+    """The message for a column that is none of these."""
     return f"no column {name!r}{near(name, known)}"
 
 
 def column_value(value):
-    """What tables and plots show of a point's value: numbers as numbers, sizes in bytes, as runs say them themselves."""
+    """What tables and plots show of a point's value: numbers as numbers, sizes in bytes, as in results."""
     if inputs.is_number(value):
         return value
     size = re.fullmatch(r"(\d+)(B|KiB|MiB|GiB)?", text_of(value))
@@ -112,7 +112,7 @@ class Spec:
             self._check_columns(f"plots[{n}]", plot)
 
     def _check_columns(self, where, plot):
-        """Refuses columns that no table of this sweep can have. Which statistics there are only its runs say."""
+        """Refuses columns that no table of this sweep can have. Which statistics exist is known only from runs."""
         known = dict.fromkeys(("point", *(key.lstrip("-") for key in self.grid), "exit_code", *COLUMNS))
         for key, name in columns_of(plot).items():
             need(name in known or name.startswith("stats."), f"{where}.{key}",
@@ -177,7 +177,7 @@ class Point:
         return self._digest
 
     def made(self, results, binary):
-        """Whether results are those of this point: of its effective config and its command, whatever was given as --out."""
+        """Whether results are those of this point: of its effective config and its command, with any --out."""
         dumped = self.dumped(binary)
         return (dumped.code == 0 and results.result.get("config_sha256") == hashlib.sha256(dumped.stdout.encode()).hexdigest() and
                 results.result.get("argv", [])[1:-1] == [*self.arguments(), "--out"])

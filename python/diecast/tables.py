@@ -5,7 +5,7 @@ import io
 
 
 def aligned(rows, left=1, indent=""):
-    """Rows of cells as lines; columns from number `left` on stand at the right."""
+    """Rows of cells as lines; columns from number `left` on are aligned right."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = ("  ".join(c.ljust(w) if n < left else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths))).rstrip() for row in cells)
@@ -24,6 +24,6 @@ def csv_text(rows):
 
 
 def markdown_table(head, lines, right=()):
-    """right: numbers of the columns that stand at the right."""
+    """right: numbers of the columns that are aligned right."""
     marks = ["---:" if n in right else "---" for n in range(len(head))]
     return "\n".join([f"| {' | '.join(head)} |", f"|{'|'.join(marks)}|", *(f"| {' | '.join(map(str, line))} |" for line in lines)])

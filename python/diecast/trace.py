@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
+"""Schedules of other tools as a workload: ops with dependencies on numbered ranks."""
 import collections
 import functools
 import json
@@ -19,7 +19,7 @@ ANY = "ANY"
 
 
 class BadTrace(inputs.BadInput):
-    """A schedule that is malformed, or asks for what a workload does not have."""
+    """A schedule that is malformed, or that no workload can express."""
 
 
 need = functools.partial(inputs.need, refused=BadTrace)
@@ -29,9 +29,9 @@ Op = collections.namedtuple("Op", "start end after")  # ids of the ops at the st
 
 
 class Builder:
-    """A workload of one stream on all ranks, in which every op names what it waits for.
+    """A workload of one stream on all ranks, in which every op names its dependencies.
 
-    ranks: how many. rank_set: which units of the machine they are, pe, cube or sip: rank i is the i-th of them.
+    ranks: their number. rank_set: the units of the machine, pe, cube or sip: rank i is the i-th of them.
     """
 
     def __init__(self, ranks, rank_set="pe", name="trace"):
@@ -41,7 +41,7 @@ class Builder:
         self.ops = []
         self.raised = 0  # messages below the least size
         self.cut = 0  # messages above the greatest size
-        self.notes = []  # what else a user should know
+        self.notes = []  # further notes for the user
         self.pieces = {}  # (from, to, tag): {"isend": [(pieces, where)], "irecv": ..} of messages in several pieces
         self.last = {}  # of each task's last op: which of them it waits for, and itself
 
@@ -54,14 +54,14 @@ class Builder:
         return f"rank{rank}"
 
     def compute(self, where, rank, id, ns, after, kind="compute"):
-        """kind: compute, or delay for what leaves the core free."""
+        """kind: compute, or delay for work that leaves the core free."""
         need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
         self.ops.append({"id": id, "op": kind, "ns": ns, "group": self._on(rank), "after": after})
         return Op(id, id, after)
 
     def message(self, where, rank, id, kind, peer, tag, size, after):
-        """kind: isend or irecv. Ends when the source may be reused, or when the message is there. What is longer than a message
-        may be goes in pieces of one size, the last one filled up; match_pieces() looks whether both sides cut alike."""
+        """kind: isend or irecv. Ends when the source may be reused, or when the message is there. A message above the
+        limit is sent in pieces of one size, the last one padded; match_pieces() compares the pieces of both sides."""
         least, most = MESSAGE_BYTES
         pieces = -(-size // most)
         need(0 <= size and pieces <= TIMES, where, f"a message of {size} bytes; expected at most {TIMES * most}")
@@ -81,7 +81,7 @@ class Builder:
         return Op(id, f"{id}.done", after)
 
     def match_pieces(self):
-        """Refuses messages that are not cut into as many pieces on both sides: theirs would meet others, or wait for ever."""
+        """Refuses messages that are not cut into as many pieces on both sides: theirs would match others, or none."""
         for (sender, receiver, tag), sides in self.pieces.items():
             sent, received = (collections.Counter(pieces for pieces, _ in sides[kind]) for kind in ("isend", "irecv"))
             for kind, odd, other in (("irecv", received - sent, "send"), ("isend", sent - received, "receive")):
@@ -90,7 +90,7 @@ class Builder:
                          f"rank {receiver}, tag {tag}, and no {other} of as many; expected the same size on both sides")
 
     def behind(self, first):
-        """Hangs the ops from index `first` on, all of one rank, behind those of the ranks before, which its PE passes over at
+        """Makes the ops from index `first` on, all of one rank, wait for those of earlier ranks, so that they share tasks, which its PE passes over at
         once, as long as these wait for no collective.
 
         A core takes turns among all tasks of the stream. An op joins the first task whose last op it waits for, directly or not

@@ -19,7 +19,7 @@ class Clash(Exception):
 
 
 class NotWritten(OSError):
-    """A file that cannot be written, or not to its end: filename and strerror, flag that named it, hint what may help."""
+    """A file that cannot be written, or not to its end: filename and strerror, flag that named it, hint: an action that may help."""
     exit_code = 5
 
     def __init__(self, path, why, hint="a file that can be written"):
@@ -99,7 +99,7 @@ def _check(path, flag=""):
 
 
 def claim(path, *heads):
-    """Refuses a file in a folder of results that is not empty and begins like none of this kind: it is a user's, whatever its
+    """Refuses a file in a folder of results that is not empty and begins like none of this kind: it is a user's, with any
     name."""
     if not os.path.isfile(path):
         return
@@ -123,7 +123,7 @@ def _check_folder(path, data, head):
 
 
 def only_in_place(path):
-    """Whether nothing may take the place of what is there: a device, a pipe, a folder (which cannot be written at all), a
+    """Whether the path must not be replaced by another file: a device, a pipe, a folder (which cannot be written at all), a
     file that may not be written, or one in a folder that takes no other."""
     if str(path.parent) in OPEN_FILES:
         return True
@@ -149,9 +149,9 @@ def replace(target, data):
 
 
 def write_whole(path, content, *, head=HEAD, over_input=False):
-    """Writes a text (as UTF-8) or bytes to a file; what the file held before stays until all is written. A link stays one.
+    """Writes a text (as UTF-8) or bytes to a file; its old content is replaced when all is written. A link stays one.
 
-    head: how many bytes say of what kind the file is; over_input: the file is an input and meant to be changed. Raises Clash,
+    head: number of bytes that identify the kind of file; over_input: the file is an input and meant to be changed. Raises Clash,
     and NotWritten with the path, when a device or a pipe may have got a part."""
     path = pathlib.Path(path)
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content

@@ -92,7 +92,7 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch);
                                                         std::uint32_t launch_id, sim_time target_start);
 
 /// Writes the image of the kernel (kernel_entry::image), if it has one, to the start of the scratch of a
-/// member, behind the wide vector of sums in f32; with tensors in HBM the plan of the chunks, too. By the
+/// member, after the wide vector of sums in f32; with tensors in HBM the plan of the chunks, too. By the
 /// backdoor.
 void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                 std::uint32_t rank, const abi::kernel_arguments& arguments);
@@ -120,8 +120,8 @@ void read_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<
 // What the host writes once, before the first launch: defects of the firmware as bits of the PEs' errata
 // registers, and their dispatch tables.
 
-/// Writes, by the backdoor, the errata registers of those `members` that are in the host's SIP: what the
-/// config's faults say of each, and the bits that all were `asked` for (ccl.errata). PEs without any keep
+/// Writes, by the backdoor, the errata registers of those `members` that are in the host's SIP: the
+/// bits of the config's faults for each, and those `asked` for all (ccl.errata). PEs without any keep
 /// their reset value. Once, before the first launch: nothing else writes them.
 void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
                 abi::errata_word asked = {});

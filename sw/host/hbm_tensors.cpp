@@ -101,8 +101,8 @@ std::uint64_t whole_grains(const kernel_entry& kernel, const argument_context& l
 }
 
 /// Elements of a slot, where that shortens a piece by a quarter at most; else the piece. Most all-to-alls
-/// send a piece to a rank of its own, where what is more than a slot is one more message, as dear to the
-/// firmware as a slot.
+/// send each piece to another rank, where the rest beyond a slot is one more message, which costs firmware as
+/// much as a slot.
 std::uint64_t single_slot(const argument_context& launch, std::uint64_t piece) {
   const std::uint64_t slot = launch.config.ipcq.slot_bytes / numeric::size_of(launch.type);
   return piece > slot && piece - slot <= piece / 4 ? slot : piece;

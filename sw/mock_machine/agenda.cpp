@@ -64,7 +64,7 @@ class adversarial final : public scheduler {
   [[nodiscard]] bool interrupts() const override { return true; }
 
  private:
-  /// The larger, the longer it is held back.
+  /// Candidates with a larger value are delayed longer.
   [[nodiscard]] unsigned hold(const candidate& c) const {
     if (c.polling) return 100;  // it cannot help itself: deliveries go before it, or nothing moves
     unsigned held = 0;

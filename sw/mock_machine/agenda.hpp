@@ -22,7 +22,7 @@
 
 namespace diecast::sw {
 
-// Who goes next on the mock machine. Everything that can happen at a moment is a candidate: a PE
+// What runs next on the mock machine. Everything that can happen at a moment is a candidate: a PE
 // that can run, a source that can be read, bytes that can be written, a token or credit that can
 // arrive, a DMA copy or a write-back of a cache line that can be done. A scheduler picks one.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All memories of the mock machine behind their physical addresses.
+// All memories of the mock machine, by physical address.
 #pragma once
 
 #include <array>

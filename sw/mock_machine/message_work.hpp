@@ -80,13 +80,13 @@ class message_work {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<message>> flows_;
 };
 
-/// The tree in the network as the mock machine has it: one switch that all members are on. What it makes of
-/// messages and credits goes on as flows of their own, one per receiver, so that the scheduler decides their
-/// order. It adds in the order of the members; routers add in the order of their tree, so rounded sums may
-/// differ from theirs.
+/// The tree in the network on the mock machine: one switch that connects all members. The messages and
+/// credits that it sends are flows of their own, one per receiver, so that the scheduler decides their order.
+/// It adds in the order of the members; routers add in the order of their tree, so rounded sums may differ
+/// from theirs.
 class tree_work {
  public:
-  /// A message or a credit on its way to one PE.
+  /// A message or a credit in flight to one PE.
   struct onward {
     pe_coord to;
     abi::tree_flow flow{};

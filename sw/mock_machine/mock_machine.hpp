@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine without time: the same firmware and the same IPCQ engine (models/protocol), PEs on
-// fibers, and a seeded scheduler in place of the fabric. What can go wrong in some order of events
-// goes wrong here within milliseconds, and again with the same seed.
+// fibers, and a seeded scheduler in place of the fabric. An error that occurs in some order of events
+// is found here within milliseconds, and is repeatable with the same seed.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct mock_options {
 
 struct mock_outcome {
   bool finished{};
-  /// Empty when finished; else whether nothing could move or max_steps ended it, who waits for what, and the
+  /// Empty when finished; else whether nothing could move or max_steps ended it, the waits of PEs, and the
   /// pointer dump of every unfinished PE.
   std::string deadlock;
   std::uint64_t steps{};  ///< scheduler decisions

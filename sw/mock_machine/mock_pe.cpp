@@ -54,7 +54,7 @@ void mock_pe::interruption() {
   if (board_.interrupts) give_way();
 }
 
-/// Refusals of the blocks behind the registers, as those of the register walls of the machine.
+/// Errors of the blocks' registers, with the same texts as on the machine.
 template <class Access>
 auto mock_pe::trapped(Access access) const {
   try {
@@ -193,7 +193,7 @@ void mock_pe::store_global(abi::address at, std::span<const std::byte> in) {
   interruption();
   check_global("store", at, in.size());
   make_present(at);
-  // The line may have been fetched long before the store: others write memory meanwhile.
+  // The line may be fetched long before the store: others may write memory in between.
   interruption();
   make_present(at);
   cache_.write(at, in);
@@ -241,7 +241,7 @@ void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
   ++board_.changes;
 }
 
-/// Tasks that poll several words do so in turn; the switch from one to the next is a pause, too.
+/// Tasks that poll several words do so one after the other; a switch between them is a pause, too.
 bool mock_pe::polled_unchanged() const {
   const std::size_t enough = words_.size() > 1 ? 4 * words_.size() : 2;
   return watched_ && looks_ >= enough && seen_changes_ == board_.changes;

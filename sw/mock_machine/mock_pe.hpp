@@ -29,11 +29,11 @@ struct mock_board {
   bool interrupts{};     ///< yield at register accesses
   std::uint64_t tcm_bytes{};
   std::uint64_t& clock;
-  std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
+  std::uint64_t& changes;  ///< number of changes that a polling PE may see
   std::uint64_t cache_sets{}, cache_ways{};
   const std::function<void(pe_coord, const abi::step_marker&)>& on_step;     ///< may be empty
   const std::function<void(pe_coord, const abi::operation_note&)>& on_note;  ///< may be empty
-  analysis::line_history& lines;  ///< informed only of PEs with errata
+  analysis::line_history& lines;                                             ///< records only PEs with errata
 };
 
 class mock_pe final : public abi::hal {
@@ -43,9 +43,9 @@ class mock_pe final : public abi::hal {
   mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, protocol::tag_core tag_unit,
           const mock_board& board);
 
-  /// Makes `firmware` what the next resume() runs. Precondition: idle.
+  /// The next resume() runs `firmware`. Precondition: idle.
   void start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware);
-  /// Runs until the PE yields, sleeps or ends; rethrows what its firmware threw.
+  /// Runs until the PE yields, sleeps or ends; rethrows an exception of its firmware.
   void resume();
   void copy_done();
 
@@ -59,9 +59,9 @@ class mock_pe final : public abi::hal {
   /// It has polled for an event twice in a row without success and only waited since.
   [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
 
-  /// What its firmware polls for, if it does.
+  /// The poll of its firmware, if it polls.
   [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
-  /// What its firmware waits for in global memory, if it does.
+  /// The word in global memory that its firmware waits for, if any.
   [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
   /// It has polled that word without success since the last change.
   [[nodiscard]] bool polled_unchanged() const;
@@ -72,7 +72,7 @@ class mock_pe final : public abi::hal {
   /// Registers as the host's backdoor reaches them.
   void debug_write(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
-  /// It polls a word that has come to hold what it waits for.
+  /// It polls a word that now holds the awaited value.
   [[nodiscard]] bool poll_holds() const;
 
   [[nodiscard]] pe_coord self() const override { return self_; }
@@ -86,8 +86,7 @@ class mock_pe final : public abi::hal {
   void compute(std::uint64_t) override { empty_polls_ = 0; }
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
-  /// Nothing takes time here: when the scheduler lets the PE go on without an event, the clock leaps to
-  /// `when`.
+  /// Nothing takes time here: when the scheduler resumes the PE without an event, the clock is set to `when`.
   void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
   void load_global(abi::address at, std::span<std::byte> out) override;
@@ -149,7 +148,7 @@ class mock_pe final : public abi::hal {
   std::optional<abi::signal_watch> watched_;
   std::uint64_t seen_changes_{};
   std::size_t looks_{};             ///< polls of watched words since seen_changes_
-  std::set<abi::address> words_{};  ///< which they were
+  std::set<abi::address> words_{};  ///< the words that were polled
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
 
   coroutine fiber_;  ///< last: its stack refers to the rest

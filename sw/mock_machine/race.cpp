@@ -19,8 +19,8 @@ constexpr double many_pes = 256;
 constexpr std::uint64_t events_to_make_a_pe = 60;
 /// From step to step of simulated time; the first one is a part of the least bound.
 constexpr double further = 1.3, first_part = 0.1;
-/// With half of the effort spent, candidates go on whose progress says less than so many times the time of
-/// the leader.
+/// With half of the effort spent, candidates continue whose expected time by progress is less than this many
+/// times the least.
 constexpr double behind = 2;
 
 struct runner {

@@ -42,7 +42,7 @@ struct choice {
 [[nodiscard]] std::uint64_t most_events(std::uint64_t pes);
 
 /// When a run that was cut off would end, from the share of the `sent` bytes that have arrived; empty below a
-/// tenth, which says little of the rest.
+/// tenth, which is too little for an estimate.
 [[nodiscard]] std::optional<double> end_by_progress(const timed_outcome& o, double sent);
 
 /// Takes most_events(); where nothing but bounds is known then, one event more for each 64 bytes that the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mock machine with time: programs of hosts and kernels of PEs run on fibers at the firmware costs of the
-// config; what they send crosses the servers of models/timing/transfer_engine. No packets, no SystemC. With
+// The mock machine with time: programs of hosts and kernels of PEs run on fibers with the firmware costs of
+// the config; their messages cross the servers of models/timing/transfer_engine. No packets, no SystemC. With
 // data, messages, copies and vector operations move and change bytes.
 //
-// The agenda is one queue of events in the order of their time: a fiber goes on, a descriptor reaches the
+// The agenda is one queue of events in the order of their time: a fiber continues, a descriptor reaches the
 // network interface, a transfer joins or leaves servers, a token, a credit or a copy is done.
 #pragma once
 
@@ -37,7 +37,7 @@ class timed_machine : immovable {
   [[nodiscard]] abi::host_hal& host(sip_id sip);
   /// The program of a SIP's host begins at the present instant.
   void start_host(sip_id sip, std::function<void(abi::host_hal&)> program);
-  /// Called by a host's program: it goes on after wake_hosts(). What it waits for may not hold yet then.
+  /// Called by a host's program: it continues after wake_hosts(), and tests its condition again.
   void sleep_host();
   void wake_hosts();
 
@@ -109,7 +109,7 @@ class timed_host final : public abi::host_hal {
   void wait_until(sim_time when) override;
 
  private:
-  /// Part of the dispatch table that lies behind a PE's TCM; empty where the address is another one.
+  /// Part of the dispatch table after a PE's TCM; empty where the address is another one.
   [[nodiscard]] std::span<std::byte> dispatch_table_at(abi::address at, std::size_t bytes);
 
   sip_id self_;

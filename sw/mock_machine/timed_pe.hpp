@@ -24,7 +24,7 @@
 
 namespace diecast::sw {
 
-/// What a PE asks of its machine. `pe`: its index.
+/// The machine's interface for a PE. `pe`: its index.
 class timed_board : public abstract_interface {
  public:
   /// The PE's fiber is resumed at `when`.
@@ -69,7 +69,7 @@ class timed_pe final : public abi::hal {
   [[nodiscard]] sim_time ended() const { return ended_; }
   /// Computations and waits for a start that were begun last until then.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
-  /// Fingerprint of the tokens and credits that came, with their times.
+  /// Fingerprint of the tokens and credits received, with their times.
   [[nodiscard]] const events::instance_fingerprint& fingerprint() const { return fingerprint_; }
   void debug_write(abi::register_offset reg, std::uint64_t value) { core_.debug_write(reg, value); }
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective is expected to take, found by running its kernel on the timed mock machine without data.
+// The expected time of a collective, from a run of its kernel on the timed mock machine without data.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace diecast::sw {
 
 struct timed_outcome {
   bool finished{};
-  bool limited{};               ///< it would go on beyond its limits
-  std::string why_not;          ///< when it has not: who waits for what
+  bool limited{};               ///< stopped at its limits
+  std::string why_not;          ///< if not finished: which PE waits for what
   double time_ns{};             ///< from the common start to the end of the last PE
   std::uint64_t messages{};     ///< slots that were sent
   std::uint64_t bytes{};        ///< payload that has arrived
   std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
-  std::uint64_t events{};       ///< events that the estimate took
+  std::uint64_t events{};       ///< events that the mock machine processed
 };
 
 /// Why an estimate cannot be made of a run on this machine; empty when it can.
 [[nodiscard]] std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel);
 
-/// How far a run goes (finished is false then).
+/// Limits at which a run stops unfinished.
 struct timed_limits {
   sim_time until{sim_time::never()};
   std::uint64_t events{UINT64_MAX};
@@ -41,7 +41,7 @@ class timed_run : immovable {
   timed_run(const fabric::topology& topology, const comm::install_plan& plan, const kernel_entry& kernel,
             const argument_context& launch);
   ~timed_run();
-  /// Goes on up to the limits; events are those of this call.
+  /// Continues up to the limits; events are those of this call.
   [[nodiscard]] timed_outcome go(const timed_limits& limits = {});
 
  private:
@@ -49,7 +49,7 @@ class timed_run : immovable {
   std::unique_ptr<state> state_;
 };
 
-/// A run to its end.
+/// One launch, to its end or the limits.
 [[nodiscard]] timed_outcome run_timed(const fabric::topology& topology, const comm::install_plan& plan,
                                       const kernel_entry& kernel, const argument_context& launch,
                                       const timed_limits& limits = {});

@@ -121,7 +121,7 @@ void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
 }
 
 void rank_barriers::one_barrier(const team& t, barrier_algorithm how) {
-  // Before the entry core barrier: behind it a faster core of this rank may already have counted.
+  // Before the entry core barrier: after it a faster core of this rank may already have counted.
   std::uint32_t count = load_counter(t) + 1;
   abi::operation_note& entered = present_[t.slot];
   entered = {};

@@ -22,7 +22,7 @@ namespace {
 
 using boost::context::fiber;
 
-/// Set by who destroys a context, seen and cleared by the context when it is resumed for that.
+/// Set when a context is destroyed, read and cleared by the context, which is resumed for that.
 thread_local bool unwinding_requested = false;
 
 // Without these calls an exception on one stack leaves AddressSanitizer's marks on another.
@@ -102,7 +102,7 @@ fiber coroutine::leave(coroutine&& next) {
 }
 
 coroutine::unwind::~unwind() {
-  // Some code swallowed the exception: the stack below still believes in a machine that is gone.
+  // Some code caught the exception: the frames below it still use a machine that no longer exists.
   if (destroyer_) std::terminate();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suspended stack that can be resumed: boost::context::fiber, plus what AddressSanitizer must be
-// told when stacks are switched, plus unwinding by an ordinary exception.
+// A suspended stack that can be resumed: boost::context::fiber, plus the calls that AddressSanitizer
+// needs when stacks are switched, plus unwinding by an ordinary exception.
 #pragma once
 
 #include <boost/context/fiber.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware that cannot go on: the engine refused a request, or a kernel broke a rule of the runtime.
+// Errors that stop firmware: the engine refused a request, or a kernel violated a rule of the runtime.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class firmware_trap : public fault_error {
  public:
   /// The IPCQ engine refused a request on queue pair `dir`.
   firmware_trap(pe_coord pe, comm::direction dir, abi::engine_error error);
-  /// A rule of the runtime was broken; `text` says which, with the value and what was expected, and has marks
-  /// of queue pairs (models/protocol/fault_record.hpp) in place of their names.
+  /// A rule of the runtime was violated; `text` names it, the value and the expected one, and has marks of
+  /// queue pairs (models/protocol/fault_record.hpp) in place of their names.
   firmware_trap(pe_coord pe, std::string_view text);
   template <class First, class... Rest>
   firmware_trap(pe_coord pe, fmt::format_string<First, Rest...> text, First&& first, Rest&&... rest)
@@ -48,7 +48,7 @@ class buffer_check {
  public:
   explicit buffer_check(abi::hal& hal) : hal_(hal) {}
   void add(std::uint64_t tcm_offset, std::uint64_t bytes);
-  /// crc32c; 1 in place of 0, which stands for a message without one.
+  /// crc32c; 1 in place of 0, which denotes a message without one.
   [[nodiscard]] std::uint32_t value() const;
 
  private:

@@ -58,7 +58,7 @@ struct message_status {
   std::uint64_t bytes{};  ///< bytes of the message
   bool cancelled{};
   bool truncated{};  ///< it was longer than the buffer, which is filled
-  /// Count of this PE's messages at their arrival; tells in which order they came. 0 for sends.
+  /// Number of this PE's message in the order of arrival; 0 for sends.
   std::uint64_t arrival{};
 };
 
@@ -115,7 +115,7 @@ class messaging : immovable {
                           const message_buffer& destination, send_mode mode = send_mode::standard);
   /// Whether sendrecv has pages of its own.
   [[nodiscard]] bool has_pages() const;
-  /// Asks for a receive back. Its wait says whether it was cancelled or had been matched.
+  /// Cancels a receive. Its wait returns whether it was cancelled or had been matched.
   void cancel(message_request r);
 
   /// The oldest message that has arrived, is not matched, and that such a receive would get.
@@ -190,7 +190,7 @@ class messaging : immovable {
   using awaited_notes = std::function<std::vector<abi::operation_note>()>;
   class open_wait;
 
-  // messaging_pages.cpp
+  // messaging_data.cpp: pages
   /// Pages of one sendrecv: for what goes out and what comes in.
   struct page_pair {
     std::uint64_t out{}, in{};
@@ -200,8 +200,8 @@ class messaging : immovable {
   [[nodiscard]] std::optional<std::uint64_t> kept_page(std::uint64_t bytes);
 
   // messaging_reports.cpp
-  /// Shows what it waits for as the PE's step, and again when the core idles and `detail` or the heap's state
-  /// has changed; notes the operations behind it then, too. `ready` changes nothing.
+  /// Shows the wait as the PE's step, and again when the core idles and `detail` or the heap's state has
+  /// changed; then also notes its operations. `ready` changes nothing.
   void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
   void tell_waits();

@@ -13,8 +13,8 @@ using outcome = protocol::tag_shadow::decision::kind;
 using protocol::tag_completion;
 using protocol::tag_op;
 
-/// Takes everything the unit has to say, and gives it what has become possible. A unit that contradicts what
-/// the shadow knows is a trap.
+/// Processes all completions of the unit, and gives it the commands that have become possible. A completion
+/// that contradicts the shadow is a trap.
 void messaging::progress() try {
   for (;;) {
     const abi::tm_done_word word = driver_.pop_done();

@@ -12,7 +12,7 @@
 
 namespace diecast::sw {
 
-/// A wait from its begin to its end: the step it is shown as, and the operations behind it.
+/// A wait from its begin to its end: the step that shows it, and its operations.
 class messaging::open_wait : immovable {
  public:
   open_wait(messaging& owner, std::string what, const awaited_notes& awaited,

@@ -49,7 +49,7 @@ struct runtime_options {
 
 /// f16 and bf16 are summed in f32 in this mode.
 [[nodiscard]] bool widens(config::accumulation mode, numeric::dtype type);
-/// Pieces on their way out that f32_acc keeps beside the wide vector.
+/// Outgoing pieces that f32_acc keeps in addition to the wide vector.
 inline constexpr std::uint64_t outboxes = 8;
 /// The vector in f32, whole cache lines.
 [[nodiscard]] constexpr std::uint64_t wide_vector_bytes(std::uint64_t count) {

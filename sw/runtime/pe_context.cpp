@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The context itself, tasks, and the end of a kernel. Calls that move data are in pe_context_*.cpp, by
-// subject.
+// The context itself, messages, tasks, and the end of a kernel. Pipelines and single slots are in
+// pe_context_stream.cpp and pe_context_slots.cpp.
 #include "sw/runtime/pe_context.hpp"
 
 #include <algorithm>
@@ -105,7 +105,7 @@ std::uint32_t in_turn(bool& taken, Work&& work) {
 
 }  // namespace
 
-/// A receive takes the oldest message, which must not be promised already.
+/// A receive takes the oldest message, which must not be reserved already.
 void pe_context::impl::check_not_promised(comm::direction dir) const {
   const auto at = posted.find(dir);
   if (at != posted.end() && !at->second.open.empty()) {
@@ -255,7 +255,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     }
     if (moved) continue;
     // Neither can go on: whichever becomes possible first must wake this PE, or a ring of exchanges
-    // in which one neighbor is late on one side would stand still.
+    // in which one neighbor is late on one side would stop.
     if (sending.more()) driver.arm(out, abi::arm_send_space);
     const bool taking = receiving.more() && may_take();
     if (taking) driver.arm(in, abi::arm_receive);

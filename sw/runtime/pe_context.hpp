@@ -46,9 +46,9 @@ class pe_runtime;
 /// every direction is the queue pair of its number.
 using direction_map = std::vector<comm::direction>;
 
-/// Sections, in this order: messages of at most one slot; longer messages; pipelines; local
-/// work; sums in f32; tasks. Each has a source of its own, pe_context_*.cpp; that of the tasks is
-/// pe_context.cpp. What longer messages and pipelines do with one slot is in pe_context_slots.cpp.
+/// Sections, in this order: messages of at most one slot; longer messages; pipelines; local work; sums in
+/// f32; tasks. Pipelines are in pe_context_stream.cpp; local work, sums in f32, and what longer messages
+/// and pipelines do with one slot are in pe_context_slots.cpp; the others in pe_context.cpp.
 ///
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
@@ -63,8 +63,8 @@ class pe_context : immovable {
   pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs);
   /// One of several kernels that follow each other over the same queue pairs, each in a task of its own. Its
   /// calls of stream use what the kernel before it (null: there is none) has left, its other messages wait
-  /// until that one has ended; in `own` it says what it has left itself, in last_stream. Who runs the kernels
-  /// ends the tails, in order. Both outlive it.
+  /// until that one has ended; in `own` it records what its last_stream has left. The caller ends the tails,
+  /// in order. Both must outlive it.
   pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, const kernel_tail* before,
              kernel_tail& own);
   ~pe_context();
@@ -81,8 +81,8 @@ class pe_context : immovable {
   void send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
   /// Returns when the engine has taken the descriptor.
   ticket isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
-  /// Returns when an isend's source may be reused, or a recv_async's message lies where it was wanted
-  /// and its credit is on its way. Returns the bytes received; 0 for a send.
+  /// Returns when an isend's source may be reused, or a recv_async's message is at its `tcm_offset`
+  /// and its credit has been sent. Returns the bytes received; 0 for a send.
   std::uint32_t wait(const ticket& t);
   /// Waits for the oldest message; its slot stays occupied until release.
   [[nodiscard]] slot_view recv(comm::direction dir);
@@ -92,7 +92,7 @@ class pe_context : immovable {
   void fetch(const slot_view& slot, std::uint64_t tcm_offset);
   /// Waits for the oldest message, copies it to `tcm_offset`, returns the credit. Returns bytes.
   std::uint32_t recv(comm::direction dir, std::uint64_t tcm_offset);
-  /// Asks for the oldest message that no receive before it takes, to be copied to `tcm_offset`. Returns at
+  /// Requests the oldest message that no earlier receive takes, to be copied to `tcm_offset`. Returns at
   /// once; wait() does the rest, in the order of the requests whatever the order of the waits. Until all
   /// requests of a direction are waited for, it takes no other receive; a kernel ends with none open.
   [[nodiscard]] ticket recv_async(comm::direction dir, std::uint64_t tcm_offset);
@@ -101,7 +101,7 @@ class pe_context : immovable {
 
   // --- longer messages, cut into slots ---
   /// What happens to each received slot: copied, or reduced into the destination. complete, in a stream only:
-  /// reduced, and the sum is then whole: finish_average on it before it goes on.
+  /// reduced to the final sum, with finish_average before it is forwarded.
   enum class arrival : std::uint8_t { copy, reduce, complete };
   /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
   /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
@@ -148,8 +148,8 @@ class pe_context : immovable {
     awaited after{};
   };
   /// When the slots of a range leave at the earliest, by how much a pipeline has received: the first at
-  /// `from` bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise crowd
-  /// a way that others take, too. A pipeline that does not receive as much by itself must not be waited for.
+  /// `from` bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise load
+  /// links that others use, too. The pipeline must receive as many bytes without this one.
   struct pace {
     std::int32_t pipeline{-1};  ///< its number in the call; -1: at once
     std::uint64_t from{}, over{};
@@ -171,15 +171,15 @@ class pe_context : immovable {
     std::vector<outgoing> sent;
     std::vector<comm::direction> recv;
     std::vector<stage> received;
-    /// Slots are copied by the DMA while the core goes on, and sent on from where they lie when there is
-    /// space for them. Of effect where slots are in TCM and as wide as the vector, of a pipeline that copies
-    /// from one direction and whose stages wait for no other pipeline (stage::after).
+    /// The DMA copies slots while the core continues, and they are forwarded from the slots themselves when
+    /// the next PE has space. Only effective where slots are in TCM and as wide as the vector, in a pipeline
+    /// that copies from one direction and whose stages wait for no other pipeline (stage::after).
     bool overlaps{};
 
-    /// Sends on what this pipeline receives next: a stage is added to both lists.
+    /// Makes this pipeline receive a stage and forward it: adds it to both lists.
     void pass(const stage& s);
   };
-  /// What calls of stream leave to the DMA. One task uses it, and finishes it: a kernel ends with none open.
+  /// Copies that calls of stream leave to the DMA. One task uses it and finishes it before the kernel ends.
   class left_copies : immovable {
    public:
     explicit left_copies(pe_context& pe);
@@ -195,9 +195,9 @@ class pe_context : immovable {
     std::unique_ptr<held_slots> held_;
     bool open_{};
   };
-  /// Runs pipelines to their end, in turn a slot of each. A pipeline does what rounds of exchanges do in
-  /// which each sends what the one before received, but without waiting for a round to end. Free of deadlock
-  /// around cycles for n_slots >= 1, when every PE's lists follow the same order. Charges
+  /// Runs pipelines to their end, alternating slot by slot. A pipeline does what rounds of exchanges do where
+  /// each round sends what the previous one received, but without waiting for a round to end. Free of
+  /// deadlock around cycles for n_slots >= 1, when every PE's lists follow the same order. Charges
   /// runtime_options::call_cycles once per slot that is sent, received, or received and sent on. Ranges may
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
@@ -206,15 +206,15 @@ class pe_context : immovable {
   /// it, once for all pipelines.
   void stream(const std::vector<pipeline>& pipelines, const std::function<void(std::uint32_t)>& begins);
   /// stream() after which the kernel neither sends nor receives; during and after it the kernel does not use
-  /// its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue pair
-  /// as soon as all has gone through.
+  /// its scratch. Where kernels follow each other, the next one may begin, and may use a side of a queue pair
+  /// as soon as this stream's messages have passed it.
   void last_stream(const std::vector<pipeline>& pipelines, std::string_view step_name);
   /// stream() that may return while slots of overlapping pipelines are still copied. Their credits go back in
   /// later calls with `left` that move something, and in its finish(); until then no other code receives from
   /// these queue pairs. Reads the DMA's count once while copies are in flight.
   void stream(const std::vector<pipeline>& pipelines, std::string_view step_name, left_copies& left);
-  /// Reads which of a direction's sends have been read from their source. What is known need not be asked
-  /// about at the kernel's end.
+  /// Reads which of a direction's sends have been read from their source. Those known need no access at
+  /// the kernel's end.
   void look_at_sources(comm::direction dir);
 
   // --- local work ---
@@ -240,13 +240,13 @@ class pe_context : immovable {
   /// Runs the tasks to completion, interleaved at every wait. A task may run tasks of its own.
   void run_tasks(const std::vector<std::function<void()>>& tasks);
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
-  /// PE do (flags in firmware memory) and change nothing. Other tasks run meanwhile.
+  /// PE do (flags in firmware memory) and change nothing. Other tasks run during the wait.
   void wait_until(const std::function<bool()>& ready);
-  /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run meanwhile.
+  /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run until then.
   void sleep_until(sim_time when);
 
-  /// Traps when the kernel has left a recv_async or left_copies open; takes no time. For who runs further
-  /// kernels before finish().
+  /// Traps when the kernel has left a recv_async or left_copies open; takes no time. For callers that run
+  /// further kernels before finish().
   void check_ended() const;
   /// End of the kernel: check_ended(), then waits until every source of its queue pairs has been read.
   /// run_kernel calls it.

@@ -53,19 +53,19 @@ struct pe_context::impl {
   [[nodiscard]] comm::direction queue_pair(comm::direction dir) const;
   queue_state& queue(comm::direction dir) { return driver.queue(queue_pair(dir)); }
   void wait_for_before();
-  /// For all calls but stream, which alone can share queue pairs with the end of the kernel before: they
-  /// wait.
+  /// For all calls except stream, which alone can share queue pairs with the end of the previous kernel: they
+  /// wait for that end.
   queue_state& tx(comm::direction dir);
   queue_state& rx(comm::direction dir);
   void charge() { runtime.charge_call(); }
 
-  // pe_context_messages.cpp
+  // pe_context.cpp
   queue_state& receiver(comm::direction dir);
   void check_not_promised(comm::direction dir) const;
   std::uint32_t receive(queue_state& q, std::uint64_t offset);
   std::uint32_t wait_receive(const ticket& t);
 
-  // pe_context_slots.cpp: what is not charged is part of a larger runtime call
+  // pe_context_slots.cpp: calls named uncharged are part of a larger runtime call
   [[nodiscard]] slot_cut cut(const queue_state& q, std::uint64_t bytes) const;
   /// A piece of an exchange: from where it lies, or through a page.
   void put_exchanged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
@@ -100,7 +100,7 @@ struct pe_context::impl {
                   const std::function<void(std::uint32_t)>& begins, held_slots& held, bool is_last);
   void begin_tail(const std::vector<stream_pipeline>& pipelines);
 
-  // pe_context_work.cpp
+  // pe_context_slots.cpp: local work
   [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }
   [[nodiscard]] bool is_local(abi::address at) const;
   void vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
@@ -111,7 +111,7 @@ struct pe_context::impl {
                   const std::function<void(std::uint64_t)>& use);
   void fetch_and_reduce(const queue_state& q, std::uint64_t destination, std::uint32_t bytes);
 
-  // pe_context_wide.cpp
+  // pe_context_slots.cpp: sums in f32
   /// Type and bytes of elements in messages; other than in memory with f32_acc.
   [[nodiscard]] numeric::dtype wire() const { return wire_type.value_or(args.type); }
   [[nodiscard]] std::uint32_t on_wire(std::uint32_t bytes) const {
@@ -121,12 +121,12 @@ struct pe_context::impl {
   void put_rounded(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep);
   void widen_slot(const queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
-  /// Receives of one direction asked for by recv_async; numbered from 0.
+  /// Receives of one queue pair that recv_async has requested; numbered from 0.
   struct posted_receives {
     std::uint32_t asked{};
     std::deque<std::uint64_t> open;               ///< destinations, oldest first
     std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
-    bool receiving{};                             ///< a task is about the oldest of `open`
+    bool receiving{};                             ///< a task handles the oldest of `open`
   };
 
   std::unique_ptr<pe_runtime> own_runtime;  ///< runtime of a kernel alone on its PE
@@ -147,7 +147,7 @@ struct pe_context::impl {
   std::uint64_t outbox_at{};
   std::uint64_t next_outbox{};
   std::map<comm::direction, posted_receives> posted;
-  std::uint32_t open_left_copies{};  ///< that calls of stream have used since their last finish()
+  std::uint32_t open_left_copies{};  ///< left_copies used by calls of stream since their last finish()
 };
 
 }  // namespace diecast::sw

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One slot of a longer message: cut, put into the queue pair, taken out of it.
+// One slot of a longer message: cut, put into the queue pair, taken out of it; local work; sums in f32.
 #include <array>
 #include <fmt/format.h>
 #include <span>
@@ -22,9 +22,9 @@ slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const 
   return {bytes, payload};
 }
 
-// Pages of its own hold what is sent and received meanwhile, one for each half. The defect sendrecv_alias
-// takes one page for both, by the number of sends before, and orders nothing: the send's doorbell rings
-// before the copy into the page is done, so the DMA finds there what earlier sends and receives have left.
+// One page stages the sent, another the received message. The defect sendrecv_alias uses one page for both,
+// chosen by the number of earlier sends, without an order: the send's doorbell is rung before the copy into
+// the page is done, so the DMA reads the contents of earlier sends and receives.
 
 bool pe_context::impl::uses_pages() const {
   if (options.split_sendrecv || options.through_host || wire() != args.type) return false;
@@ -233,7 +233,7 @@ void pe_context::widen() {
   i.args.type = numeric::dtype::f32;
   i.args.input = i.args.output = wide;
   if (acc) i.wire_type = before.type;
-  // The kernel's own scratch, and staging at its end, lie behind.
+  // The kernel's own scratch, with staging at its end, follows.
   const std::uint64_t used = wide_vector_bytes(before.count) + (acc ? outboxes * i.options.slot_bytes : 0);
   i.args.scratch += used;
   i.args.scratch_bytes -= used;

@@ -52,18 +52,18 @@ class pe_runtime : immovable {
   void enter_collective(std::uint32_t ranks);
   void leave_collective();
 
-  /// Straight-line work of the core. Beside other tasks it is done in pieces of
-  /// runtime_options::quantum_cycles, and after each the tasks that have something to do get their turn.
+  /// Straight-line work of the core. With other tasks it is divided into pieces of
+  /// runtime_options::quantum_cycles, and after each piece the tasks that can run do.
   void work(std::uint64_t cycles);
-  /// Between two reads of a flag that is not set: the other tasks have their turn, or the core pauses for
+  /// Between two reads of a flag that is not set: runs the other tasks, or pauses the core for
   /// `cycles` when none can run. While a task only polls and no other can run or waits for an instant,
   /// hal::watch gets `word`, which it polls.
   void between_looks(const abi::signal_watch& word, std::uint64_t cycles);
-  /// Returns when the PE's clock has reached `when`; other tasks run meanwhile.
+  /// Returns when the PE's clock has reached `when`; other tasks run until then.
   void sleep_until(sim_time when) { tasks_.sleep_until(when); }
 
-  /// `tell` is called before the core sleeps or pauses because no task has anything to do: the place to bring
-  /// up to date what reports show of waits. There is one; throws std::logic_error at a second call.
+  /// Sets the only callback that runs before the core sleeps or pauses because no task can run, to update
+  /// what reports show of waits. Throws std::logic_error at a second call.
   void before_idle(std::function<void()> tell);
 
   /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first

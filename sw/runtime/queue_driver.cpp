@@ -84,7 +84,7 @@ void queue_driver::forget_sources(queue_state& q) {
 
 bool queue_driver::has(queue_state& q, const awaited_count& what) {
   if (q.*what.count > 0) return true;
-  // While a request is armed its event brings the number; the status register would say no more.
+  // While a request is armed its event brings the number; the status register would show the same.
   if ((q.armed & what.arm) != 0) {
     drain();
   } else {
@@ -212,7 +212,7 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
   // An event of a queue pair this launch has not touched was armed by one before; no task waits for it.
   if (event.qp >= queues_.size() || queues_[event.qp] == nullptr) return;
   queue_state& q = *queues_[event.qp];
-  // An event whose request was withdrawn just too late says nothing about now.
+  // An event whose request was withdrawn too late is out of date.
   switch (event.kind) {
     case abi::event_kind::receive:
       if ((q.armed & abi::arm_receive) != 0) q.available = event.value;

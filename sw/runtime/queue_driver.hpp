@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register-level driver of a PE's IPCQ engine and of the compute port of its DMA engine. It keeps
-// software copies of what the registers said, so that a register is read only when the copy no
+// software copies of registers, so that a register is read only when the copy no
 // longer allows the next step.
 #pragma once
 

@@ -263,7 +263,7 @@ class pipeline_runner {
   /// A message is here that is not held.
   [[nodiscard]] bool has_another(const queue_state& q) const { return q.available > c_.held.count(q); }
 
-  /// has_another() that asks for an event when there is none.
+  /// has_another() that requests an event when there is none.
   bool look_for_another(queue_state& q) {
     if (has_another(q)) return true;
     if ((q.armed & abi::arm_receive) != 0) return false;
@@ -289,7 +289,7 @@ class pipeline_runner {
            waits[0].stage == static_cast<std::int32_t>(next.index()) && waits[0].at == 0;
   }
 
-  /// Sends the next slot on from where it lies, to whom there is space for; has it copied; holds it.
+  /// Forwards the next slot from its place to all peers with space for it, starts its copy, and holds it.
   bool try_hold(stream_pipeline& pipeline) {
     stream_in& in = pipeline.ins.front();
     begun_slots& begun = *pipeline.begun;

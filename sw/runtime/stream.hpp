@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of slots, what they leave to the DMA, and what they leave to the next kernel.
+// Pipelines of slots, copies that they leave to the DMA, and queue pairs that they leave to the next kernel.
 //
-// Received slots that the core has left to others: the DMA copies them to their place, messages leave from
-// where they lie. Their credits go back when the slots are not read any more. Each call of stream
-// has its own, or a row of calls that leave copies to the next: tasks that stream side by side must not
-// return, and so hide, what another waits for.
+// held_slots: received slots that the DMA copies to their place, or that messages are sent from. Their
+// credits are returned when the slots are not read any more. Each call of stream has its own object, or
+// several calls share one that leave copies to the next call: tasks with streams at the same time must not
+// return slots that another one waits for.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace diecast::sw {
 
 class held_slots {
  public:
-  /// A message on its way out of a slot.
+  /// A message that is sent from a slot.
   struct passed_on {
     queue_state* queue{};
     std::uint32_t sequence{};
@@ -37,27 +37,27 @@ class held_slots {
 
   /// Slots of a queue pair that are held.
   [[nodiscard]] std::uint32_t count(const queue_state& q) const;
-  /// Held slots from the oldest one on whose copy is not known to be complete.
+  /// Held slots from the oldest one on whose copy may not be complete.
   [[nodiscard]] std::uint32_t uncopied(const queue_state& q) const;
-  /// Where the oldest message that is not held lies.
+  /// Address of the oldest message that is not held.
   [[nodiscard]] abi::address next_slot(const queue_state& q) const;
 
   /// Holds that message's slot. `copy`: the DMA's job that copies it, when it is not copied already.
   void hold(queue_state& q, std::optional<std::uint32_t> copy, std::vector<passed_on> sends);
-  /// No copies but those of start_copy are in the DMA: one that starts now does not wait for long.
+  /// Whether the DMA has no copies but those of start_copy, so that one that starts now does not wait long.
   [[nodiscard]] bool may_copy();
-  /// By the DMA; returns its job.
+  /// Starts a copy by the DMA; returns its job.
   [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
 
-  /// By the DMA; finish() waits for it.
+  /// A copy by the DMA; finish() waits for it.
   void copy(abi::address from, abi::address to, std::uint64_t bytes);
 
   /// Returns the credits that are due, in order; true when something changed.
   bool return_due();
-  /// Requests the events that return_due() needs. A task that sleeps then wakes when stirred() holds.
+  /// Requests the events that return_due() needs. A sleeping task wakes when stirred() is true.
   void ask();
   [[nodiscard]] bool stirred() const;
-  /// Waits until nothing is held: all is copied then, and all that was sent on has been read.
+  /// Waits until nothing is held: all copies are complete, and all forwarded slots have been read.
   void finish();
 
  private:
@@ -82,12 +82,12 @@ class held_slots {
   std::optional<std::uint32_t> last_copy_;  ///< last copy that copy() has begun
 };
 
-// Kernels that follow each other over the same queue pairs of a PE: the next one begins while the one before
-// ends.
+// Kernels that follow each other over the same queue pairs of a PE: the next one begins while the previous
+// one ends.
 
-/// What the end of a kernel still needs. From its last stream on that is what goes over the queue pairs of
-/// this stream; a side of a queue pair through which all has gone is the next kernel's. So messages of both
-/// are in a queue pair one after the other, and its two ends distinguish them only by their order.
+/// Queue pairs that the end of a kernel still needs. From its last stream on these are those of this stream;
+/// a side of a queue pair that all of its messages have passed belongs to the next kernel. So messages of
+/// both follow each other in a queue pair, and its two ends distinguish them only by their order.
 class kernel_tail {
  public:
   enum class side : std::uint8_t { send, receive };
@@ -99,17 +99,17 @@ class kernel_tail {
   [[nodiscard]] bool has_left(comm::direction dir, side s) const {
     return ended_ || (begun_ && !needed_.contains({dir, s}));
   }
-  /// Grows whenever something is left: a task that has found a side needed checks again when it has grown.
+  /// Grows whenever a side is left: a task that waits for a side checks again when it has grown.
   [[nodiscard]] std::uint64_t departures() const { return departures_; }
 
-  /// A pipeline goes over this side; as often as there are pipelines that do.
+  /// A pipeline uses this side; called once for each pipeline that does.
   void need(comm::direction dir, side s) { ++needed_[{dir, s}]; }
-  /// All that is needed has been named.
+  /// All needed sides have been named.
   void begin() {
     begun_ = true;
     ++departures_;
   }
-  /// A pipeline that needed this side is through with it.
+  /// A pipeline that needed this side has finished with it.
   void leave(comm::direction dir, side s) {
     const auto at = needed_.find({dir, s});
     if (--at->second > 0) return;
@@ -132,10 +132,10 @@ class kernel_tail {
   std::map<std::pair<comm::direction, side>, std::uint32_t> needed_;  ///< pipelines
 };
 
-// The loop behind pe_context::stream: pipelines of slots that arrive and are passed on, all in one task.
+// The loop of pe_context::stream: pipelines of slots that arrive and are forwarded, all in one task.
 
-/// Goes over the slots of a list of ranges, which outlives it; empty ranges are skipped. `Range` has an
-/// offset in TCM and bytes.
+/// Iterates over the slots of a list of ranges, which must outlive it; empty ranges are skipped. `Range` has
+/// an offset in TCM and bytes.
 template <class Range>
 class slot_cursor {
  public:
@@ -156,11 +156,11 @@ class slot_cursor {
   [[nodiscard]] std::uint64_t slot() const { return done_ / payload_; }
   [[nodiscard]] std::uint64_t slots() const { return (range().bytes + payload_ - 1) / payload_; }
   [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
-  /// All before byte `end` of range `index` lies behind the cursor.
+  /// Whether the cursor has passed byte `end` of range `index`.
   [[nodiscard]] bool has_passed(std::size_t index, std::uint64_t end) const {
     return index < index_ || (index == index_ && end <= done_);
   }
-  /// Bytes of all slots behind the cursor.
+  /// Bytes of all slots that the cursor has passed.
   [[nodiscard]] std::uint64_t passed() const { return passed_; }
   void advance() {
     passed_ += piece();
@@ -185,17 +185,17 @@ class slot_cursor {
 using send_cursor = slot_cursor<pe_context::outgoing>;
 using stage_cursor = slot_cursor<pe_context::stage>;
 
-/// A queue pair and how far it is.
+/// A queue pair and its progress.
 template <class Cursor>
 struct stream_end {
   queue_state* queue{};
-  Cursor at;    ///< before it all has been sent, or has arrived
+  Cursor at;    ///< all before it has been sent, or has arrived
   bool left{};  ///< left to the next kernel
 };
 using stream_out = stream_end<send_cursor>;
 using stream_in = stream_end<stage_cursor>;
 
-/// State of a pipeline that overlaps: slots before `next` are held or behind stream_end::at.
+/// State of a pipeline that overlaps: slots before `next` are held or before stream_end::at.
 struct begun_slots {
   stage_cursor next;
   std::uint32_t open{};  ///< between the two
@@ -213,11 +213,11 @@ struct stream_pipeline {
   [[nodiscard]] bool has_arrived(std::size_t stage, std::uint64_t end) const;
   /// As many bytes have arrived from each of `ins`.
   [[nodiscard]] bool has_received(std::uint64_t bytes) const;
-  /// All of `ins` before number `index` have contributed what this one brings next.
+  /// Whether all of `ins` before number `index` have contributed the slot that this one brings next.
   [[nodiscard]] bool may_take(std::size_t index) const;
 };
 
-/// What the pipelines need of the context they run in.
+/// Functions and state of the context that the pipelines run in.
 struct stream_context {
   queue_driver& driver;
   task_scheduler& tasks;
@@ -235,7 +235,7 @@ struct stream_context {
   kernel_tail* own{};                     ///< gets what this kernel leaves; null: none
 };
 
-/// Runs the pipelines to their end, at which slots may still be held: in turn a slot each, so that none uses
+/// Runs the pipelines to their end, when slots may still be held, alternating slot by slot, so that none uses
 /// up its credits in a burst while another waits.
 void run_pipelines(const stream_context& c, std::vector<stream_pipeline>& pipelines);
 

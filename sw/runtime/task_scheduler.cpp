@@ -10,8 +10,8 @@ namespace diecast::sw {
 namespace {
 
 /// A machine that runs firmware on fibers may destroy a PE while one of its tasks is inside a HAL
-/// call. It then unwinds the task's stack, and the kernel's own stack, on which everything else of
-/// this PE lives, is reachable through the task alone: it is unwound when the task's frames are gone.
+/// call. It then unwinds the task's stack, and the kernel's own stack, which holds everything
+/// else of this PE, is reachable through the task alone: it is unwound after the task's frames.
 class unwind_kernel_too : immovable {
  public:
   explicit unwind_kernel_too(coroutine& kernel) : kernel_(&kernel) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative tasks of one PE. A PE has one core: tasks interleave at waits only, and a HAL call
-// that takes time holds up all of them.
+// that takes time delays all of them.
 #pragma once
 
 #include <cstddef>
@@ -29,18 +29,18 @@ class task_scheduler : immovable {
   void block(const std::function<bool()>& ready);
   /// Suspends the caller until the PE's clock has reached `when`.
   void sleep_until(sim_time when);
-  /// Lets the other tasks that can run have their turn; the caller goes on after them. No effect
+  /// Runs the other tasks that can run, then the caller. No effect
   /// outside run.
   void yield();
   /// yield() of a task that polls something without an event, has found no change, and will poll again.
   void yield_looking();
   /// A task other than the caller has something to do besides polling.
   [[nodiscard]] bool others_can_run() const;
-  /// A task other than the caller waits for an instant.
+  /// A task other than the caller waits for a time.
   [[nodiscard]] bool others_await_time() const;
 
   /// Runs all tasks to their end, round-robin at every block. A task may run tasks of its own: they
-  /// take part in the same round, and the task goes on when they have ended. The first exception that
+  /// are part of the same round, and the task continues when they have ended. The first exception that
   /// leaves a task unwinds all others and is rethrown by the outermost run.
   void run(const std::vector<std::function<void()>>& bodies);
 
@@ -51,7 +51,7 @@ class task_scheduler : immovable {
     abi::task_id id{};
     coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
-    sim_time alarm{sim_time::never()};     ///< it wants to poll again then
+    sim_time alarm{sim_time::never()};     ///< time of its next poll
     std::exception_ptr error;
     bool looking{};  ///< the task is in yield_looking()
     bool done{};

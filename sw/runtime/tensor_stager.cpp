@@ -111,7 +111,7 @@ tensor_stager::copies tensor_stager::copies_out(std::uint64_t chunk) const {
                    launch_.output, plan_.output_origin, buffer_of(chunk) + plan_.chunk_output);
 }
 
-/// What was in it before may still be on its way to HBM, or have to be read for messages.
+/// Waits until its former contents have been written to HBM and read for messages.
 void tensor_stager::free_buffer(std::uint64_t chunk) {
   if (chunk >= plan_.buffers) {
     wait(stores_.front());

@@ -53,7 +53,7 @@ struct staged_copy {
 
 /// Orders copies out and in alternately, over `ports`: all of one port after those of another, results from
 /// port 0 on, inputs from half of the ports on. A port that alternates reads and writes loses time at each
-/// change. Copies that go one way alone stay as they are: one port is slower than the network interface.
+/// change. Copies in one direction alone stay as they are: one port is slower than the network interface.
 void keep_ports_apart(std::vector<staged_copy>& out, std::vector<staged_copy>& in, std::uint64_t ports);
 
 // Brings chunks of tensors from HBM into TCM and takes results back, by the compute port of the PE's DMA

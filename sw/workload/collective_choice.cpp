@@ -61,7 +61,7 @@ bool all_within(const directions_of& in_use, std::uint64_t queue_pairs) {
 }
 
 /// No PE has more directions in use than queue pairs: a workload gives each the next free one, whatever its
-/// number. What edges leave by is cheap to know and decides the most: a PE that sends to all others.
+/// number. The edges that leave a PE are quick to count and decide most cases: a PE that sends to all others.
 bool has_queue_pairs(const std::vector<comm::edge>& edges, std::uint64_t queue_pairs) {
   directions_of in_use;
   for (const comm::edge& e : edges) in_use[e.from].insert(e.dir);

@@ -11,11 +11,11 @@ namespace diecast::sw {
 
 struct kernel_choice {
   const kernel_entry& kernel;
-  std::string reason;  ///< empty when the op names it, or nothing says anything
+  std::string reason;  ///< empty when the op names it, or no rule applies
 };
 
 /// Throws user_error: no such algorithm, none that runs on the group, none that can run, or a
-/// rule of the user's that asks for what cannot be.
+/// rule of the user's that cannot be followed.
 [[nodiscard]] kernel_choice choose_kernel(const op_request& r, const argument_context& launch);
 
 /// The kernel's pattern. Throws std::logic_error when it is in no table (registries are checked for that).

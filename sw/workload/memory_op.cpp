@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory traffic of a PE: copies by the compute port of its DMA engine between TCM and its home HBM port,
-// or within TCM, two at a time. What the copies leave behind is verified.
+// or within TCM, two at a time. Their results are verified.
 //
-// HBM holds an area to read, filled by the host, and one to write; both are gone over again and again when
-// the op moves more than they hold. TCM holds two buffers that reads land in, and one that writes come from.
+// HBM holds an area to read, filled by the host, and one to write; both are used again from their
+// start when the op moves more than they hold. TCM holds two buffers for reads, and one for writes.
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the messages of a workload must have in common: who sends to whom, that all are received, that all are
-// waited for.
+// Checks of the messages of a workload: that sends and receives match, that all are received and waited for.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -50,8 +49,8 @@ void message_op::link_named(const op_neighbors& all, std::vector<problem>& probl
   }
 }
 
-/// Links the open requests of ops of the stream that run before this one; those of ops that may overlap with
-/// it would be open or not by chance.
+/// Links the open requests of ops of the stream that run before this one; whether those of ops that may
+/// overlap with it are open depends on timing.
 void message_op::link_stream(const op_neighbors& all, std::vector<problem>& problems) {
   for (const std::uint32_t i : all.workload.streams[all.workload.ops[index_].stream].ops) {
     auto* const op = dynamic_cast<message_op*>(all.at(i));

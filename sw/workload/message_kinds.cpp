@@ -16,7 +16,7 @@ op_field only() {
           .description = "ranks of the group that run the op; default: all"};
 }
 
-/// Fields that say who the peer is; `any`: it may be anybody.
+/// Fields of the peer; `any`: it may be any rank.
 std::vector<op_field> peer_fields(bool any) {
   op_field peer{.name = "peer",
                 .type = any ? op_field_type::count_or_word : op_field_type::count,

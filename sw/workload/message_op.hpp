@@ -21,7 +21,7 @@ struct peer_rule {
   std::uint64_t rank{};  ///< rank: the peer's number; shift: distance in ranks, modulo the group
   std::uint64_t columns{}, rows{};
   int dx{}, dy{};  ///< grid: the neighbor in this direction, around the grid
-  /// For messages that go that way, and `back` for those that come from the other way. Throws
+  /// For messages in that direction, and `back` for those in the opposite one. Throws
   /// std::logic_error when there is no peer.
   [[nodiscard]] std::uint32_t of(std::uint32_t self, std::size_t ranks, bool back) const;
 };
@@ -126,7 +126,7 @@ class message_op final : public planned_op {
   peer_rule peer_;
   std::uint64_t tag_{};
   std::optional<std::uint32_t>
-      from_;  ///< sendrecv: whom it receives from, when the peer rule does not say it
+      from_;  ///< sendrecv: the rank to receive from, when the peer rule does not give it
   std::optional<std::uint64_t> receive_tag_;  ///< sendrecv: when not the tag it sends
   std::uint64_t bytes_{};
   std::uint64_t times_{1};

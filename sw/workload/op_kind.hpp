@@ -50,7 +50,7 @@ struct op_request {
   const std::vector<comm::pattern_entry>& patterns;
   /// The machine's topology, made at the first call.
   std::function<const fabric::topology&()> topology;
-  const std::vector<cost::algorithm_rule>& rules;  ///< what the user wants of "auto"
+  const std::vector<cost::algorithm_rule>& rules;  ///< the user's rules for "auto"
 };
 
 /// Edges between members that the op needs; none for an op without messages.

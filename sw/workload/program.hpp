@@ -46,7 +46,7 @@ class op_observer {
   virtual ~op_observer() = default;
   virtual void started(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
   virtual void ended(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
-  /// What a PE's messages came to, when all its ops have ended.
+  /// Counts of a PE's messages, when all its ops have ended.
   virtual void messages(const message_counts&) {}
 };
 
@@ -78,11 +78,11 @@ class workload_program {
   }
   /// Some op uses words in global memory.
   [[nodiscard]] bool uses_signals() const;
-  /// What ops want on the machine before the launch, on the host of each SIP.
+  /// Preparation that ops need before the launch, on the host of each SIP.
   void set_up(abi::host_hal& host) const;
   /// Null for a PE that takes no part.
   [[nodiscard]] const pe_program* program_of(pe_coord pe) const;
-  /// "tp.E": stream and direction that a queue pair of a PE stands for.
+  /// "tp.E": stream and direction of a queue pair of a PE.
   [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction queue_pair) const;
 
   /// What a PE does with the launch; returns when its part is done. `only`: of one stream, as if the file

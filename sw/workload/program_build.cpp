@@ -13,7 +13,7 @@
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {
-/// Queue pairs that one chain, group and pattern own, and the directions they stand for.
+/// Queue pairs that one chain, group and pattern own, and their directions.
 struct wired_pattern {
   std::string label;     ///< the stream, with which names of queue pairs begin
   std::string first_op;  ///< in its place where a PE of the stream has a queue pair of that name
@@ -148,8 +148,8 @@ std::vector<pe_coord> workload_program::builder::users_of(std::uint32_t op) cons
   return users;
 }
 
-/// What the ops of a chain use in turn lies above all that its PEs have so far; an op that keeps its memory
-/// lies above what those have that take part in it. Returns the end.
+/// Memory that the ops of a chain use one after the other is placed above all that its PEs have so far; that
+/// of an op that keeps it, above all that the PEs of this op have. Returns the end.
 std::uint64_t workload_program::builder::stack_ops(const comm::chain& s,
                                                    std::uint64_t (planned_op::*need)() const, memory_plan& m,
                                                    memory_ends& ends) const {

@@ -22,7 +22,7 @@ class pe_run {
         ended_in_stream_(w.workload().streams.size()) {}
 
   void run() {
-    // A PE answers its peers' messages from its first instant on, whatever its own ops are.
+    // A PE answers its peers' messages from the start, with any ops of its own.
     if (workload_.install().messages) (void)messaging_of(runtime_);
     runtime_.begin();
     std::vector<std::function<void()>> tasks;

@@ -52,7 +52,7 @@ class resolver {
   std::vector<problem> problems_;
   std::map<std::string, group> groups_;
   std::map<std::string, std::uint32_t> ids_;
-  std::vector<std::uint32_t> order_;  ///< topological, in sweeps through the file
+  std::vector<std::uint32_t> order_;  ///< topological, found by passes over the file
   resolved_workload result_;
 };
 
@@ -180,7 +180,7 @@ void resolver::depend() {
   }
 }
 
-/// A dependency is local to a PE: it runs both streams, equally often.
+/// A dependency is between ops of one PE: each PE of the op's stream must run the other stream, as often.
 void resolver::depend_across(const workload_op& o, std::uint32_t index, std::uint32_t on) {
   const resolved_stream& mine = result_.streams[result_.ops[index].stream];
   const resolved_stream& other = result_.streams[result_.ops[on].stream];
@@ -216,7 +216,7 @@ void resolver::order() {
   if (order_.size() < result_.ops.size()) report_cycle(placed);
 }
 
-/// Every op that could not be placed waits for another such one: following them runs into a cycle.
+/// Every op without a place waits for another op without one: following these finds a cycle.
 void resolver::report_cycle(const std::vector<bool>& placed) {
   const auto first = static_cast<std::uint32_t>(std::ranges::find(placed, false) - placed.begin());
   std::vector<std::uint32_t> trail{first};

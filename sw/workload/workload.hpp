@@ -148,7 +148,7 @@ struct resolved_workload {
 
 inline constexpr std::size_t max_workload_ops = 4096;
 inline constexpr std::uint64_t max_workload_repeats = 1'000'000;  ///< most repeats of a stream
-inline constexpr std::uint64_t max_op_messages = 65'536;    ///< that one op sends or receives, at a rank
+inline constexpr std::uint64_t max_op_messages = 65'536;          ///< messages of one op at a rank
 inline constexpr std::uint64_t max_message_ranks = 65'536;  ///< most ranks of a group whose ops are messages
 
 /// Throws user_error with everything that makes the workload impossible on this machine: unknown groups and

@@ -339,7 +339,7 @@ class Diagnosis(harness.Case):
         self.assertEqual(found["verdict"], "sendrecv_alias", json.dumps(found["findings"], indent=1)[:3000])
         # A machine on which the job takes less than 2 s (look_into_a_cheap_part) needs no part of it.
         part = "ranks 112 to 127" if found["experiments"][0]["wall_s"] >= 2 else None
-        self.assertEqual(found["answers"].get("looked into for the experiments that follow"), part)
+        self.assertEqual(found["answers"].get("examined by the following experiments"), part)
         ended = {e["name"] for e in found["experiments"] if not e["timed_out"]}
         self.assertFalse(ended & set(found["not_tried"]))
 

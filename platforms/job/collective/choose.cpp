@@ -45,7 +45,7 @@ const cost::algorithm_rule* matching_rule(const machine_model& machine, const ap
   return nullptr;
 }
 
-/// The run that a rule asks for. Ranks that nobody gave are the rule's affair.
+/// The run that a rule requires. Without given ranks the rule determines them.
 std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app::registries& tables,
                                         run_point point, const cost::algorithm_rule& rule, bool ranks_given) {
   point.algorithm_reason = fmt::format("rule {}", rule.where);

@@ -67,7 +67,7 @@ void wire_queue_pairs(config::machine_config& c, const comm::program_wiring& w,
   const std::uint64_t slots = most_rings(w) * c.ipcq.n_slots, half = c.pe.tcm_kib * 1024 / 2;
   if (c.ipcq.rings != config::buffer_kind::tcm || slots * c.ipcq.slot_bytes <= half) return;
   const std::uint64_t fitting = half / slots / slot_alignment_bytes * slot_alignment_bytes;
-  if (fitting == 0) return;  // the install plan says what is too small
+  if (fitting == 0) return;  // the install plan reports this error
   notes.push_back(
       fmt::format("{} receive rings per PE take half of the TCM: ipcq.slot_bytes is {} in place of {}",
                   most_rings(w), fitting, c.ipcq.slot_bytes));

@@ -24,7 +24,7 @@ class workload_judge final : public signal_judge {
   }
 
  private:
-  /// Without data nothing says that the other ops of a stream are right, so its barriers can only be wrong.
+  /// Without data the other ops of a stream are not verified, so barriers alone only prove a run wrong.
   [[nodiscard]] bool judges(bool good) const { return run_.point.data || !good; }
 
   /// An op is right when the checker has seen every member enter and leave each of its barriers, and none
@@ -58,7 +58,7 @@ class workload_judge final : public signal_judge {
   void judge_barriers(const host_side& s, const barrier_counts& sum, run_outcome& o) const override {
     const std::string wrong = judge_ops(o);
     const bool good = wrong.empty();
-    // A run that has not ended has verified nothing; an escape is one all the same.
+    // A run that has not ended has verified nothing, but an escape still counts.
     if (s.finished() || checker_.escapes() > 0)
       o.wrong_elements = o.wrong_elements.value_or(0) + checker_.escapes();
     if (s.finished() && judges(good)) {
@@ -141,12 +141,12 @@ void workload_run::run_more(const simulator& simulate, run_outcome& o) const {
   }
 }
 
-/// The file says what runs how often on whom.
+/// One point: the file determines the ops, their repetitions and ranks.
 std::vector<run_point> workload_points(const app::registries& /*tables*/, const job_request& request,
                                        const config::machine_config& /*config*/) {
   std::vector<problem> problems;
   const bool readable =
-      read_input("--workload", request.point.workload).failure.empty();  // else told when prepared
+      read_input("--workload", request.point.workload).failure.empty();  // else reported when prepared
   for (const std::string& flag : request.run_flags) {
     if (flag == "--no-data" || !readable) continue;  // which means the same of every op
     problems.push_back({flag, "cannot be combined with a --workload of streams", request.point.workload,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What block-wise collectives are made of: the vector of one part per rank they work on, where it lies
-// when in place and when not, and exchanges of consecutive blocks.
+// Parts of block-wise collectives: the vector of one block per rank, its place for collectives in place and
+// others, and exchanges of consecutive blocks.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class block_vector {
   std::uint32_t ranks_;
 };
 
-/// Exchanges of pairs of ranges, the first ones first. Both ends must cut alike.
+/// Exchanges pairs of ranges, in their order. Both ends must cut messages alike.
 void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_range, 2>& sent,
               comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how);
 void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
@@ -65,15 +65,15 @@ void deliver_own_block(pe_context& pe, const block_vector& v);
 
 /// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
 [[nodiscard]] std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words);
-/// Says where the copy lies.
+/// Sets the place of the copy.
 void fill_scatter(std::uint64_t words, abi::kernel_arguments& a);
 
-/// Ranks as a ring passes them, from this rank on: packed in pairs, the image of ring kernels.
+/// Ranks in the order of a ring, from this rank on, from the image of ring kernels.
 [[nodiscard]] std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank);
 [[nodiscard]] std::uint64_t ring_image_words(const argument_context& c);
 /// Numbers packed in pairs, as in such an image.
 [[nodiscard]] std::vector<std::uint64_t> packed_image(const std::vector<std::uint32_t>& numbers);
-/// Appends a ring as it passes its members, from `own` on, which is one of them.
+/// Appends the members of a ring in its order, from its member `own` on.
 void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uint32_t>& ring,
                  std::uint32_t own);
 /// The first `count` entries of the image.
@@ -139,7 +139,7 @@ void receive_all(pe_context& pe, comm::direction from, const elements& e);
 void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
           pe_context::arrival how);
 
-// Where a PE stands on the grid of comm::sip_rows: rows are SIPs, columns the places within a SIP.
+// A PE's position in the grid of comm::sip_rows: rows are SIPs, columns the positions within a SIP.
 
 struct grid_place {
   grid_place(const comm::sip_rows& rows, std::uint32_t rank)
@@ -156,7 +156,7 @@ struct grid_place {
 
 // The binomial tree over all ranks with any root, on the circulant pattern.
 
-/// Where a PE stands in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
+/// A PE's position in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
 /// is v without its lowest set bit, and the subtree of v is v, v + 1, ... below v + lowest bit.
 class binomial_place {
  public:

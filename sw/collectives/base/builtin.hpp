@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built-in algorithms: kernels, a table for each file of them, patterns, a table for each folder, and
-// what kernels ask for time and again.
+// what kernels use repeatedly.
 #pragma once
 
 #include <cstdint>

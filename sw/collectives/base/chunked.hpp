@@ -17,8 +17,8 @@ class pe_runtime;
   return launch.input > abi::max_offset;
 }
 
-/// Runs the kernel as the plan of the launch says: on one chunk of the tensors after the other, of which it
-/// does not know, or on the tensors where they lie. Precondition: lies_in_hbm.
+/// Runs the kernel by the plan of the launch: on one chunk of the tensors after the other, without a change
+/// of the kernel, or on the tensors in HBM. Precondition: lies_in_hbm.
 void run_on_hbm(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& launch,
                 config::accumulation mode);
 

@@ -31,7 +31,7 @@ struct runtime_options;  // sw/runtime/options.hpp
 /// of a few variants of it. A copy shares what is kept so far.
 class launch_memo {
  public:
-  /// The value kept; the first time, what `make` returns. `make` may ask for other values, not for its own.
+  /// The kept value; the first time, the result of `make`, which may get other values, but not its own.
   /// The reference is good as long as the memo or a copy made since is.
   template <class Value, class Make>
   const Value& get(Make make, std::uint32_t variant = 0) {
@@ -120,7 +120,7 @@ using kernel_table = std::vector<kernel_entry>;
 using pattern_table = std::vector<comm::pattern_entry>;
 
 /// What a PE does with a launch: builds the runtime on its HAL, runs the kernel, and returns when
-/// nothing of it is left to do. Throws firmware_trap, and whatever the HAL throws.
+/// nothing of it is left to do. Throws firmware_trap and the HAL's exceptions.
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options);
 

@@ -11,7 +11,7 @@
 namespace diecast::comm {
 
 /// The members' PEs by cube and SIP: cubes in order of cube_ring, PEs and SIPs by number. Cubes and SIPs
-/// without a member are no part of it. The first PE of a cube leads it, the first cube's leader its SIP.
+/// without a member are left out. A cube's leader is its first PE, a SIP's that of its first cube.
 struct member_levels {
   struct cube {
     cube_id id;
@@ -21,7 +21,7 @@ struct member_levels {
     sip_id id;
     std::vector<cube> cubes;
   };
-  /// Where a member stands: among the PEs of its cube, its cube among those of its SIP, its SIP.
+  /// Position of a member in its cube, of the cube in its SIP and of the SIP; and how many there are of each.
   struct place {
     std::uint32_t pe{}, pes{};
     std::uint32_t cube{}, cubes{};
@@ -42,9 +42,9 @@ struct member_levels {
 // Ranks as a grid of rows and columns, for the algorithms that work on rows, then columns.
 
 /// x counts the columns of cubes over all SIPs of the pod's grid; y the rows of cubes, and within a row of
-/// cubes the members of a cube, by number. So a row joins PEs of one number in neighboring cubes, while none
-/// is left out. Of rank sets cube and sip a cube or SIP is a point, whichever PE stands for it. Coordinates
-/// that no member has are left out.
+/// cubes the members of a cube, by number. So a row contains PEs of one number in neighboring cubes, if
+/// none is left out. With rank sets cube and sip, a cube or SIP has one position, whichever PE is its member.
+/// Coordinates that no member has are left out.
 class rank_grid {
  public:
   /// Throws user_error when the members do not fill a rectangle.
@@ -64,8 +64,8 @@ class rank_grid {
   std::vector<std::uint32_t> rank_;      ///< by position
 };
 
-// Members as a box: SIPs x rows of cubes x columns of cubes x PEs of a cube. For collectives that go one
-// dimension after the other, so that a member has partners in its lines alone.
+// Members as a box: SIPs x rows of cubes x columns of cubes x PEs of a cube. For collectives that exchange in
+// one dimension after the other: partners of a member differ from it in one coordinate (its lines).
 
 struct member_box {
   static constexpr std::uint32_t dimensions = 4;
@@ -82,18 +82,17 @@ struct member_box {
   [[nodiscard]] std::uint32_t rank_at(const coordinates& x) const;
 };
 
-/// The box that the members are. Where cubes have different numbers of members or fill no rectangle: SIPs x
-/// members of one; where SIPs have different numbers, or their
-/// members do not follow each other in the order of ranks: one line of all.
+/// The box of the members. Where cubes have different numbers of members or fill no rectangle: SIPs x members
+/// of a SIP; where SIPs have different numbers, or their members are not consecutive ranks: one line of all.
 [[nodiscard]] member_box member_box_of(const machine_shape& shape, const group& g);
 
-/// Every member with those in its lines, both ways; directions as box_ahead says.
+/// Every member with those in its lines, in both directions; queue pairs as box_ahead says.
 [[nodiscard]] std::vector<edge> line_edges(const group& g, const member_box& box);
-/// Direction that leads `distance` on (modulo its size) in a dimension.
+/// Direction to the member `distance` further (modulo its size) in a dimension.
 [[nodiscard]] direction box_ahead(const member_box& box, std::uint32_t dimension, std::uint32_t distance);
 
-// A group seen as a grid: a row for every SIP, a column for every place within a SIP. Collectives that work
-// on rows and columns cross SIPs once per element and on all columns at once.
+// A group seen as a grid: a row for every SIP, a column for every position within a SIP. Collectives that
+// work on rows and columns send each element once between SIPs, in all columns at once.
 
 /// Rank = row * columns + column.
 struct sip_rows {
@@ -105,8 +104,8 @@ struct sip_rows {
     return row * columns + column;
   }
 };
-/// Rows are the SIPs when their members follow each other in rank order and are equally many; otherwise
-/// there is one row of all.
+/// Rows are the SIPs when their members are consecutive ranks and equal in number; otherwise all members are
+/// one row.
 [[nodiscard]] sip_rows sip_rows_of(const group& g);
 
 }  // namespace diecast::comm

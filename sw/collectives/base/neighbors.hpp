@@ -52,7 +52,7 @@ class neighbor_graph {
   double fastest_{};
 };
 
-/// Every rank with its neighbors, both ways; directions are places in neighbor_graph::leaving.
+/// Every rank with its neighbors, in both directions; queue pairs are places in neighbor_graph::leaving.
 [[nodiscard]] std::vector<edge> neighbor_edges(const pattern_context& c);
 
 // The least load of the busiest link for which a search succeeds.

@@ -18,7 +18,7 @@ namespace diecast::comm {
 [[nodiscard]] constexpr direction down(std::uint32_t level) { return static_cast<direction>(2 * level + 1); }
 
 /// The graph of dissemination and of binomial trees with any root: up(k) and down(k) of every level,
-/// both ways.
+/// in both directions.
 [[nodiscard]] std::vector<edge> circulant(const pattern_context& c);
 /// circulant() in one direction: every rank sends up(k) and receives down(k).
 [[nodiscard]] std::vector<edge> circulant_unidir(const pattern_context& c);
@@ -27,15 +27,15 @@ namespace diecast::comm {
 [[nodiscard]] constexpr direction ahead(std::uint32_t distance) {
   return static_cast<direction>(distance - 1);
 }
-/// Every rank with every other, both ways.
+/// Every rank with every other, in both directions.
 [[nodiscard]] std::vector<edge> pairwise(const pattern_context& c);
 
 /// Every rank to the next one, cyclically.
 inline constexpr direction shift_next = 0, shift_last = 1;
 [[nodiscard]] std::vector<edge> shift(const pattern_context& c);
 
-/// The root with every other rank, both ways. All others have the one direction star_root; the root leads
-/// to the rank `distance` on by star_spoke(distance).
+/// The root with every other rank, in both directions. All others have the one queue pair star_root; the root
+/// leads to the rank `distance` on by star_spoke(distance).
 inline constexpr direction star_root = 0;
 [[nodiscard]] constexpr direction star_spoke(std::uint32_t distance) {
   return static_cast<direction>(distance);
@@ -48,7 +48,7 @@ inline constexpr direction star_root = 0;
 /// Every rank with every other: direction k leads to rank + k + 1 (modulo n).
 [[nodiscard]] std::vector<edge> all_to_all(const pattern_context& c);
 
-/// Every rank with those in its lines of comm::member_box, both ways; directions as comm::box_ahead says.
+/// Every rank with those in its lines of comm::member_box, in both directions (comm::box_ahead).
 [[nodiscard]] std::vector<edge> box_lines(const pattern_context& c);
 
 // For patterns of other files.

@@ -42,7 +42,7 @@ void exchange_with(pe_context& pe, const all_blocks& b, std::uint32_t distance) 
            arrival::copy);
 }
 
-/// The own block is copied while the others are on their way.
+/// The own block is copied while the others are in flight.
 void beside_own_block(pe_context& pe, const all_blocks& b, const std::function<void()>& exchanges) {
   const std::uint32_t own = pe.args().rank;
   pe.run_tasks({exchanges, [&] { copy(pe, b.from(own).at, b.to(own)); }});
@@ -75,7 +75,7 @@ void run_direct(pe_context& pe) {
   beside_own_block(pe, b, [&] { pe.stream(pipelines, "all_to_all"); });
 }
 
-/// Blocks of equal size, those of ranks with a smaller part filled up. Block i lies at place (rank + i)
+/// Blocks of equal size, those of ranks with a smaller part padded. Block i lies at place (rank + i)
 /// modulo n, so that nothing is rotated.
 class bruck {
  public:
@@ -184,8 +184,8 @@ class grid_all_to_all {
   [[nodiscard]] tcm_range for_row(std::uint32_t row) const {
     return input_.blocks_from(place_.grid.rank_at(row, 0), place_.grid.columns)[0];
   }
-  /// Where the blocks from `d` rows back are kept, which came for all members of this row; of them, the
-  /// one for a column.
+  /// Place of the blocks from `d` rows back, which arrived for all members of this row; of them, the one for
+  /// a column.
   [[nodiscard]] tcm_range kept(std::uint32_t d) const {
     const std::uint64_t bytes = for_row(place_.row).bytes;
     return {pe_.args().scratch + (d - 1) * bytes, bytes};
@@ -210,7 +210,7 @@ class grid_all_to_all {
             {{received.at, received.bytes, arrival::copy}}};
   }
 
-  /// Within the row: the blocks that came from `rows_back` rows back; 0: those of this row's own members.
+  /// Exchange within the row of the blocks from `rows_back` rows back; 0: those of this row's own members.
   void add_row(pipelines& to, std::uint32_t rows_back) const {
     const std::uint32_t source_row = place_.row_on(-std::int64_t{rows_back});
     for (std::uint32_t d = 1; d < place_.grid.columns; ++d) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-to-all one dimension of comm::member_box after the other: SIPs, rows and columns of cubes, PEs. In each
-// dimension a member exchanges with the members of its line alone: a partner gets all blocks, from any
-// source, for members with the partner's coordinate. A block is sent once per dimension, but in messages of
+// dimension a member exchanges with the members of its line only: a partner gets all blocks, from any source,
+// for members with the partner's coordinate. A block is sent once per dimension, but in messages of
 // many blocks and to few partners.
 //
-//   for every dimension:  for every part of what a partner gets, and every partner:
-//                           send; copy what came from the partner before to where the next dimension sends it
-//                           from
+//   for every dimension:  for every part of a partner's blocks, and every partner:
+//                           send; copy what the previous partner sent to the place from which the next
+//                           dimension sends it
 //
 // Where runs of blocks fill slots, every other place in a cube has columns before rows: links along both are
 // busy at once.
@@ -76,8 +76,8 @@ class line_exchange {
     // Blocks of equal size may pass through the output; others have two places in scratch.
     const std::array<std::uint64_t, 2> between{a.scratch, is_even ? a.output : a.scratch + array_bytes};
     const std::size_t stages = dimensions_.size();
-    // Where a stage leaves its blocks, alternately; the last but one in scratch, for the last fills the
-    // output.
+    // Places of the blocks after each stage, alternately; after the last but one in scratch, because the last
+    // fills the output.
     const auto target_of = [&](std::size_t stage) { return between[(stages - stage + 1) % 2]; };
     const block_order natural{box_, member_box::sips};
     block_array from{a.input, stride_, stride_, natural};
@@ -113,9 +113,9 @@ class line_exchange {
     if (own_[member_box::pes] % 2 != 0 && run >= slot) std::iter_swap(row, column);
   }
 
-  /// What the member with coordinate `with` gets or, in `to`, what comes from it: the blocks that have it, in
-  /// the order of ranks. Slots are cut where runs of blocks that lie together at the sender end, so that both
-  /// ends cut alike: `length` blocks each.
+  /// The blocks that the member with coordinate `with` gets or, in `to`, sends: those with this coordinate,
+  /// in the order of ranks. Slots end where runs of consecutive blocks at the sender end, so that both ends
+  /// cut alike: `length` blocks each.
   struct slice {
     std::uint32_t dimension{}, with{};
   };
@@ -125,7 +125,7 @@ class line_exchange {
   [[nodiscard]] std::uint32_t blocks_in_slice(std::uint32_t dimension) const {
     return box_.ranks() / box_.size[dimension];
   }
-  /// Blocks of a slice that lie together, where `order` is that of the sender.
+  /// Consecutive blocks of a slice, in the sender's `order`.
   [[nodiscard]] std::uint32_t run_length(std::uint32_t dimension, const block_order& order) const {
     if (order.slowest == dimension) return blocks_in_slice(dimension);
     std::uint32_t length = 1;
@@ -156,8 +156,8 @@ class line_exchange {
     const std::size_t part = pe_.n_slots(comm::box_ahead(box_, dimension, 1));
     const std::size_t parts = (messages.size() + part - 1) / part;
     const std::size_t steps = parts * (size - 1);
-    // A part fits the slots it goes to, so a send waits for nothing but what its receiver takes in an earlier
-    // step: no cycle of waits, whatever the number of slots.
+    // A part fits the slots of its queue pair, so a send waits only for messages that its receiver takes in
+    // an earlier step: no cycle of waits, for any number of slots.
     const std::size_t ahead = std::min<std::size_t>(most_ahead, size - 2);
     for (std::size_t i = 0; i < steps + ahead; ++i) {
       if (i < steps) send(dimension, distance(i, size), from, messages, i / (size - 1) * part, part);
@@ -207,7 +207,7 @@ class line_exchange {
                  });
     }
   }
-  /// Calls use(place in TCM, offset in the message, bytes) for what goes together to where it belongs.
+  /// Calls use(place in TCM, offset in the message, bytes) for each range that has one place.
   template <typename Use>
   void for_pieces(const slice& s, const message& m, const block_array& to, const Use& use) const {
     std::uint64_t at = 0, offset = 0, bytes = 0;

@@ -3,14 +3,14 @@
 // from one (comm::grid_steps), chosen so that the flows of a step share as few links of the mesh as possible.
 //
 //   for every part of the blocks that fits the slots of a queue pair:
-//     for every step:  send to its target; take what came a few steps ago
+//     for every step:  send to its target; take what arrived a few steps ago
 //
 // Where comm::moves_out_of_hbm holds, tensors stay in HBM: the DMA reads slots for their messages there, and
 // writes received slots to their place.
 //
 // Receiving some steps late hides the latency. Ranks that are alone on their cubes begin long steps by the
-// clock (comm::step_schedule): all start a launch at one instant, and flows then hardly wait for those of
-// another step. Without a schedule, and with blocks of less than a slot, the receives keep ranks in step.
+// clock (comm::step_schedule): all start a launch at one time, so that flows rarely wait for those of another
+// step. Without a schedule, and with blocks of less than a slot, the receives keep ranks synchronous.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@
 namespace diecast::sw {
 namespace all_to_all_steps_kernel {
 
-/// Words of a rank's image in front of its partners; all 0 without a schedule.
+/// Words of a rank's image before its partners; all 0 without a schedule.
 enum image_word : std::size_t { packet_bytes, packet_fs, wait_fs, way_fs, partners_at };
 
 class stepwise_exchange {
@@ -47,15 +47,15 @@ class stepwise_exchange {
   }
 
   void run() {
-    // A part is never longer than the slots it goes to, so a send waits for nothing but what its receiver
-    // took a round of steps ago: no cycle of waits, whatever the number of slots.
+    // A part fits the slots of its queue pair, so a send waits only for messages that its receiver took a
+    // round of steps ago: no cycle of waits, for any number of slots.
     const std::uint32_t rounds = n_ * parts();
     if (is_timed()) return by_the_clock(rounds);
     const std::uint32_t ahead = std::min(comm::most_steps_ahead, n_ - 1);
     pe_context::left_copies left(pe_);
     for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
       pe_context::pipeline pipeline;
-      pipeline.overlaps = to_.in_hbm();  // nobody waits for each store
+      pipeline.overlaps = to_.in_hbm();  // no task waits for each store
       if (i < rounds) send(i, pipeline, left);
       if (i >= ahead) take(i - ahead, pipeline);
       if (to_.in_hbm()) {
@@ -68,7 +68,7 @@ class stepwise_exchange {
   }
 
  private:
-  /// The DMA copies what is taken: the core has no time for it.
+  /// The DMA copies received slots: the core has no time for that.
   void by_the_clock(std::uint32_t rounds) {
     const std::uint32_t ahead = steps_on_the_way();
     pe_context::left_copies left(pe_);
@@ -84,7 +84,7 @@ class stepwise_exchange {
         pipeline.overlaps = true;
         pe_.stream({pipeline}, "all_to_all", left);
       }
-      // No step waits for what was sent two steps ago; asked now, it is no work at the end.
+      // No step waits for sends of two steps ago; checked now, they take no time at the end.
       if (i >= 2 && i < rounds && target(i - 2) != rank_) pe_.look_at_sources(towards(target(i - 2)));
     }
     left.finish();
@@ -108,7 +108,7 @@ class stepwise_exchange {
     const std::uint64_t packets = (bytes + times_[packet_bytes] - 1) / times_[packet_bytes];
     return {packets * times_[packet_fs] + times_[wait_fs]};
   }
-  /// What came so long ago has come whole.
+  /// Steps after which a message has arrived completely.
   [[nodiscard]] std::uint32_t steps_on_the_way() const {
     const std::uint64_t step = time_of(0).fs;
     const std::uint64_t steps = 2 + (times_[way_fs] + step - 1) / step;
@@ -121,7 +121,7 @@ class stepwise_exchange {
       part_bytes_ = std::max<std::uint64_t>(1, own_bytes_);
       return 1;
     }
-    // Even, but for whole slots: a last part of one packet would make steps that are mostly waiting.
+    // Even parts in whole slots: a last part of one packet would make steps that mostly wait.
     const std::uint64_t slot = slot_bytes();
     const std::uint64_t slots = std::max<std::uint64_t>(1, (longest_block() + slot - 1) / slot);
     const std::uint64_t places = pe_.n_slots(first_direction());
@@ -132,7 +132,7 @@ class stepwise_exchange {
   [[nodiscard]] std::uint64_t longest_block() const {
     return (pe_.args().count + n_ - 1) / n_ * numeric::size_of(pe_.args().type);
   }
-  /// The part of a block that goes in a round.
+  /// The part of a block that is sent in a round.
   [[nodiscard]] tcm_range part(const tcm_range& block, std::uint32_t round) const {
     const std::uint64_t begin = std::min(block.bytes, round / n_ * part_bytes_);
     return {block.at + begin, std::min(block.bytes - begin, part_bytes_)};
@@ -171,8 +171,8 @@ class stepwise_exchange {
       pipeline.received.push_back({to_.at(r.at), r.bytes, pe_context::arrival::copy});
     });
   }
-  /// A part in pieces that lie together in every rank's memory, in the order in which they go: in TCM all of
-  /// it, in HBM slots, one of each stripe in turn. Messages then read, and copies write, another port each
+  /// A part in pieces that are contiguous in every rank's memory, in the order of sending: in TCM the whole
+  /// part, in HBM slots, alternating over stripes, so that messages read, and copies write, another port each
   /// time.
   template <class Use>
   void for_stretches(const tcm_range& r, const Use& use) const {

@@ -2,7 +2,7 @@
 // All-gather. ring_1d: every block goes round the ring, half of it in each direction, n-1 rounds. bruck: in
 // round k every rank sends the min(2^k, n - 2^k) blocks it got last to rank + 2^k; ceil(log2 n) rounds for
 // any n (J. Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
-// systems", IEEE TPDS 8(11), 1997); blocks are received where they belong, so nothing is rotated.
+// systems", IEEE TPDS 8(11), 1997); blocks are received at their final places, without rotation.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +17,7 @@ namespace all_gather_kernel {
 using arrival = pe_context::arrival;
 
 /// One direction round, of half of every block: `way` is +1 where blocks travel to the next position, -1 to
-/// the one before. What arrives is passed on, but for the last block, which has been everywhere.
+/// the one before. All blocks that arrive are passed on except the last one, which all ranks have.
 pe_context::pipeline gather_pipeline(pe_context& pe, const block_vector& v,
                                      const std::vector<std::uint32_t>& ring, std::int64_t way,
                                      std::uint64_t half) {
@@ -61,7 +61,7 @@ std::uint64_t gather_scratch(const argument_context& c) {
 }  // namespace all_gather_kernel
 
 // Reduce-scatter. ring_1d: partial sums of every block go round the ring to its owner, half of the block
-// in each direction, n-1 rounds. recursive_halving: the mirror image of all_gather bruck: in round k =
+// in each direction, n-1 rounds. recursive_halving: the reverse of all_gather bruck: in round k =
 // ceil(log2 n)
 // - 1 ... 0 every rank sends the partial sums of the min(2^k, n - 2^k) blocks from rank + 2^k on to
 // that rank; ceil(log2 n) rounds for any n, every block crosses n-1 links in all (J. L. Traff, "Optimal,
@@ -77,8 +77,8 @@ void end_in_output(pe_context& pe, const block_vector& v) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-/// Half of every block, one way round: the first partial sum sent is of the block of the position behind,
-/// the last one received is of this rank's own.
+/// Half of every block, in one direction: the first partial sum sent is of the block of the previous
+/// position, the last one received is of this rank's own.
 pe_context::pipeline scatter_pipeline(const block_vector& v, const std::vector<std::uint32_t>& ring,
                                       std::int64_t way, std::uint64_t half) {
   const auto block_of = [&](std::int64_t distance) {
@@ -142,14 +142,14 @@ void fill_ring(const argument_context& c, std::uint32_t, abi::kernel_arguments& 
 
 // Every rank sends its vector to the next rank and receives that of the rank before, cyclically. direct:
 // over a queue pair to each. ring_1d: over the ring of neighbors, whose order is not that of the ranks:
-// all vectors move on together until each has come to its rank.
+// all vectors move on together until each has reached its rank.
 
 namespace send_recv_kernel {
 
 using arrival = pe_context::arrival;
 
 struct parameters {
-  std::uint32_t rounds{}, arrival_round{};  ///< rounds of all, and the one in which this rank's vector comes
+  std::uint32_t rounds{}, arrival_round{};  ///< all rounds, and the one in which this rank's vector arrives
 };
 
 void copy(pe_context& pe, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {

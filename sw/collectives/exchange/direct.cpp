@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce with a queue pair between every two ranks.
 //
-//   direct_one_shot  every rank sends its vector to all others and adds what comes: one step
-//   direct_two_shot  every rank sends part r to rank r, which adds and sends the sum to all: two steps
+//   direct_one_shot  every rank sends its vector to all others and adds theirs: one step
+//   direct_two_shot  every rank sends part r to rank r, which adds them and sends the sum to all: two steps
 //
-// Contributions are added in the order of ranks, everywhere, so all ranks end with the same bits and they
-// do not depend on timing.
+// Every rank adds contributions in the order of ranks, so all ranks end with the same bits, which do not
+// depend on timing.
 #include <algorithm>
 
 #include "models/abi/address.hpp"
@@ -19,13 +19,13 @@ namespace diecast::sw {
 
 namespace direct_kernel {
 
-/// Direction from this PE to another rank, in the pattern all_to_all.
+/// Queue pair from this PE to another rank, in the pattern all_to_all.
 comm::direction towards(pe_context& pe, std::uint32_t rank) {
   const std::uint32_t n = pe.args().ranks;
   return static_cast<comm::direction>((rank + n - pe.args().rank) % n - 1);
 }
 
-/// The others, nearest rank number above first, so that not all send to one at a time.
+/// The other ranks in ascending order from this one, modulo n, so that not all send to the same rank first.
 std::vector<std::uint32_t> others(pe_context& pe) {
   const std::uint32_t n = pe.args().ranks;
   std::vector<std::uint32_t> ranks;
@@ -75,8 +75,8 @@ void run_one_shot(pe_context& pe) {
       {[&] { pe.send_all(towards_all(pe), own, vector.bytes); }, [&] { sum_in_order(pe, whole(pe), own); }});
 }
 
-/// Calls use(direction, piece) for a message of every other rank's part in turn: with one rank's part whole
-/// the others, who go by turns, would stop.
+/// Calls use(queue pair, piece) for one message of every other rank's part, then the next of each: a peer
+/// takes one message of each rank in turn, and would wait while a whole part went to another rank.
 template <class Use>
 void for_messages(pe_context& pe, const Use& use) {
   const std::uint32_t n = pe.args().ranks;
@@ -138,20 +138,20 @@ kernel_table direct_kernels() {
 pattern_table exchange_patterns() {
   return {{"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)",
            comm::all_to_all, comm::numbered_names("plus", 1, 512), true},
-          {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
+          {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., in both directions (up0, down0, ...)",
            comm::circulant, comm::circulant_names(), true},
-          {"circulant_unidir", "rank r with ranks r + 1, r + 2, r + 4, ..., one way: send up, receive down",
+          {"circulant_unidir", "rank r with ranks r + 1, r + 2, r + 4, ...: send up, receive down",
            comm::circulant_unidir, comm::circulant_names(), true},
-          {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", comm::pairwise,
+          {"pairwise", "every rank with every other, in both directions (peer+1, ...)", comm::pairwise,
            comm::numbered_names("peer+", 1, 511), true},
           {"box_lines",
            "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs "
            "(peer+1, ...)",
            comm::box_lines, comm::numbered_names("plus", 1, 512), true},
-          {"neighbors", "every rank with those one link away, both ways (neighbor0, neighbor1, ...)",
+          {"neighbors", "every rank with those one link away, in both directions (neighbor0, ...)",
            comm::neighbor_edges, comm::numbered_names("neighbor", 0, 16), true},
           {"shift", "every rank to the next (send next, receive last)", comm::shift, {"next", "last"}, true},
-          {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", comm::star,
+          {"star", "the root with every other rank, in both directions (root; peer+1, ...)", comm::star,
            comm::star_names(), true}};
 }
 

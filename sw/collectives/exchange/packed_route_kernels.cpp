@@ -2,11 +2,11 @@
 // Blocks from neighbor to neighbor on routes that load all links alike (comm::packed_routes), as
 // one stream with a pipeline per neighbor:
 //
-//   for every piece that goes to this neighbor:    when it has come here, send it
-//   for every piece that comes from this neighbor: store it, or add it to what is here
+//   for every piece for this neighbor:   when it has arrived here, send it
+//   for every piece from this neighbor:  store it, or add it to the sum here
 //
-// What comes and goes, and in which order, is a table that the host writes to scratch. neighbor_steps is the
-// same with whole blocks, or halves round a ring, each sent on when all of it has come.
+// The pieces and their order are a table that the host writes to scratch. neighbor_steps is the same with
+// whole blocks, or halves round a ring, each forwarded when all of it has arrived.
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -74,8 +74,8 @@ std::vector<pe_context::pipeline> pipelines_over(pe_context& pe, const block_vec
   return pipelines;
 }
 
-/// Sums of `v`. Those that go in both directions round a ring take each step of both together: where each
-/// direction has adders of its own, half of all, a step takes what they take.
+/// Sums of `v`. Those in both directions round a ring take each step of both together: where each direction
+/// has half of the adders, a step takes the time of one direction.
 void add_up(pe_context& pe, const block_vector& v) {
   const std::vector<pe_context::pipeline> pipelines = pipelines_over(pe, v, arrival::reduce);
   const auto own = pe.args().own.get<parameters>();

@@ -18,7 +18,7 @@
 namespace diecast::comm {
 namespace {
 
-/// The way of a part from the rank that has it to those that want it. A link comes after the one before it.
+/// The route of a part from the rank that has it to its destinations. A link comes after the previous one.
 struct part_tree {
   std::uint32_t block{}, part{};
   std::vector<std::uint32_t> links;
@@ -30,9 +30,9 @@ struct route_set {
   double busiest{};  ///< time of a block on the busiest link, in messages on the fastest link
 };
 
-/// Blocks are cut into as few parts as bring the busiest link near to what more of them would. search(parts,
-/// limit): with no more than `limit` parts on the busiest link; empty when nothing comes of it. `narrowest`:
-/// sum of the rates of the links out of the rank that has least, in fastest links.
+/// Cuts blocks into the fewest parts for which the busiest link has nearly the least load. search(parts,
+/// limit): routes with at most `limit` parts on the busiest link; empty when none are found. `narrowest`:
+/// least sum of the rates of the links out of a rank, in fastest links.
 template <class Search>
 route_set best_parts(const neighbor_graph& g, const Search& search, const std::vector<std::uint32_t>& choices,
                      double narrowest) {
@@ -49,7 +49,7 @@ route_set best_parts(const neighbor_graph& g, const Search& search, const std::v
   return std::move(*best);
 }
 
-/// Paths from a root: a flow of least length (successive shortest paths), unit by unit.
+/// Paths from a root: a flow of least total length (successive shortest paths), unit by unit.
 class path_search {
  public:
   path_search(const neighbor_graph& g, std::uint32_t root, std::uint32_t parts, std::uint32_t limit)
@@ -71,7 +71,7 @@ class path_search {
   }
 
  private:
-  /// A step back over a link takes a unit of flow off it.
+  /// A step back over a link removes a unit of flow from it.
   struct step {
     std::uint32_t link{nobody};
     bool back{};
@@ -114,7 +114,7 @@ class path_search {
     return true;
   }
 
-  /// Takes a path of the flow, from its end: what comes to a rank is what it wants and passes on.
+  /// Removes a path from the flow, from its end: a rank's inflow is its own part and what it forwards.
   std::vector<std::uint32_t> path_to(std::uint32_t to) {
     std::vector<std::uint32_t> path;
     for (std::uint32_t at = to; at != root_; at = g_.links()[path.back()].from) {
@@ -134,8 +134,8 @@ class path_search {
   std::vector<std::uint32_t> room_, flow_;  ///< by link
 };
 
-/// Trees of all ranks: each grown over the links with most room, then, while some link has too much, each
-/// taken out and grown again beside the others.
+/// Trees of all ranks: each grown over the links with most room; then, while a link is overloaded, each
+/// removed and grown again among the others.
 class tree_search {
  public:
   tree_search(const neighbor_graph& g, std::uint32_t parts, std::uint32_t limit)
@@ -155,7 +155,7 @@ class tree_search {
   }
 
  private:
-  /// The best is least: beyond the link's room, links from the root, part of its room in use.
+  /// Least is best: load beyond the link's room, links from the root, used part of its room.
   using rank_of_link = std::tuple<std::uint32_t, std::uint32_t, double, std::uint32_t>;
 
   [[nodiscard]] std::uint32_t beyond(std::uint32_t l) const {
@@ -213,7 +213,7 @@ route_set routes_from(const neighbor_graph& g, std::uint32_t root) {
   return best_parts(g, search, {1, 2, 3, 4, 6, 8}, width_of(g, root));
 }
 
-/// A tree from every rank to all others for each part of its block, in as many parts as pay.
+/// A tree from every rank to all others for each part of its block, in as many parts as reduce the time.
 route_set trees_to_all(const neighbor_graph& g, const std::vector<std::uint32_t>& choices) {
   double narrowest = std::numeric_limits<double>::max();
   for (std::uint32_t r = 0; r < g.ranks(); ++r) narrowest = std::min(narrowest, width_of(g, r));
@@ -235,19 +235,19 @@ std::vector<std::uint32_t> links_round(const neighbor_graph& g, std::uint32_t ro
   return links;
 }
 
-/// Halves of blocks, each all the way round a ring of the links, one way each; whole blocks where the links
+/// Halves of blocks, each all round a ring of the links, in one direction each; whole blocks where the links
 /// form no ring.
 route_set routes_round(const neighbor_graph& g) {
   const std::uint32_t ranks = g.ranks();
   const bool is_ring = ranks > 2 && g.links().size() == 2 * ranks && links_round(g, 0, 0).size() + 1 == ranks;
   if (!is_ring) return trees_to_all(g, {1});
-  // The part of a block is the way that it goes: places of links differ from rank to rank, ways do not.
+  // The part of a block is its direction: indices of links differ between ranks, directions do not.
   const std::vector<std::uint32_t> forth = links_round(g, 0, 0), back = links_round(g, 0, 1);
   route_set found{{}, 2, (ranks - 1.0) / 2};
   for (std::uint32_t part = 0; part < 2; ++part) {
     std::vector<std::uint32_t> round = part == 0 ? forth : back;
     const std::vector<std::uint32_t>& out = g.leaving(g.links()[round.back()].to);
-    round.push_back(out[out[0] == (round.back() ^ 1U) ? 1 : 0]);  // home again
+    round.push_back(out[out[0] == (round.back() ^ 1U) ? 1 : 0]);  // back at the root
     for (std::size_t k = 0; k < round.size(); ++k) {
       std::rotate(round.begin(), round.begin() + 1, round.end());
       found.trees.push_back({g.links()[round.front()].from, part, {round.begin(), round.end() - 1}});
@@ -265,8 +265,8 @@ struct move {
   std::int64_t start{}, end{};
 };
 
-/// Gives each move its time: a part goes on when it has come; of those that wait for a link the one goes
-/// that has most links before it.
+/// Gives each move its time: a part is forwarded when it has arrived; of those that wait for a link the one
+/// with the most links ahead is first.
 class link_schedule {
  public:
   link_schedule(const neighbor_graph& g, const std::vector<part_tree>& trees)
@@ -324,15 +324,15 @@ class link_schedule {
   std::vector<move> moves_;
   std::vector<std::vector<std::uint32_t>> next_;
   std::vector<std::uint32_t> before_;  ///< the move itself where the part begins its path
-  std::vector<std::uint32_t> ahead_;   ///< links behind this one on the longest path onwards
-  /// By link: of equals the block goes first whose rank is farthest back, so that ranks begin with different
-  /// ones.
+  std::vector<std::uint32_t> ahead_;   ///< links after this one on its longest path
+  /// By link: of equal moves the block whose rank is farthest back is first, so that ranks begin with
+  /// different blocks.
   std::vector<std::priority_queue<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>> waiting_;
   std::vector<std::int64_t> free_at_;
   std::map<std::int64_t, std::vector<std::uint32_t>> due_;
 };
 
-/// The way of time and of every part turned round.
+/// Reverses time and the route of every part.
 void turn_round(std::vector<move>& moves) {
   for (move& m : moves) {
     m.link ^= 1U;
@@ -366,8 +366,7 @@ packed_routes::packed_routes(const pattern_context& c, collective what, cut bloc
   busiest_ = found.busiest;
   std::vector<move> moves = link_schedule(g, found.trees).run();
   if (what == collective::gather || what == collective::reduce_scatter) turn_round(moves);
-  // Every piece waits only for some that stand before it in this order, whatever the pipelines: no cycle of
-  // waits.
+  // Every piece waits only for earlier pieces of this order, in any pipeline: no cycle of waits.
   std::ranges::sort(moves, {}, [](const move& m) { return std::tuple{m.start, m.link}; });
 
   pipelines_.resize(g.ranks());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How blocks travel from neighbor to neighbor so that no link carries more than it must: each block is cut
-// into parts, each part has a tree of its own (a path, where one rank alone wants it), and what a link
-// carries follows each other in one fixed order. (Zhao et al., "ForestColl: Throughput-Optimal Collective
-// Communications on Heterogeneous Network Fabrics", 2024, packs trees of every root in this manner.)
+// Routes of blocks from neighbor to neighbor that balance the load of links: each block is cut into parts,
+// each part has a tree of its own (a path, if it is for one rank only), and the parts on a link have one
+// fixed order. (Zhao et al., "ForestColl: Throughput-Optimal Collective Communications on Heterogeneous
+// Network Fabrics", 2024, packs trees of every root in this manner.)
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace diecast::comm {
 
 /// Schedules of gather, scatter, all_gather and reduce_scatter.
 ///
-/// scatter: a maximum flow from the root, as short as can be, taken apart into paths; exact. all_gather:
+/// scatter: a maximum flow of least length from the root, divided into paths; exact. all_gather:
 /// trees of every rank, grown one after the other over the links that carry least, and grown again until no
-/// link is overloaded; equal machines and members, equal trees. gather and reduce_scatter: the same
-/// backwards.
+/// link is overloaded; equal machines and members have equal trees. gather and reduce_scatter: the same
+/// reversed.
 class packed_routes {
  public:
   enum class cut : std::uint8_t {
@@ -29,11 +29,11 @@ class packed_routes {
   /// another collective.
   packed_routes(const pattern_context& c, collective what, cut blocks = cut::least_load);
 
-  /// A part of a rank's block on one link. It goes when the stage below has come.
+  /// A part of a rank's block on one link. It is sent when the stage below has arrived.
   struct piece {
     std::uint16_t block{}, part{};
-    /// Pipeline (neighbor) and number of a piece that this rank receives: what a piece that it sends waits
-    /// for, or whose contribution goes before that of a piece that it receives. no_stage: nothing.
+    /// Pipeline (neighbor) and number of a received piece: one that a sent piece waits for, or whose
+    /// contribution is added before that of another received piece. no_stage: none.
     std::uint16_t pipeline{}, stage{no_stage};
   };
   static constexpr std::uint16_t no_stage = 0xffff;
@@ -48,7 +48,7 @@ class packed_routes {
   [[nodiscard]] const std::vector<pipeline>& pipelines(std::uint32_t rank) const { return pipelines_[rank]; }
   /// Parts of a block.
   [[nodiscard]] std::uint32_t parts() const { return parts_; }
-  /// What the link that takes longest carries of a block, in blocks on the fastest link.
+  /// Load of the busiest link, in blocks on the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }
 
  private:

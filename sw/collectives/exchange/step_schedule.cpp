@@ -91,8 +91,8 @@ steps by_distance(std::uint32_t places) {
   return all;
 }
 
-/// The links that the flows of a step are on, each with the links that a flow has behind it there. Packets
-/// that come along x turn into pipelines of their own, by the side they come from.
+/// The links of a step's flows, each with the number of links that a flow has after it. Packets that arrive
+/// along x are forwarded along y by pipelines of their own, one per side of arrival.
 class flows {
  public:
   flows(const std::vector<std::uint32_t>& across, const std::vector<std::uint32_t>& up)
@@ -101,9 +101,9 @@ class flows {
       for (std::uint32_t x = 0; x < across.size(); ++x) add(x, y);
   }
 
-  /// Two flows share a link.
+  /// Whether two flows share a link.
   [[nodiscard]] bool meet() const { return meet_; }
-  /// The most by which a flow of this step is later on a link than one of `next`.
+  /// The largest delay of a flow of this step on a link after one of `next`.
   [[nodiscard]] std::uint32_t later_than(const flows& next) const {
     std::uint32_t most = 0;
     for (const auto& [place, behind] : behind_) {
@@ -114,7 +114,7 @@ class flows {
     return most;
   }
 
-  /// Some link has a flow in every one of these.
+  /// Whether some link has a flow in every one of these steps.
   [[nodiscard]] static bool share_a_link(const std::vector<flows>& each) {
     const auto& first = each.front().behind_;
     return std::ranges::any_of(first, [&each](const auto& used) {
@@ -128,7 +128,7 @@ class flows {
     kind what{};
     std::uint32_t x{}, y{};   ///< where it begins
     bool ahead{};             ///< to the next greater coordinate
-    std::uint8_t pipeline{};  ///< along y: came from the west, from nowhere, from the east
+    std::uint8_t pipeline{};  ///< along y: came from the west, starts here, came from the east
     auto operator<=>(const link&) const = default;
   };
 
@@ -148,7 +148,7 @@ class flows {
   bool meet_{};
 };
 
-/// An order of steps in which flows are little later than those of the next step, summed up: exact, by
+/// An order of steps with the least sum of delays of flows after those of the next step: exact, by
 /// subsets.
 class shortest_chain {
  public:
@@ -236,7 +236,7 @@ grid_steps::sequence grid_steps::search() const {
   return {chain.order(), flows::share_a_link(each), chain.most()};
 }
 
-/// A search takes 50 ms, follows from the grid's size alone, and a run asks for the same one several times.
+/// A search takes 50 ms, depends only on the grid's size, and a run needs the same one several times.
 /// Not for several threads at a time.
 void grid_steps::order() {
   static std::map<std::pair<std::uint32_t, std::uint32_t>, sequence> known;
@@ -269,13 +269,13 @@ std::vector<step_partners> grid_steps::of(std::uint32_t rank) const {
 
 namespace {
 
-/// Share of the time by which a flow may be late that the next one waits: the buffers of the routers on its
-/// way take in the rest. Measured (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
+/// Share of a flow's delay that the next one waits: the buffers of routers on its route absorb the rest.
+/// Measured (docs/adr/0058): from 0.58 on steps do not overlap, and more only adds waiting.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
-/// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are
-/// written. Measured: copies of chunks have the time between chunks, too (docs/adr/0058); blocks that
-/// come out of HBM for each step need more than their time, or steps run late and meet (docs/adr/0081).
+/// How long a packet occupies the network interface. For 15 sent blocks, 16 are read and 16 written.
+/// Measured: copies of chunks also have the time between chunks (docs/adr/0058); blocks from HBM for each
+/// step need more than their time, or steps are late and overlap (docs/adr/0081).
 sim_time at_interface(step_load load, sim_time packet) {
   switch (load) {
     case step_load::blocks: break;
@@ -318,7 +318,7 @@ class times_of {
   }
 
  private:
-  /// A packet on the slowest link between cubes: steps that begin sooner would pile up there.
+  /// A packet on the slowest link between cubes: steps that begin sooner would queue there.
   [[nodiscard]] sim_time between_cubes(std::uint32_t flits) const {
     sim_time longest;
     const sip_id sip = c_.members.members.front().sip;
@@ -338,7 +338,7 @@ class times_of {
     const pe_coord pe = c_.members.members[grid_.rank_at(x, y)];
     return topology_.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
   }
-  /// A further link between neighbors on a packet's path, the cube behind it included.
+  /// A further link between neighbors on a packet's path, with the cube after it.
   [[nodiscard]] sim_time crossing(sim_time way, std::uint32_t flits) const {
     const std::uint32_t links = grid_.columns() - 1 + grid_.rows() - 1;
     if (links < 2) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-to-all in steps: which pairs meet in each, and when it begins.
+// All-to-all in steps: the pairs of each step, and its start.
 //
 // All-to-all on a line, a mesh of lines or a SIP of cubes: an order of the pairs of ranks in which no step
 // puts more flows on a link than necessary.
@@ -16,11 +16,11 @@
 
 namespace diecast::comm {
 
-/// line_steps(n)[s][x]: whom place x of a line of n sends to in step s, 0 to n - 1. Every step is a
-/// permutation and every place meets every place once, itself included. The cut between places c - 1 and c is
-/// crossed c (n - c) times in each direction: up to most_searched places, never by more flows in a step than
-/// the rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not found;
-/// longer lines go by distance. Where it can be, a step is its own mirror image.
+/// line_steps(n)[s][x]: the destination of place x of a line of n in step s, 0 to n - 1. Every step is a
+/// permutation, and every place sends to every place once, itself included. The cut between places c - 1 and
+/// c is crossed c (n - c) times in each direction: up to most_searched places, never by more flows in a step
+/// than the rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not
+/// found; longer lines are ordered by distance. If possible, a step is its own mirror image.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> line_steps(std::uint32_t places);
 inline constexpr std::uint32_t most_searched = 8;
 
@@ -33,11 +33,11 @@ struct step_partners {
 };
 
 /// Steps of a grid, line_steps along x and along y, every pair of them once. Packets go along x first, so
-/// that the flows of a step meet on a row or column only as those of one line do.
+/// that the flows of a step share links of a row or column only as those of one line do.
 ///
-/// Flows of two steps in a row meet where the earlier one's has the longer path behind it: it still passes
-/// when the other one comes, by as much as that is longer. In grids of up to most_ordered steps they are in
-/// an order in which this is little.
+/// Flows of two consecutive steps overlap on a link where the earlier one has the longer path: it still uses
+/// the link, for the difference, when the later one arrives. In grids of up to most_ordered steps the order
+/// of steps keeps this small.
 class grid_steps {
  public:
   explicit grid_steps(const rank_grid& g);
@@ -46,8 +46,8 @@ class grid_steps {
   [[nodiscard]] std::vector<step_partners> of(std::uint32_t rank) const;
   /// Steps are in such an order, and some link has a flow in each: links are busier than ranks.
   [[nodiscard]] bool fill_a_link() const { return fills_; }
-  /// The most by which a flow is later on a link than one of the next step, in links between neighbors. None
-  /// where two flows of one step share a link, or the steps are too many to be put in order.
+  /// The largest delay of a flow on a link after one of the next step, in links between neighbors. None where
+  /// two flows of one step share a link, or there are too many steps to order.
   [[nodiscard]] std::optional<std::uint32_t> crossings_to_wait() const { return to_wait_; }
 
  private:
@@ -70,26 +70,26 @@ class grid_steps {
 };
 inline constexpr std::uint32_t most_ordered = 16;
 
-// Start times of the steps of an all-to-all over the cubes of a SIP, so that flows of two steps hardly share
+// Start times of the steps of an all-to-all over the cubes of a SIP, so that flows of two steps rarely share
 // links.
 
-/// What the network interface carries in the time of a step beside the blocks that are sent and received.
+/// Load of the network interface in a step in addition to the blocks that are sent and received.
 enum class step_load : std::uint8_t {
   blocks,  ///< nothing
   chunks,  ///< copies between HBM and chunks in TCM
-  tensors  ///< the blocks a second time, on their way out of HBM and into it
+  tensors  ///< the blocks again, out of HBM and into it
 };
 
-/// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
-/// a link between cubes, whichever is slower, and then for most of the time by which its flows may be later
-/// on a link than those of the next step. With tensors in HBM the interface has to carry copies, too.
+/// Time of a step of grid_steps on the machine: that of its bytes on the network interface or a link between
+/// cubes, whichever is slower, and most of the delay by which its flows may still use a link when those of
+/// the next step begin. With tensors in HBM the interface has to carry copies, too.
 struct step_times {
-  sim_time packet;  ///< a full one, where it takes longest
+  sim_time packet;  ///< a full one on the slowest link
   sim_time wait;    ///< after each step
   sim_time way;     ///< idle latency of a packet between the farthest ranks
 };
 
-/// Fewest steps worth a schedule: in its own step a rank waits.
+/// Fewest steps for which a schedule is used: in its own step a rank waits.
 inline constexpr std::uint32_t fewest_timed_steps = 8;
 /// Fewest timed ranks where a link between cubes is slower than the network interface. Fewer keep their links
 /// as busy without waiting (measured, docs/adr/0058).
@@ -108,7 +108,7 @@ struct step_schedule {
   std::optional<step_times> times;
 };
 
-/// Its times; none either where the members fill no rectangle.
+/// Times of the steps; none where the members fill no rectangle, too.
 [[nodiscard]] std::optional<step_times> step_times_of(const pattern_context& c, step_load load);
 
 }  // namespace diecast::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives whose work the routers do (noc.multicast, noc.reduce). A rank sends its vector once, whatever
+// Collectives that routers execute (noc.multicast, noc.reduce). A rank sends its vector once, whatever
 // the number of ranks, and receives the result once.
 //
 //   broadcast multicast    the root sends; routers copy

@@ -13,15 +13,15 @@
 
 namespace diecast::sw {
 
-/// Consecutive blocks of a cube that travel together.
+/// A block group: consecutive blocks of a cube that are sent together.
 struct bundle {
   std::uint32_t sip{}, cube{}, pe{}, blocks{1};
 };
 
 /// A ring as a PE sees it, and its pipelines, one for each direction.
 struct own_ring {
-  /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
-  /// both senders, and what they would send elsewhere meanwhile: the ring that carries most goes one way.
+  /// Towards the next member only. Packets from two sides meet at a PE's network interface and delay both
+  /// senders, including their other messages: the busiest ring has one direction.
   bool one_way{};
   std::vector<std::uint32_t> members;  ///< numbers on this level, from the own on
   comm::ring_directions directions{};
@@ -29,7 +29,7 @@ struct own_ring {
   std::size_t first_pipeline{};
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
-  /// On a ring of two one is enough: both ways lead to the same PE.
+  /// On a ring of two one is enough: both directions lead to the same PE.
   [[nodiscard]] std::size_t pipelines() const {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;
@@ -52,9 +52,9 @@ struct own_ring {
 };
 
 /// What a PE sends and receives in a gather, each hop at a time of a schedule: when its sender would send it
-/// on a machine where nothing is in the way of another. The times say no more than an order. It is the same
-/// at both ends of a hop, and what a hop needs comes earlier: the schedule has no circular wait. A reduction
-/// is the reverse: it receives what a gather sends, last step first.
+/// on a machine without contention. The times only give an order. It is the same at both ends of a hop, and
+/// what a hop needs comes earlier: the schedule has no circular wait. A reduction is the reverse: it receives
+/// what a gather sends, last step first.
 class level_schedule {
  public:
   explicit level_schedule(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
@@ -70,8 +70,8 @@ class level_schedule {
   void put_gather(std::vector<pe_context::pipeline>& pipelines) { put(pipelines, pe_context::arrival::copy); }
   void put_reduction(std::vector<pe_context::pipeline>& pipelines);
 
-  /// Sends of pipeline `paced` leave when pipeline `by` has received what is due `ahead` before them. What it
-  /// receives by then waits for none of them.
+  /// Limits the rate of pipeline `paced`: its sends leave when pipeline `by` has received what is due `ahead`
+  /// before them, which depends on none of them.
   void pace(std::vector<pe_context::pipeline>& pipelines, std::size_t paced, std::size_t by,
             std::int64_t ahead) const;
 
@@ -81,7 +81,7 @@ class level_schedule {
     std::int64_t due{};
     std::uint32_t first{}, blocks{};
   };
-  /// The stage that has brought a block last.
+  /// The last stage that received a block.
   struct arrived {
     pe_context::awaited stage{};
     tcm_range range{};

@@ -3,14 +3,14 @@
 // over the cubes of a SIP, and over the PEs of a cube. A block crosses the links between SIPs and between
 // cubes few times, and most of its copies are made within the cubes.
 //
-//   all_gather      a ring passes round the blocks of its members and, as they come, those that rings before
-//                   it bring: first the SIPs, then the cubes, then the PEs, the nearest first
-//   reduce_scatter  the mirror image: the PEs of a cube add up what they have for every block, then the
-//                   cubes, then the SIPs
+//   all_gather      a ring passes round the blocks of its members and those that arrive on the rings before
+//                   it: first the SIPs, then the cubes, then the PEs, the nearest first
+//   reduce_scatter  the reverse: the PEs of a cube add up their contributions to every block, then the cubes,
+//                   then the SIPs
 //
 // Where blocks are shorter than a slot, the nearest PEs of a cube exchange theirs before they go round the
 // cubes, so that neighboring blocks travel as one message. Between SIPs, each of two PEs then has the blocks
-// of both for the SIPs one way round.
+// of both for the SIPs in one direction.
 #include <algorithm>
 
 #include "sw/collectives/base/blocks.hpp"
@@ -28,14 +28,14 @@ struct parameters {
   std::uint32_t bundle{};  ///< comm::level_bundle
 };
 
-/// A bundle that a place takes round a ring, and when it is there.
+/// A block group that a PE passes round a ring, and the time at which the PE has it.
 struct pass {
   bundle what;
   std::int64_t due{};
 };
 
-/// The direction of the schedule's block groups: of a reduction, whose hops are those of a gather from the
-/// last to the first, round the rings as they are, the owners lie ahead.
+/// Sign of the distance to the owners of block groups on a ring. A reduction has the hops of a gather in
+/// reverse order and in the same directions round the rings, so the owners are ahead instead of behind.
 enum class purpose : std::int8_t { gathers = 1, reduces = -1 };
 
 class level_blocks {
@@ -66,7 +66,7 @@ class level_blocks {
   [[nodiscard]] bool joins_cube() const { return together_ == comm::level_bundle::cube; }
   [[nodiscard]] bool joins_pair() const { return together_ == comm::level_bundle::pair; }
 
-  /// In the image: cubes, PEs, and the half of them, from the own on.
+  /// The image has the rings of cubes, of PEs, and of a half of them, each from the own one on.
   void order_rings(pe_context& pe) {
     const std::uint32_t half = joins_pair() ? grid_.pes / 2 : 0;
     const std::vector<std::uint32_t> image = ring_from_image(pe, grid_.cubes + grid_.pes + half);
@@ -86,7 +86,7 @@ class level_blocks {
     add_pipelines(pes_);
   }
   void add_pipelines(own_ring& r) {
-    // Counted from the member of the lowest number.
+    // The position is counted from the member with the lowest number.
     const auto lowest = std::ranges::min_element(r.members) - r.members.begin();
     r.position = around(0, -lowest, r.size());
     r.first_pipeline = pipelines_.size();
@@ -97,9 +97,9 @@ class level_blocks {
     }
   }
 
-  /// What hops take, in messages of the ring. They are chosen by measured times of the default machine, for
-  /// messages of a slot (docs/adr/0061). A short message takes no less than the core does for it, which is
-  /// about a slot on the wire.
+  /// Times of hops, in bytes on the wire. The factors are measured on the default machine, for messages of a
+  /// slot (docs/adr/0061). A short message takes at least the core's time for it, which is about that of a
+  /// slot on the wire.
   void set_times(pe_context& pe) {
     constexpr std::int64_t messages_per_pe_hop = 4, messages_per_cube_hop = 2, messages_per_crossing = 6;
     const auto block = static_cast<std::int64_t>(v_.whole().bytes / grid_.ranks());
@@ -107,7 +107,7 @@ class level_blocks {
     const std::int64_t bundle = std::max<std::int64_t>(1, block * blocks);
     const std::int64_t slot = slot_of(pe);
     const std::int64_t message = std::min(bundle, slot);
-    // Blocks that are joined round the cube go one by one before.
+    // Blocks are sent one by one until they are joined in the cube.
     const std::int64_t single = joins_cube() ? std::min(std::max<std::int64_t>(1, block), slot) : message;
     pe_hop_ = std::max({joins_cube() ? block : bundle, slot, single * messages_per_pe_hop});
     cube_hop_ = std::max(bundle, message * messages_per_cube_hop);
@@ -116,21 +116,21 @@ class level_blocks {
   }
   void set_turns(std::int64_t block, std::int64_t bundle) {
     const std::int64_t places = std::int64_t{grid_.cubes} * (splits() ? grid_.pes / 2 : grid_.pes);
-    // While flows of all rings meet, a PE receives little more than half of what its interface could.
+    // While flows of all rings meet, a PE receives little more than half of its interface's rate.
     turn_ = (splits() ? bundle : block) * 9 / 16;
-    // The rings over the cubes come last and go both ways: the last place sends when one of their hops is
+    // The rings over the cubes are last and use both directions: the last PE sends when one of their hops is
     // left.
     if (joins_cube()) turn_ = (std::int64_t{cubes_.most_hops()} - 1) * cube_hop_ / places;
     turn_ = std::max<std::int64_t>(1, turn_);
     pass_of_sips_ = turn_ * places;
   }
-  /// Bytes of a message, on any ring there is: one that is not there is not asked.
+  /// Bytes of a full message, read from a queue pair of any ring; 1 if this PE has no ring.
   [[nodiscard]] std::int64_t slot_of(pe_context& pe) const {
     if (pipelines_.empty()) return 1;
     return static_cast<std::int64_t>(pe.message_elements(pipelines_.front().send.front()) *
                                      numeric::size_of(pe.args().type));
   }
-  /// When a place sends to the other SIPs: they share the links, and take turns.
+  /// When a PE's time slot on the links between SIPs begins: all PEs of a SIP share these links.
   [[nodiscard]] std::int64_t turn_of(std::uint32_t cube, std::uint32_t pe) const {
     const auto at = std::ranges::find(cubes_.members, cube) - cubes_.members.begin();
     const std::uint32_t position = around(cubes_.position, at, grid_.cubes);
@@ -141,14 +141,14 @@ class level_blocks {
     if (joins_pair() || splits()) return {sip, cube, pe - pe % 2, 2};
     return {sip, cube, pe, 1};
   }
-  /// Hops that blocks of the member of the ring over the SIPs at `distance` go in direction `w`. Of a pair
-  /// that splits them, each PE goes one way.
+  /// Hops that blocks of the member at `distance` of the ring over the SIPs go in direction `w`. In a pair
+  /// that splits the SIPs each PE sends in one direction.
   [[nodiscard]] std::uint32_t sip_reach(std::int64_t distance, std::size_t w, std::uint32_t pe) const {
     if (!splits()) return sips_.reach(distance, w);
     if (w != pe % 2) return 0;
     return w == 0 ? (grid_.sips - 1) / 2 : grid_.sips / 2;
   }
-  /// What a place has after the ring over the SIPs.
+  /// Block groups that a PE has after the ring over the SIPs.
   [[nodiscard]] std::vector<pass> after_sips(std::uint32_t cube, std::uint32_t pe) const {
     std::vector<pass> passes;
     if (!splits() || pe % 2 == 0) passes.push_back({bundle_of(own_.sip, cube, pe), 0});
@@ -162,15 +162,15 @@ class level_blocks {
     }
     return passes;
   }
-  /// after_sips() once the blocks of a PE have been joined with those of its neighbors, the last of which
-  /// gets its own last.
+  /// after_sips() when the blocks of a PE have been joined with those of its neighbors, of which the last one
+  /// has the latest blocks.
   [[nodiscard]] std::vector<pass> joined(std::uint32_t cube, std::uint32_t pe) const {
     const std::uint32_t last = joins_cube() ? grid_.pes - 1 : joins_pair() ? pe | 1 : pe;
     std::vector<pass> passes = after_sips(cube, last);
     for (pass& l : passes) l.due += join_time();
     return passes;
   }
-  /// What a place of the own cube has after the ring over the cubes, but what both PEs of a pair have.
+  /// Block groups that a PE of the own cube has after the ring over the cubes, but those of both in a pair.
   [[nodiscard]] std::vector<pass> after_cubes(std::uint32_t pe) const {
     std::vector<pass> passes = joined(own_.cube, pe);
     if (splits()) std::erase_if(passes, [&](const pass& l) { return l.what.sip == own_.sip; });
@@ -205,7 +205,7 @@ class level_blocks {
   void receive(std::size_t pipeline, std::int64_t due, const bundle& b) {
     table_.receive(pipeline, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
   }
-  /// Every member's bundles go to all others. passes_of(member): which, and when they are there.
+  /// Passes every member's block groups to all others. passes_of(member): its groups and their times.
   template <typename PassesOf>
   void go_round(const own_ring& r, std::int64_t hop, const PassesOf& passes_of) {
     if (r.size() < 2) return;
@@ -240,7 +240,7 @@ class level_blocks {
       }
     }
   }
-  /// What travels between SIPs: blocks that are joined later go one by one.
+  /// What is sent between SIPs: single blocks if they are joined later.
   [[nodiscard]] bundle bundle_at_sips(std::uint32_t sip) const {
     if (splits()) return bundle_of(sip, own_.cube, own_.pe);
     return {sip, own_.cube, own_.pe, 1};
@@ -251,7 +251,7 @@ class level_blocks {
     send(pair_.pipeline(0), own.due, own.what);
     receive(pair_.pipeline(0), own.due, other);
   }
-  /// The blocks of one SIP after the other.
+  /// Joins blocks, those of one SIP after the other.
   void join() {
     const auto of = [&](std::uint32_t pe) {
       std::vector<pass> passes = after_sips(own_.cube, pe);
@@ -264,8 +264,8 @@ class level_blocks {
       for (const pass& l : of(own_.pe)) exchange_in_pair(l);
     }
   }
-  /// The bundles of the own cube that both PEs of a pair have: each sends them to those behind it, up to
-  /// the other.
+  /// The block groups of the own cube that both PEs of a pair have: each sends them to the PEs that follow it
+  /// on the ring, up to the other.
   void plan_own_pairs() {
     const std::uint32_t n = pes_.size();
     const auto hops_from = [&](std::uint32_t pe) {
@@ -281,9 +281,9 @@ class level_blocks {
     }
   }
 
-  /// All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd
-  /// before them, and what the rings within the SIP send would stand behind. So places take turns, measured
-  /// by what has come round the last ring. The other rings need no pace (docs/adr/0061).
+  /// All PEs of a SIP share the links to other SIPs. Blocks that were sent at once would queue for these
+  /// links and block packets of the rings within the SIP. So each PE has a time slot, by the bytes that have
+  /// arrived on the last ring. The other rings need no rate limit (docs/adr/0061).
   void set_paces() {
     const bool by_cubes = joins_cube() || pes_.size() < 2;
     const own_ring& last = by_cubes ? cubes_ : pes_;
@@ -301,8 +301,8 @@ class level_blocks {
   bundle own_;
   own_ring sips_, cubes_, pair_, pes_;
   pipelines pipelines_;
-  /// Times of the schedule: a hop between PEs and between cubes, a crossing between SIPs, one PE's turn at
-  /// it, and all turns.
+  /// Times of the schedule: a hop between PEs and between cubes, a crossing between SIPs, a PE's time slot
+  /// for that, and all time slots.
   std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, pass_of_sips_{};
 };
 
@@ -331,7 +331,7 @@ const comm::level_rings& rings_of(const argument_context& c) {
   return c.memo.get<comm::level_rings>([&c] { return comm::level_rings(pattern_context_of(c)); });
 }
 
-/// Numbers in the image: those of the cubes, of the PEs, and of the half of them.
+/// Count of numbers in the image: cubes, PEs, and a half of them.
 std::uint64_t image_numbers(const argument_context& c) {
   const comm::level_rings& rings = rings_of(c);
   return rings.grid().cubes + rings.grid().pes + rings.halves()[0].size();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-gather, reduce-scatter, and both as an all-reduce, on the grid of comm::sip_rows: rows are SIPs,
-// columns the places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so
-// that a long path with few credits does not hold up the rings within the SIPs.
+// columns the positions within a SIP. A PE has few queue pairs to other SIPs, but all PEs use theirs at once,
+// so that a long path with few credits does not delay the rings within the SIPs.
 //
-//   all_gather      column rings spread a rank's block over the SIPs while the row ring takes round the
-//                   blocks of its own SIP, then those of the other SIPs as they come
-//   reduce_scatter  the mirror image: row rings sum the blocks of the other SIPs first; column rings take
+//   all_gather      column rings spread a rank's block over the SIPs while the row ring passes round the
+//                   blocks of its own SIP, then those of the other SIPs as they arrive
+//   reduce_scatter  the reverse: row rings sum the blocks of the other SIPs first; column rings take
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
 //
-// A row's pass begins some turns after the one before, not behind it: a hop of a short block takes longer
-// than its bytes, and blocks of several passes are in flight meanwhile (docs/adr/0050).
+// A row's pass begins some turns after the previous one begins, not after its end: a hop of a short block
+// takes longer than its bytes, so that blocks of several passes are in flight (docs/adr/0050).
 #include <algorithm>
 #include <array>
 #include <map>
@@ -35,8 +35,8 @@ struct parameters {
   std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
 };
 
-/// Blocks on the rings of the own row and column. Pipelines 0 and 1 are the row's two directions round,
-/// pipelines 2 and 3 the column's.
+/// Blocks on the rings of the own row and column. Pipelines 0 and 1 are the two directions of the row's ring,
+/// 2 and 3 those of the column's.
 class ring_blocks {
  public:
   ring_blocks(pe_context& pe, const block_vector& v)
@@ -58,12 +58,12 @@ class ring_blocks {
 
   [[nodiscard]] bool cross_sips() const { return place_.grid.rows > 1; }
 
-  /// The column's passes spread the own block; the row's take round the own row's blocks, then those that
-  /// come along the column, as they come.
+  /// The column's passes spread the own block; the row's pass round the own row's blocks, then those that
+  /// arrive along the column.
   [[nodiscard]] const pipelines& all_gather() {
     row_passes row;
     add_gather(row, 0, {});
-    std::vector<std::size_t> first;  // by hops - 1: the row's first pass of what comes so far
+    std::vector<std::size_t> first;  // by hops - 1: the row's first pass of blocks from so far
     for (std::uint32_t hops = 1; hops <= column_ring_.most_hops(); ++hops) {
       first.push_back(row[0].size());
       for (std::size_t w = 0; w < 2; ++w) {
@@ -73,7 +73,7 @@ class ring_blocks {
       }
     }
     const std::vector<pass_place> places = add_row(row, arrival::copy)[0];
-    std::vector<std::uint64_t> needed;  // what the row has brought before it goes on with these
+    std::vector<std::uint64_t> needed;  // bytes that the row has brought before these passes
     needed.reserve(first.size());
     for (const std::size_t i : first) needed.push_back(places[i].before);
     for (std::size_t w = 0; w < 2; ++w) {
@@ -83,8 +83,8 @@ class ring_blocks {
     return pipelines_;
   }
 
-  /// The mirror image: the row's passes sum the blocks of the other rows first, in the order in which the
-  /// column's passes send these sums.
+  /// The reverse: the row's passes sum the blocks of the other rows first, in the order in which the column's
+  /// passes send these sums.
   [[nodiscard]] const pipelines& reduce_scatter() {
     row_passes row;
     std::map<std::uint32_t, std::size_t> pass_for;        // by row
@@ -105,7 +105,7 @@ class ring_blocks {
     };
     for (std::size_t w = 0; w < 2; ++w) {
       add_column(w, sum_pass(w, column_ring_, own_column(), row_sum), arrival::reduce);
-      std::vector<std::uint64_t> ready;  // by range of the column's pipeline: what the row has brought
+      std::vector<std::uint64_t> ready;  // bytes of the row, by range of the column's pipeline
       for (const std::size_t i : passes_sent[w]) ready.push_back(places[0][i].through);
       spread_after(ready, pipelines_[2 + w]);
     }
@@ -113,7 +113,7 @@ class ring_blocks {
   }
 
  private:
-  /// Where a ring of columns, seen from the own one, has this PE: counted from column 0.
+  /// Position of this PE on its row's ring, counted from column 0; `columns` begins with the own one.
   [[nodiscard]] static std::uint32_t position_in(const std::vector<std::uint32_t>& columns) {
     const auto first = std::ranges::find(columns, 0u) - columns.begin();
     return around(0, -first, static_cast<std::uint32_t>(columns.size()));
@@ -121,8 +121,8 @@ class ring_blocks {
   [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
     return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
-  /// Slots of the last block, which is the longest (comm::part_of), so that all members get one number. 0
-  /// where a row has one member and so no passes.
+  /// Slots of the last block, which is the longest (comm::part_of), so that all members get the same number.
+  /// 0 where a row has one member and no passes.
   [[nodiscard]] std::uint64_t slots_of_block() const {
     if (row_ring_.slot == 0) return 0;
     return (v_.block(v_.blocks() - 1).bytes + row_ring_.slot - 1) / row_ring_.slot;
@@ -164,34 +164,34 @@ class ring_blocks {
     return sums;
   }
 
-  // All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd before
-  // them, and what the rows send would stand behind. So every range of the column's pipeline has an equal
-  // share of the time there is for all, measured by what has come round the row; its slots are spread over
-  // it, and places take turns.
+  // All PEs of a SIP share the links to other SIPs. Blocks that were sent at once would queue for these links
+  // and block packets of the rows. So every range of the column's pipeline has an equal share of the whole
+  // time, by the bytes that have arrived on the row's ring; its slots are spread over that share, and PEs
+  // have time slots.
 
-  /// What comes to this PE round the row, one way.
+  /// Bytes that this PE receives on the row's ring from one direction.
   [[nodiscard]] std::uint64_t row_bytes() const {
     std::uint64_t bytes = 0;
     for (const pe_context::stage& s : pipelines_[0].received) bytes += s.bytes;
     return bytes;
   }
   void spread(pe_context::outgoing& range, std::uint64_t from, std::uint64_t over) const {
-    // Single slots do not crowd; to wait with them costs more than it gains.
+    // Single slots do not queue up; delaying them costs more than it gains.
     if (row_ring_.slot == 0 || range.bytes <= row_ring_.slot) return;
     const std::uint64_t slots = (range.bytes + row_ring_.slot - 1) / row_ring_.slot;
-    // Turns end before the next slot is due: a ring that has fallen behind catches up.
+    // Time slots end before the next slot is due, so that a ring that is late catches up.
     const std::uint64_t turn = over / (slots + 1) * row_ring_.position / row_ring_.members;
-    // The last fourteenth is slack: slots that were held up are through before the next range is due
-    // (measured, docs/adr/0050).
+    // The last fourteenth is a margin: delayed slots are sent before the next range is due (measured,
+    // docs/adr/0050).
     range.not_before = {0, from + turn, over - over / 14};
   }
-  /// `needed`: by range of the pipeline, what the row has brought when it begins to wait for it.
+  /// `needed`: by range of the pipeline, bytes of the row when the row begins to wait for the range.
   void spread_before(const std::vector<std::uint64_t>& needed, pe_context::pipeline& pipeline) const {
     std::uint64_t share = row_bytes();
     for (std::size_t i = 0; i < pipeline.sent.size(); ++i) share = std::min(share, needed[i] / (i + 1));
     for (std::size_t i = 0; i < pipeline.sent.size(); ++i) spread(pipeline.sent[i], i * share, share);
   }
-  /// `ready`: by range of the pipeline, what the row has brought when it is complete.
+  /// `ready`: by range of the pipeline, bytes of the row when the range is complete.
   void spread_after(const std::vector<std::uint64_t>& ready, pe_context::pipeline& pipeline) const {
     const std::size_t n = pipeline.sent.size();
     const std::uint64_t end = row_bytes();
@@ -202,7 +202,7 @@ class ring_blocks {
 
   const block_vector& v_;
   grid_place place_;
-  std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
+  std::vector<std::uint32_t> columns_;  ///< in the order of the row's ring, from the own one on
   two_way_ring row_ring_, column_ring_;
   std::uint32_t apart_;  ///< turns between the row's passes
   pipelines pipelines_;
@@ -221,7 +221,7 @@ void run_reduce_scatter(pe_context& pe) {
 }
 
 /// Every block is summed at its owner and then copied, so all ranks end with the same bits. The sums of the
-/// row and of the column are added to it as they come: other delays may round otherwise.
+/// row and of the column are added in the order of arrival: with other delays they may round differently.
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
@@ -229,8 +229,8 @@ void run_all_reduce(pe_context& pe) {
   pe.finish_average(own.at, own.bytes);
   ring_blocks rings(pe, v);
   const pipelines& gather = rings.all_gather();
-  // A next chunk that begins early fills the waits for other SIPs. Within one SIP it does
-  // not pay (measured, docs/adr/0054).
+  // A next chunk that begins early uses the time of waits for other SIPs. Within one SIP it
+  // gains nothing (measured, docs/adr/0054).
   if (rings.cross_sips()) {
     pe.last_stream(gather, "all_gather");
   } else {
@@ -242,7 +242,7 @@ std::uint64_t image_words(const argument_context& c) {
   return (comm::sip_rows_of(c.members).columns + 1) / 2;
 }
 
-/// Columns as the row's ring passes them, from the rank's own on.
+/// Columns in the order of the row's ring, from the rank's own on.
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const comm::sip_rows g = comm::sip_rows_of(c.members);
   std::vector<std::uint32_t> columns;

@@ -17,7 +17,7 @@
 
 namespace diecast::comm {
 
-/// Collectives a program can say it performs: all_reduce, all_gather, reduce_scatter, all_to_all. Accepts
+/// Collectives that a program can name: all_reduce, all_gather, reduce_scatter, all_to_all. Accepts
 /// the spellings of MSCCL and RCCL ("allreduce", "reduce_scatter", "reducescatter", ...).
 [[nodiscard]] std::optional<collective> parse_program_collective(std::string_view name);
 
@@ -92,7 +92,7 @@ struct program {
   std::optional<std::uint64_t> min_bytes, max_bytes;
   std::vector<program_rank> gpus;  ///< in order of id once validated
   std::uint32_t line{};
-  std::vector<std::string> places;  ///< in a plan of MSCCL++: what the numbers in `line` stand for
+  std::vector<std::string> places;  ///< in a plan of MSCCL++: meaning of the numbers in `line`
   [[nodiscard]] bool is_plan() const { return !places.empty(); }
 };
 /// "FILE:LINE", or the place in the plan.
@@ -103,7 +103,7 @@ inline constexpr std::int64_t max_program_chunks = 1 << 20;
 
 /// Everything that makes the program impossible: ranks, peers, thread blocks, offsets beyond
 /// buffers, dependencies, sends that no receive matches. Empty when it can be run (it may still
-/// deadlock or compute something else: check_program says). `match_messages` false leaves out the
+/// deadlock or compute something else: see check_program). `match_messages` false leaves out the
 /// comparison of sends and receives, for a program of which parts could not be read.
 [[nodiscard]] std::vector<problem> validate(const program& p, bool match_messages = true);
 
@@ -125,7 +125,7 @@ struct program_fifo {
 };
 
 /// A queue pair of one rank: "to3.c0" transmits, "from3.c0" receives, "with3.c0" does both (the
-/// FIFOs of both ways between two ranks on one channel share a queue pair at each end).
+/// FIFOs of both directions between two ranks on one channel share a queue pair at each end).
 struct program_queue_pair {
   std::uint32_t peer{};
   std::uint32_t channel{};
@@ -150,8 +150,8 @@ struct check_options {
   std::uint32_t fifo_messages{2};  ///< messages a FIFO holds before its sender waits
   std::uint64_t order_seed{};      ///< 0: thread blocks in order; else a shuffled order per sweep
   bool data{true};                 ///< false: only whether it ends
-  /// A step that receives and sends takes its message before it has space to pass it on, as firmware
-  /// does. Otherwise it waits for both, as on a GPU.
+  /// A step that receives and sends takes its message before there is space to forward it, as in
+  /// firmware. Otherwise it waits for both, as on a GPU.
   bool take_before_space{};
   /// Also searches accesses to a chunk in an undefined order (check_result::races), whatever the order of
   /// this run. Precondition: order_can_be_checked.

@@ -26,7 +26,7 @@ constexpr std::uint64_t uninitialized = UINT64_MAX;
 constexpr std::size_t most_reported = 20;
 constexpr std::array all_buffers{program_buffer::input, program_buffer::output, program_buffer::scratch};
 
-/// A chunk that counts contributions again and again grows exponentially; it is wrong long before.
+/// Limit for chunks that add contributions repeatedly and grow exponentially: they are wrong long before.
 constexpr std::size_t most_contributions = 1 << 17;
 
 contributions merged(const contributions& a, const contributions& b) {
@@ -41,7 +41,7 @@ using message = std::vector<contributions>;
 
 struct fifo_state {
   std::uint64_t messages{};  ///< held now
-  std::deque<message> data;  ///< empty when data is not followed
+  std::deque<message> data;  ///< empty when data is not tracked
 };
 
 struct block_state {
@@ -146,7 +146,7 @@ class order_watch {
     const std::uint32_t step = clocks_[block][block];
     const auto& [r, b] = blocks_[block];
     const std::string here = place_of(p_, b->steps[step].line);
-    if (p_.is_plan()) {  // its thread blocks, steps and chunks are others than those here
+    if (p_.is_plan()) {  // a plan's thread blocks, steps and chunks are not those here
       races_.push_back(
           {here,
            fmt::format("{} chunks of {} that {} {}, and nothing orders them", does, chunk.first, there, did),

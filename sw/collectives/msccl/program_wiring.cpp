@@ -52,7 +52,7 @@ const program_fifo& program_wiring::fifo(std::uint32_t from, std::uint32_t to, s
 
 program_wiring wire(const program& p) {
   const std::set<fifo_key> used = used_fifos(p);
-  // Per rank, queue pairs in order of (peer, channel); both ways between two ranks share one.
+  // Per rank, queue pairs in order of (peer, channel); both directions between two ranks share one.
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, program_queue_pair>> pairs(
       static_cast<std::size_t>(p.ranks));
   for (const auto& [from, to, channel] : used) {

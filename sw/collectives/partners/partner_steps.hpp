@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who meets whom in the algorithms with log2(n) partners: recursive doubling, Rabenseifner, swing.
+// Partners of each step of the algorithms with log2(n) steps: recursive doubling, Rabenseifner, swing.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace diecast::comm {
 
-/// Partners by step, so that an algorithm with log2(n) partners has as many queue pairs: folded ranks meet
-/// their holder in fold_partner, partner(s) is met in step s, both ends use the same direction.
+/// Partners by step, so that an algorithm with log2(n) partners has as many queue pairs: fold_partner for a
+/// folded rank and its holder, partner(s) for the partners of step s; the same direction at both ends.
 inline constexpr direction fold_partner = 0;
 [[nodiscard]] constexpr direction partner(std::uint32_t step) { return static_cast<direction>(1 + step); }
 [[nodiscard]] std::vector<edge> recursive_doubling(const pattern_context& c);
@@ -22,7 +22,7 @@ inline constexpr direction fold_partner = 0;
 
 /// Ranks that take part in the steps of an algorithm of partners; the others ("folded") first give their
 /// vector to a neighbor and get the result from it at the end. Neighbors, because all folds happen at once:
-/// over a longer distance they would all meet in the narrowest part of the machine. (Thakur, Rabenseifner,
+/// over a longer distance they would all share the narrowest cut of the machine. (Thakur, Rabenseifner,
 /// Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005.)
 struct fold {
   std::uint32_t active{};  ///< ranks that take the steps
@@ -54,7 +54,7 @@ struct fold {
 /// swing.
 [[nodiscard]] fold fold_to_even(std::uint32_t ranks);
 
-/// Whom a rank meets in step s of swing over an even number of ranks: r + rho(s) for even r, r - rho(s) for
+/// Partner of a rank in step s of swing over an even number of ranks: r + rho(s) for even r, r - rho(s) for
 /// odd, rho(s) = (1 - (-2)^(s+1)) / 3. (De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth
 /// Allreduce", NSDI 2024.)
 [[nodiscard]] std::uint32_t swing_peer(std::uint32_t rank, std::uint32_t step, std::uint32_t ranks);

@@ -89,8 +89,8 @@ halves split(const elements& e, bool keeps_upper) {
 }
 
 /// Reduce-scatter by halving, then all-gather by doubling: in step s half of what is left goes to
-/// partner(s), who keeps it. Bit s of `upper` says which half stays here; the two ends of a step differ in
-/// it and agree in all steps before. Divides averages between the two.
+/// partner(s), which keeps it. Bit s of `upper` is set if the upper half stays here; the two ends of a step
+/// differ in it and agree in all steps before. Divides averages between the two.
 void halve_and_double(pe_context& pe, std::uint32_t steps, std::uint64_t upper) {
   std::vector<halves> of_step;
   elements left = whole(pe);

@@ -64,7 +64,7 @@ namespace diecast::sw {
 
 pattern_table ring_patterns() {
   return {{"ring_1d", "a ring over all ranks, both directions (E, W)", comm::ring_1d},
-          {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", comm::ring_1d_unidir},
+          {"ring_1d_unidir", "a ring over all ranks: send E, receive W", comm::ring_1d_unidir},
           {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", comm::mesh_2d},
           {"mesh_2d_no_wrap", "the same as mesh_2d", comm::mesh_2d},
           {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", comm::torus_2d}};
@@ -140,8 +140,8 @@ void all_reduce(pe_context& pe, const ring_shares& shares) {
   });
 }
 
-// All-reduce on a ring: reduce-scatter, then all-gather. ring_1d sends both ways round at once, half
-// of the vector each; ring_1d_unidir sends one way (E out, W in).
+// All-reduce on a ring: reduce-scatter, then all-gather. ring_1d sends in both directions at
+// once, half of the vector each; ring_1d_unidir sends in one (E out, W in).
 
 namespace ring_kernel {
 
@@ -274,7 +274,7 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
     seconds.push_back({l.second, firsts.back().own()});
   }
   // Two pipelines share the queue pairs of an axis, one in its first phase, one in its second: all pipelines
-  // of a PE end a phase before any begins the next, so messages meet the same pipeline at both ends.
+  // of a PE end a phase before any begins the next, so a message belongs to the same pipeline at both ends.
   reduce_scatter(pe, firsts);
   all_reduce(pe, seconds);
   all_gather(pe, firsts);

@@ -27,7 +27,7 @@ namespace diecast::comm {
 
 namespace diecast::sw {
 
-/// Where a PE stands on a ring: `forth` leads to position + 1, `back` to position - 1.
+/// A PE's position on a ring: `forth` leads to position + 1, `back` to position - 1.
 struct ring_place {
   std::uint32_t position{};
   std::uint32_t size{1};
@@ -47,9 +47,9 @@ struct ring_share {
 
   [[nodiscard]] elements own() const { return part(range, ring.own(), ring.size); }
 };
-/// The shares of one call run in one stream: each direction sends and receives one slot in turn. As tasks of
-/// their own they would use up their credits in bursts, and the slots of one direction would wait in the DMA
-/// engine behind those of a direction whose link is slow. No two use the same end of a queue pair.
+/// The shares of one call run in one stream: directions send and receive one slot each, one after the other.
+/// As separate tasks they would use their credits in bursts, and the slots of one direction would wait in the
+/// DMA engine behind those of a direction whose link is slow. No two use the same end of a queue pair.
 using ring_shares = std::vector<ring_share>;
 /// Half of a range in each direction of a ring, so that both directions of every link carry data.
 [[nodiscard]] ring_shares both_directions(const ring_place& ring, const elements& range);
@@ -58,13 +58,13 @@ using ring_shares = std::vector<ring_share>;
 void reduce_scatter(pe_context& pe, const ring_shares& shares);
 /// Spreads the complete part own() of every PE to all.
 void all_gather(pe_context& pe, const ring_shares& shares);
-/// Both, the second behind the first slot by slot; divides averages in between. Every part is reduced along
-/// one path and then copied, so all PEs of the ring end with the same bits.
+/// Both, the second following the first slot by slot; divides averages in between. Every part is reduced
+/// along one path and then copied, so all PEs of the ring end with the same bits.
 void all_reduce(pe_context& pe, const ring_shares& shares);
 
 // Rows and columns of ranks: all-reduce by the bucket algorithm along one axis, then the other. Half of the
-// vector takes rows first, half columns first, and on closed axes each half goes both ways round, so that all
-// four directions carry data at once.
+// vector takes rows first, half columns first, and on closed axes each half goes in both directions, so that
+// all four directions carry data at once.
 
 /// A PE on an open line of PEs: `forth` leads to position + 1, `back` to position - 1.
 using open_line = ring_place;

@@ -6,7 +6,7 @@
 namespace diecast::sw {
 namespace {
 
-/// An item and when its turn is, counted over all passes.
+/// An item and its turn, counted over all passes.
 struct scheduled {
   std::uint64_t turn{};
   std::size_t pass{};
@@ -30,7 +30,7 @@ void add(pe_context::pipeline& pipeline, const pass_item& item, pe_context::arri
   } else {
     pipeline.sent.push_back({stage.offset, stage.bytes, {}});
   }
-  // The first place is that of its arrival.
+  // Entry 0 is the item's own arrival.
   if (item.sent) std::ranges::copy(item.after, pipeline.sent.back().after.begin() + 1);
 }
 

@@ -13,19 +13,19 @@
 
 namespace diecast::sw {
 
-/// A member's place on a ring. Blocks go both ways round, half way each, so that a pass is half as long as
-/// one way round. On a ring of an even number the farthest member is reached in one direction only,
+/// A member's place on a ring. Blocks go in both directions, to half of the members each, so that a pass has
+/// half the hops. On a ring of an even number the farthest member is reached in one direction only,
 /// alternating by position, or, on a ring that splits blocks, with half of its block in each direction.
 struct two_way_ring {
   std::uint32_t position{}, members{};
   std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
 
   [[nodiscard]] bool splits() const { return slot > 0 && members % 2 == 0 && members > 2; }
-  /// How many hops the block of the member at `distance` goes in direction `w`, or a part of it.
+  /// Hops that the block of the member at `distance`, or a part of it, goes in direction `w`.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const;
   [[nodiscard]] std::uint32_t most_hops() const { return members / 2; }
-  /// What goes to the farthest in in each direction of the block of the member at `distance`: whole slots,
-  /// the odd one by turns.
+  /// The parts of the block of the member at `distance` that reach the farthest member in each direction:
+  /// whole slots, an odd one in alternating directions.
   [[nodiscard]] std::array<tcm_range, 2> halves(const tcm_range& block, std::int64_t distance) const;
 
  private:
@@ -52,8 +52,8 @@ using block_at = std::function<tcm_range(std::int64_t)>;
 /// Takes a ring's blocks to all its members in direction `w`. `own`: what the own block waits for.
 [[nodiscard]] ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                     const pe_context::awaited& own);
-/// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
-/// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
+/// The reverse of gather_pass(): sums on the way to their owners, the farthest first. own_part(d): when what
+/// this PE adds to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
 [[nodiscard]] ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                  const std::function<awaited_stages(std::int64_t)>& own_part);
 
@@ -65,7 +65,7 @@ struct pass_place {
 };
 
 /// Adds passes to a pipeline, each `apart` turns after the one before, those of one turn in the order of
-/// passes. All members of a ring must do so alike: then what is sent never waits for what comes later.
+/// passes. All members of a ring must use the same order, so that no send waits for a later receive.
 /// Returns a place for each pass.
 std::vector<pass_place> schedule_passes(pe_context::pipeline& pipeline, const std::vector<ring_pass>& passes,
                                         pe_context::arrival how, std::uint32_t apart);

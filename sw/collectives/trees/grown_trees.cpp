@@ -22,7 +22,7 @@ void join(std::vector<tree_node>& tree, std::uint32_t above, std::uint32_t below
   tree[above].children.push_back(below);
 }
 
-/// What a SIP's part of the trees has to do.
+/// The task of a SIP's part of the trees.
 struct sip_task {
   rank_list members;
   std::optional<std::uint32_t> root;  ///< the root, when it is here
@@ -51,7 +51,7 @@ class sip_trees {
   }
   /// Where a tree enters the SIP, or the root.
   [[nodiscard]] std::uint32_t top(std::uint32_t t) const { return in_tree_[t].front(); }
-  /// Who sends to the next SIP.
+  /// The member that sends to the next SIP.
   [[nodiscard]] std::uint32_t feeder(std::uint32_t t) const { return feeder_[t]; }
 
  private:
@@ -66,7 +66,7 @@ class sip_trees {
     return most;
   }
 
-  /// Steps from cube to cube that the vector takes between two, along x first, as packets go.
+  /// Steps of the vector from cube to cube between two members, along x first, as routes are.
   [[nodiscard]] std::vector<std::size_t> way_between(cube_id above, cube_id below) const {
     const cube_id a = up_ ? below : above, b = up_ ? above : below;
     std::uint32_t x = shape_.cube_x(a), y = shape_.cube_y(a);
@@ -84,8 +84,8 @@ class sip_trees {
     for (const std::size_t s : way_between(above, below)) ++steps_[s];
   }
 
-  /// The best new child of `giver`: over steps that carry least, one that may still send, the nearest; none
-  /// when every path is taken, unless `forced`.
+  /// The best new child of `giver`: over the least loaded steps, one that may still send, the nearest; none
+  /// when every path is used, unless `forced`.
   [[nodiscard]] std::optional<std::uint32_t> best_child(std::uint32_t t, std::uint32_t giver,
                                                         bool forced) const {
     std::optional<std::tuple<std::uint32_t, bool, std::size_t, std::uint32_t>> best;
@@ -111,9 +111,9 @@ class sip_trees {
     if (sends_[m] > 0) --sends_[m];
   }
 
-  /// The root has a child in each tree; elsewhere the trees enter at two members next to the gateway: a path
-  /// between SIPs is long, and on a shorter one the slots of a queue pair carry more. These feed the next
-  /// SIP.
+  /// The root has a child in each tree; other SIPs are entered at two members next to the gateway, because a
+  /// path between SIPs is long and the rate of a queue pair is higher on a shorter one. These members send to
+  /// the next SIP.
   void plant() {
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
       feeder_[t] =
@@ -130,8 +130,8 @@ class sip_trees {
       if (task_.root) use_way(pes_[feeder_[t]].cube, *task_.exit[t]);
     }
   }
-  /// The root's child; where the tree goes to another SIP, one next to the gateway, another in each tree when
-  /// there are enough: what goes on from there shares no ports with the trees of this SIP.
+  /// The root's child; where the tree goes to another SIP, one next to the gateway, if possible another one
+  /// in each tree, so that its messages to the next SIP share no ports with the trees of this SIP.
   [[nodiscard]] std::uint32_t first_child(std::uint32_t t) const {
     if (task_.exit[t]) {
       for (const std::uint32_t m : by_distance(*task_.exit[t])) {
@@ -167,7 +167,7 @@ class sip_trees {
   /// One more member of a tree, beyond a limit.
   void force() {
     const std::uint32_t t = complete(0) ? 1 : 0;
-    // Not the root while there are others: it feeds the first child with all that it can send.
+    // Not the root while there are others: its whole rate is used for its first child.
     const auto first = in_tree_[t].begin() + (task_.root && in_tree_[t].size() > 1 ? 1 : 0);
     const std::uint32_t giver = *std::max_element(
         first, in_tree_[t].end(), [this](std::uint32_t a, std::uint32_t b) { return sends_[a] < sends_[b]; });
@@ -179,10 +179,10 @@ class sip_trees {
   const sip_task& task_;
   bool up_;
   tree_pair& found_;
-  rank_list sends_;  ///< what each member may still send, in halves of the vector
+  rank_list sends_;  ///< halves of the vector that each member may still send
   rank_list steps_;  ///< halves that cross from a cube, by cube and direction
   std::array<rank_list, trees_of_pair> depth_;
-  std::array<rank_list, trees_of_pair> in_tree_;  ///< in the order in which they came
+  std::array<rank_list, trees_of_pair> in_tree_;  ///< in the order in which they were added
   std::array<std::uint32_t, trees_of_pair> feeder_{};
 };
 
@@ -192,7 +192,7 @@ class gateways {
   explicit gateways(const config::machine_config& c) {
     std::vector<problem> problems;  // problems of the pod; reported when its topology was made
     graph_ = fabric::join_sips(c, problems);
-    std::vector<bool> off;  // packets go around these
+    std::vector<bool> off;  // routes avoid these links
     for (const auto& link : fabric::resolve_links(c, graph_, problems).sip_links)
       off.push_back(!link.enabled);
     fabric::route_sips(graph_, c, off, problems);
@@ -278,7 +278,7 @@ class planting {
 
  private:
   /// The member that passes on next, among those of a cube that the tree has: first the tree's own ones in
-  /// the order in which they came, then the others.
+  /// the order in which they were added, then the others.
   [[nodiscard]] std::uint32_t giver(std::uint32_t t, const rank_list& in) const {
     if (in.size() == 1) return in.front();
     const auto worth = [&](std::uint32_t m) { return std::pair(left_[m] > 0, is_own(t, m)); };
@@ -296,7 +296,7 @@ class planting {
   }
 
   void plant(std::uint32_t t, std::uint32_t cube, std::uint32_t above) {
-    // Own members first: they pass on.
+    // Own members first: they forward.
     rank_list order = cubes_[cube];
     std::stable_partition(order.begin(), order.end(),
                           [&](std::uint32_t m) { return is_own(t, m) && left_[m] > 0; });
@@ -308,9 +308,9 @@ class planting {
       pass(t, from, order[next]);
       in.push_back(order[next++]);
     };
-    // The root has one child: here, if there is anyone.
+    // The root has one child: in its cube, if that has another member.
     if (in.front() == root_ && next < order.size()) take(root_);
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> fed;  // cubes and who feeds them
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> fed;  // cubes and the members that send to them
     for (const std::uint32_t b : plan_[t][cube].children) {
       fed.emplace_back(b, giver(t, in));
       if (left_[fed.back().second] > 0) --left_[fed.back().second];

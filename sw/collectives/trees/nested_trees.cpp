@@ -39,8 +39,8 @@ std::size_t parent_in(level_tree tree, std::size_t i, std::size_t n) {
   return 0;
 }
 
-/// The leaders of a level below, in the order of the ring, by the groups of this one; the first leads its
-/// group.
+/// The leaders of the level below, in the order of the ring, by groups of this level; the first of each leads
+/// it.
 std::vector<std::vector<std::uint32_t>> groups_of(const pattern_context& c, const tree_level& level,
                                                   const std::vector<std::uint32_t>& leaders) {
   std::vector<std::vector<std::uint32_t>> groups;
@@ -49,7 +49,7 @@ std::vector<std::vector<std::uint32_t>> groups_of(const pattern_context& c, cons
     if (i == 0 || !joined(c, level, all[leaders[i - 1]], all[leaders[i]], i)) groups.emplace_back();
     groups.back().push_back(leaders[i]);
   }
-  // The ring passes every second row from its end: the leaders of rows are in one column all the same.
+  // The ring passes every second row from its end, but the leaders of rows are in one column.
   if (level.unit == level_unit::row) {
     for (auto& group : groups) std::ranges::sort(group);
   }

@@ -13,16 +13,16 @@
 
 namespace diecast::comm {
 
-/// What a group of one level has in common; count: so many in the order of the ring.
+/// The unit that a group of one level shares; count: a number of members in the order of the ring.
 enum class level_unit : std::uint8_t { cube, row, sip, pod, count };
-/// ring: two arms lead to the leader from both sides; tree: a binary tree; direct: all send to the leader.
+/// ring: two chains to the leader, one from each side; tree: a binary tree; direct: all send to the leader.
 enum class level_tree : std::uint8_t { ring, tree, direct };
 
 struct tree_level {
   level_unit unit{};
   std::uint32_t members{};  ///< members of a group, where the unit is a count
   level_tree tree{};
-  std::uint64_t chunks{};  ///< 0: as ccl.chunks says
+  std::uint64_t chunks{};  ///< 0: ccl.chunks
 };
 /// The entries of ccl.levels ("cube:ring,2:tree:4"), innermost first. Precondition: the text has passed its
 /// row's check.
@@ -34,7 +34,7 @@ inline constexpr const char* nested_trees_name = "nested_trees";
 /// One tree over all ranks, whose edges belong to levels. Queue pair 0 of a rank leads to its parent, queue
 /// pair 1 + i to its child i; children are in the order of their levels.
 struct nested_trees {
-  static constexpr std::size_t most_levels = 12;  ///< that one rank has children at
+  static constexpr std::size_t most_levels = 12;  ///< most levels at which one rank has children
 
   /// Throws user_error when the last level leaves more than one leader, or one leads too many levels.
   explicit nested_trees(const pattern_context& c);

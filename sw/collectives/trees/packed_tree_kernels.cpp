@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast down two trees that are packed into the machine (comm::packed_trees), half of the vector each.
+// Broadcast down the two trees of comm::packed_trees, half of the vector each.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -38,9 +38,9 @@ struct parameters {
   [[nodiscard]] std::uint32_t& width(bool crosses) { return crosses ? width_crossing : width_within; }
 };
 
-/// A range in the pieces in which it goes down a tree: slots, where these take turns between queue pairs, or
-/// else one stretch of them. The last slot goes in halves: what is left to do when it has left the root is
-/// its way down, and a member passes a message on when it has the whole.
+/// A range in the pieces in which it is sent down a tree: slots, if these alternate between queue pairs, else
+/// one range of them. The last slot is sent in halves: after it has left the root only its latency down the
+/// tree is left, and a member forwards a message when it has all of it.
 std::vector<tcm_range> pieces_of(const tcm_range& range, std::uint64_t slot, std::uint64_t element,
                                  bool take_turns) {
   const std::uint64_t whole_slots = range.bytes == 0 ? 0 : (range.bytes - 1) / slot * slot;
@@ -59,7 +59,7 @@ struct tree_edge {
   std::uint32_t width{1}, used{1};
 };
 
-/// The root has all pieces from the first: it sends one of each tree in turn, as the ranks below expect them.
+/// The root has all pieces from the start: it sends pieces of both trees alternately, as its children expect.
 std::vector<pe_context::pipeline> in_turn(const std::vector<pe_context::pipeline>& first,
                                           const std::vector<pe_context::pipeline>& second) {
   std::vector<pe_context::pipeline> all;
@@ -83,12 +83,12 @@ class tree_part {
       children_.push_back({comm::packed_child(child + directions_), wide, 1});
       directions_ += wide;
     }
-    if (root_ && children_.empty()) return;  // alone in it
+    if (root_ && children_.empty()) return;  // no other member in it
     parent_width_ = root_ ? 1 : own.width(here.enters != 0);
     const comm::direction any = root_ ? children_.front().first : comm::packed_parent(tree);
     const std::uint64_t element = numeric::size_of(pe.args().type);
     const std::uint64_t slot = pe.message_elements(any) * element;
-    // An edge takes turns between its queue pairs, when there are slots enough to fill them all.
+    // An edge alternates between its queue pairs, when there are enough slots to fill them all.
     const std::uint64_t rings = (half.bytes + slot - 1) / slot / pe.n_slots(any);
     const auto used_of = [rings](std::uint32_t wide) {
       return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rings, 1, wide));
@@ -102,7 +102,7 @@ class tree_part {
 
   [[nodiscard]] std::uint32_t directions() const { return directions_; }
 
-  /// Adds pipelines in which the pieces come, then those in which they go on.
+  /// Adds pipelines that receive the pieces, then those that forward them.
   void add_to(std::vector<pe_context::pipeline>& pipelines) const {
     const auto base = static_cast<std::int32_t>(pipelines.size());
     for (std::uint32_t i = 0; !root_ && i < parent_width_; ++i) pipelines.push_back(incoming(i));
@@ -119,7 +119,7 @@ class tree_part {
       pipeline.received.push_back({pieces_[i].at, pieces_[i].bytes, pe_context::arrival::copy});
     return pipeline;
   }
-  /// Every piece whose number is `index` modulo the edge's width, as it comes in one of the pipelines from
+  /// Every piece whose number is `index` modulo the edge's width, received by one of the pipelines from
   /// `base` on.
   [[nodiscard]] pe_context::pipeline outgoing(std::int32_t base, const tree_edge& e,
                                               std::uint32_t index) const {
@@ -186,10 +186,10 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 
 }  // namespace broadcast_packed_kernel
 
-// Reduce and all-reduce on trees that are packed into the machine, an equal share of the vector on each:
+// Reduce and all-reduce on packed trees, an equal share of the vector on each:
 //
-//   for every tree:  add what comes from the children, in their order, and send the sum to the parent;
-//                    all_reduce: pass on to the children what comes from the parent
+//   for every tree:  add the children's sums, in their order, and send the sum to the parent;
+//                    all_reduce: forward the parent's result to the children
 //
 // reduce goes up the two trees of comm::packed_trees, all_reduce up and down comm::spanning_trees.
 
@@ -203,7 +203,7 @@ struct parameters {
   std::array<std::uint32_t, comm::spanning_trees::most_trees> place{};
 };
 
-/// This rank's share of a tree; directions are numbered as comm::tree_directions says.
+/// This rank's share of a tree; queue pairs are those of comm::tree_directions.
 struct tree_share {
   directions parent, children;
   tcm_range range;
@@ -225,7 +225,7 @@ std::vector<tree_share> shares(const abi::kernel_arguments& a, const block_vecto
 
 pe_context::pipeline up(const tree_share& s) { return up_pipeline(s.range, s.children, s.parent); }
 
-/// `sums`: number of the pipeline that brings the sum to the root; -1: it is there.
+/// `sums`: number of the pipeline that receives the sum at the root; -1: it is there already.
 pe_context::pipeline down(const tree_share& s, std::int32_t sums) {
   pe_context::pipeline pipeline = down_pipeline(s.range, s.parent, s.children);
   if (s.parent.empty() && sums >= 0) pipeline.sent.front().after = {{{0, sums}}};
@@ -250,7 +250,7 @@ void run_reduce(pe_context& pe) {
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::vector<tree_share> all = shares(pe.args(), v);
-  // An average is divided where the sum is complete, and then goes down: the two directions do not overlap.
+  // An average is divided where the sum is complete, and then sent down: the two directions do not overlap.
   const bool divides = pe.args().op == numeric::reduction::avg;
   std::vector<pe_context::pipeline> pipelines;
   pipelines.reserve(2 * all.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two trees below one root, fitted to the machine: half of a vector down each, and no member sends more than
 // the vector (over PEs of several SIPs one may send three halves). Grown from member to member
-// (grown_trees.hpp), then made better by a search (tree_search.hpp). (Edmonds, "Edge-disjoint branchings",
-// 1973, says when such trees exist; Zhao et al., "ForestColl: Throughput-Optimal Collective Communications on
-// Heterogeneous Network Fabrics", 2024, builds schedules of them.)
+// (grown_trees.cpp), then improved by a search (tree_search.cpp). (Edmonds, "Edge-disjoint branchings",
+// 1973, proves when such trees exist; Zhao et al., "ForestColl: Throughput-Optimal Collective Communications
+// on Heterogeneous Network Fabrics", 2024, builds schedules of them.)
 #pragma once
 
 #include <array>
@@ -19,40 +19,39 @@
 
 namespace diecast::comm {
 
-// Makes two trees below one root better, by simulated annealing (Kirkpatrick, Gelatt, Vecchi, "Optimization
+// Improves two trees below one root by simulated annealing (Kirkpatrick, Gelatt, Vecchi, "Optimization
 // by simulated annealing", Science 220, 1983) over the links of whole routes.
 
 /// Nodes by tree and rank. A member's children are in the order in which slots are sent to them.
 inline constexpr std::uint32_t trees_of_pair = 2;
 using tree_pair = std::array<std::vector<tree_node>, trees_of_pair>;
 
-/// Exchanges what members do so that paths share few links and trees are shallow: members of one cube where
-/// several share it, else members of one SIP. What goes from SIP to SIP, and from cube to cube where several
-/// members share one, stays; the root keeps its one child in each tree; trees enter another SIP at two
-/// members. No member forwards more than two halves of the vector, as far as the trees allow. A child in
-/// another SIP is the first, the others are in the order in which they are best sent to. `up`: messages go
-/// towards the root.
+/// Exchanges places of members so that paths share few links and trees are shallow: of members of one cube
+/// where several share it, else of one SIP. Edges between SIPs, and between cubes where several members share
+/// one, are kept; the root keeps its one child in each tree; trees enter another SIP at two members. No
+/// member forwards more than two halves of the vector, as far as the trees allow. A child in another SIP is
+/// the first, the others are in the best order of sending. `up`: messages go towards the root.
 ///
-/// A slot that waits for another one holds up what its sender has for others, and who sends all the time
-/// never makes good for it: shared links cost more than any path. Numbers of moves and seeds are fixed: equal
+/// A slot that waits for another one delays its sender's other messages, and a sender that is always busy
+/// never catches up: shared links cost more than any path. Numbers of moves and seeds are fixed: equal
 /// machines and members, equal trees.
 void improve_trees(const pattern_context& c, bool up, tree_pair& trees);
 
-// Trees to begin a search with (tree_search.hpp), for any machine: level by level every member that may send
+// Trees to begin a search with (tree_search.cpp), for any machine: level by level every member that may send
 // takes the nearest of those that are left.
 
-/// SIPs follow each other along each tree, one way round in the first and in the opposite direction in the
+/// SIPs follow each other along each tree, in one direction in the first and in the opposite one in the
 /// second, so that each tree enters a SIP once. Where members share cubes a tree enters each cube once, too,
-/// and those who pass on there what they get are others in the second tree than in the first, as far as can
-/// be. `up`: messages go towards the root.
+/// and its forwarding members differ between the two trees, as far as possible. `up`: messages go towards the
+/// root.
 [[nodiscard]] tree_pair grown_trees(const pattern_context& c, bool up);
 
 /// Equal machines and members have equal trees; the last ones are remembered.
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
-  /// The direction of the vector: packets do not come back on the path they went, so trees that fit one of
-  /// them need not fit the other.
+  /// The direction of the vector: routes differ between the two directions, so trees that fit one need not
+  /// fit the other.
   enum class flow : std::uint8_t { down, up };
 
   explicit packed_trees(const pattern_context& c, flow to = flow::down);
@@ -60,7 +59,7 @@ class packed_trees {
   [[nodiscard]] const tree_node& node(std::uint32_t tree, std::uint32_t rank) const {
     return nodes_[tree][rank];
   }
-  /// Queue pairs of an edge, side by side: the slots of one do not cover the path of a large message. Fewer
+  /// Queue pairs of an edge, used together: the slots of one do not cover the round trip of a path. Fewer
   /// where directions or ipcq.queue_pairs do not suffice, down to one; one where patterns share queue pairs.
   [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {
     return crosses(above, below) ? crossing_ : within_;
@@ -100,13 +99,13 @@ class tree_memory {
  public:
   using search_fn = std::function<tree_pair(const pattern_context&, bool up)>;
 
-  /// What the search finds for this machine, members and root; asked only when it is not known. Everything
-  /// that a search can depend on is compared, every key of the machine's configuration included, so that who
-  /// asked before cannot matter.
+  /// The trees of this machine, members and root; `search` is called only when they are not known. Everything
+  /// that a search can depend on is compared, every key of the machine's configuration included, so results
+  /// do not depend on earlier calls.
   [[nodiscard]] tree_pair trees_of(const pattern_context& c, bool up, const search_fn& search);
   [[nodiscard]] std::uint64_t searches() const { return searches_; }
 
-  /// The memory of the process. Searches are pure functions: there is nothing to share it out by.
+  /// The only one of a process. Searches are pure functions, so all runs can share it.
   [[nodiscard]] static tree_memory& of_process();
 
  private:
@@ -132,8 +131,8 @@ class tree_memory {
 };
 
 // Spanning trees of neighbors for an all-reduce: an equal share of the vector up each tree and down again. An
-// edge of a tree carries as much one way as the other, so trees that together use every pair of neighbors
-// alike use all links at once, both ways.
+// edge of a tree carries as much in one direction as in the other, so trees that together use every pair of
+// neighbors alike use all links at once, in both directions.
 
 /// One to four trees, as many as make the busiest link the least busy; found exactly, by augmenting paths of
 /// the matroid union (Edmonds, "Matroid partition", 1968; Roskind and Tarjan, "A note on finding
@@ -150,7 +149,7 @@ class spanning_trees {
 
   [[nodiscard]] std::uint32_t trees() const { return static_cast<std::uint32_t>(nodes_.size()); }
   [[nodiscard]] const std::vector<tree_node>& tree(std::uint32_t number) const { return nodes_[number]; }
-  /// What the link that takes longest carries in each direction, of the vector, as if over the fastest link.
+  /// Load of the busiest link in each direction, as a share of the vector on the fastest link.
   [[nodiscard]] double busiest() const { return busiest_; }
   /// Edges from the root of a tree to its farthest member, at most.
   [[nodiscard]] std::uint32_t depth() const { return depth_; }

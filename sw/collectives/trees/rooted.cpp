@@ -32,7 +32,7 @@ binomial_place place_of(const abi::kernel_arguments& a) {
   return {a.rank, a.ranks, a.own.get<parameters>().root};
 }
 
-/// The root's contribution lies in the output.
+/// The root's contribution is in the output.
 block_vector broadcast_vector(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   if (a.rank == a.own.get<parameters>().root) return reduced_in_output(pe);
@@ -48,7 +48,7 @@ void run_broadcast_ring(pe_context& pe) {
                  "broadcast");
 }
 
-/// The chain begins behind the root and ends with it.
+/// The chain begins after the root and ends with it.
 void run_reduce_ring(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::uint32_t n = pe.args().ranks;
@@ -160,7 +160,7 @@ void run_scatter_linear(pe_context& pe) {
   deliver_own_block(pe, v);
 }
 
-// Broadcast down two binary trees, half of the vector each: an inner node of one tree sends what it gets
+// Broadcast down two binary trees, half of the vector each: an inner node of one tree sends each message
 // twice and is a leaf of the other, so every rank sends about as much as it receives, and no rank is farther
 // from the root than the depth of a tree.
 

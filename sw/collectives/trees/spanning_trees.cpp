@@ -90,7 +90,7 @@ class forest_union {
     }
   }
 
-  /// Each moves to the place of the one that it is to replace, back to the one that had none.
+  /// Moves each copy to the place of the one that it replaces, back to the one without a place.
   void augment(std::uint32_t member, std::uint32_t forest, const std::vector<std::uint32_t>& came) {
     for (;; member = came[member]) {
       if (home_[member] != nobody) drop(member, home_[member]);
@@ -149,7 +149,7 @@ std::vector<tree_node> rooted(const near_lists& near, std::uint32_t root) {
   return nodes;
 }
 
-/// A packing of trees that no link minds.
+/// A packing of trees that overloads no link.
 struct packing {
   std::vector<near_lists> trees;
   std::uint32_t depth{nobody};
@@ -160,7 +160,7 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
   std::vector<std::uint32_t> copies;
   for (std::uint32_t pair = 0; std::size_t{2} * pair < g.links().size(); ++pair)
     copies.insert(copies.end(), std::min(trees, g.share(2 * pair, limit)), pair);
-  // From the middle outwards, which makes for shallow trees, or in any order, which may find shallower ones.
+  // From the middle outwards, which gives shallow trees, or in any order, which may give shallower ones.
   near_lists near(g.ranks());
   for (const neighbor_graph::link& l : g.links()) near[l.from].push_back(l.to);
   const std::vector<std::uint32_t> away = depths_from(near, middle_of(near));
@@ -186,8 +186,8 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
   return found;
 }
 
-/// What each link must carry at least, with so many trees, so that a packing exists: every tree needs all
-/// but one of the ranks' links.
+/// Least load of each link with so many trees, if a packing exists: every tree has one link less than there
+/// are ranks.
 std::uint32_t least_limit(const neighbor_graph& g, std::uint32_t trees) {
   const auto room = [&](std::uint32_t limit) {
     std::uint32_t sum = 0;
@@ -200,7 +200,7 @@ std::uint32_t least_limit(const neighbor_graph& g, std::uint32_t trees) {
 
 }  // namespace
 
-/// Augmenting costs about members cubed.
+/// The time of augmenting grows with about members cubed.
 std::uint64_t spanning_trees::attempts_for(std::uint64_t members) {
   return std::clamp<std::uint64_t>((1U << 16) / (members * members * members), 1, 64);
 }

@@ -44,7 +44,7 @@ void broadcast_down(pe_context& pe, const tree_place& tree, const elements& e) {
     receive_all(pe, *tree.parent, e);
   }
   std::vector<comm::direction> all;
-  // First those whose contribution came last: they have the deepest subtrees.
+  // First those whose contribution arrived last: they have the deepest subtrees.
   for (auto group = tree.children.rbegin(); group != tree.children.rend(); ++group)
     all.insert(all.end(), group->begin(), group->end());
   send_all(pe, all, e, [&](comm::direction to) { name_step(pe, tree, "broadcast to", to); });
@@ -187,8 +187,8 @@ void fill_p2p_tree(const argument_context& c, std::uint32_t rank, abi::kernel_ar
 }  // namespace tree_binary_kernel
 
 // All-reduce over all PEs, level by level: the PEs of a cube sum to its first, those of a SIP's cubes to its
-// first cube, those of the SIPs to the first; then the result goes back the same way. Each level is a ring on
-// which two arms flow towards the leader from both sides, ceil((N-1)/2) hops. A level of one is skipped.
+// first cube, those of the SIPs to the first; then the result is sent back on the same edges. Each level is a
+// ring with two chains to the leader, one from each side, of ceil((N-1)/2) hops. A level of one is skipped.
 //
 // hierarchical_pipelined is the same in chunks, so that the levels, and the passes up and down, overlap.
 
@@ -206,10 +206,10 @@ struct level_place {
   comm::direction forth{}, back{};  ///< to the next place and to the one before
 
   [[nodiscard]] bool is_leader() const { return at == 0; }
-  /// The last place whose way to the leader is `back`; the others go `forth`, over the ring's end.
+  /// The last place that sends to the leader by `back`; the others send by `forth`, over the ring's end.
   [[nodiscard]] std::uint32_t turn() const { return size / 2; }
   [[nodiscard]] comm::direction inner() const { return at <= turn() ? back : forth; }
-  /// Where sums come from.
+  /// Queue pairs from which sums arrive.
   [[nodiscard]] std::vector<comm::direction> outer() const {
     std::vector<comm::direction> d;
     if (at < turn()) d.push_back(forth);
@@ -218,7 +218,7 @@ struct level_place {
   }
 };
 
-/// The levels that this PE has a part in, innermost first: it leads all of them but perhaps the last.
+/// The levels of this PE, innermost first: it is the leader of all but perhaps the last.
 std::vector<level_place> own_levels(const parameters& p) {
   const std::array all{level_place{p.pe, p.pes, comm::east, comm::west},
                        level_place{p.cube, p.cubes, comm::north, comm::south},
@@ -262,8 +262,8 @@ void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_a
 
 }  // namespace hierarchical_kernel
 
-// All-reduce on trees within trees (ccl.levels), every level in chunks of its own: a PE adds up what comes
-// from its children of one level while it passes on what the levels below have summed.
+// All-reduce on trees within trees (ccl.levels), every level in chunks of its own: a PE adds up the
+// contributions of its children of one level while it forwards sums of the levels below.
 
 namespace nested_kernel {
 
@@ -278,8 +278,8 @@ struct parameters {
 
 using part_action = std::function<void(const elements&)>;
 
-/// A task that does something with one part of the vector after the other, as soon as `ready` elements from
-/// the start on cover it; `done` counts those that it has done.
+/// A task that processes one part of the vector after the other, as soon as the first `ready` elements
+/// include it; `done` counts the processed elements.
 std::function<void()> part_by_part(pe_context& pe, const char* step, std::uint64_t chunks,
                                    const std::uint64_t& ready, std::uint64_t& done, part_action action) {
   return [&pe, step, chunks, &ready, &done, action = std::move(action)] {

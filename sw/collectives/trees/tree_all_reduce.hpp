@@ -15,7 +15,7 @@ namespace diecast::sw {
 
 struct tree_place {
   std::optional<comm::direction> parent;
-  /// Groups of children; one group's contributions are added before the next one's.
+  /// Groups of children, whose contributions are added group by group.
   std::vector<std::vector<comm::direction>> children;
 
   /// Rank of this PE in a binomial tree, whose edges are comm::partner(round): steps name round and partner.
@@ -28,18 +28,18 @@ struct tree_place {
 /// downward pass starts when the upward pass has ended; with more they overlap, as tasks.
 void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& range, std::uint64_t chunks);
 
-/// The two directions as tasks, for kernels that run more beside them. `summed` counts the chunks that have
-/// gone up; a chunk goes down when `ready(chunk)`, which must not be before it has gone up.
+/// The two directions as tasks, for kernels that also run others. `summed` counts the chunks that were sent
+/// up; a chunk is sent down when `ready(chunk)` is true, at the earliest when it has been sent up.
 [[nodiscard]] std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const elements& range,
                                             std::uint64_t chunks, std::uint64_t& summed);
 [[nodiscard]] std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const elements& range,
                                               std::uint64_t chunks, std::function<bool(std::uint64_t)> ready);
-/// Both, a chunk going down as soon as it has gone up.
+/// Both directions; a chunk is sent down as soon as it has been sent up.
 [[nodiscard]] std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree,
                                                             const elements& range, std::uint64_t chunks,
                                                             std::uint64_t& summed);
 
-/// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the
+/// Chunks of a vector of `bytes` on a pipeline of `depth` successive messages: ccl.chunks, or else the
 /// number that ends soonest when a message costs a fixed time and a time per byte. At least 1.
 [[nodiscard]] std::uint64_t chunks_for(const argument_context& c, std::uint64_t bytes, std::uint32_t depth);
 

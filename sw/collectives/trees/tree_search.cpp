@@ -18,34 +18,33 @@ namespace {
 /// Halves of the vector that a member passes on at most.
 constexpr std::size_t most_sends = 2;
 
-/// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
-/// one way to another SIP, which two halves of a vector fill, it is the worst.
+/// Cost of a second sender on a link, ns: more than two edges, so that few paths are that much shorter. On
+/// the only link to another SIP, which two halves of a vector fill, it is the highest.
 constexpr std::uint32_t second_sender_ns = 700, second_feeder_ns = 1000;
-/// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
-/// is held up holds up the other.
+/// Cost of a link that two flows of one sender share. Their slots leave one after the other, but a delay of
+/// one delays the other.
 constexpr std::uint32_t second_flow_ns = 20;
-/// And beside that, whatever it carries, a link that both of the root's take: a delay of the root delays all
-/// members.
+/// Additional cost of a link that both flows of the root use: a delay of the root delays all members.
 constexpr std::uint32_t second_flow_of_root_ns = 70;
 /// A half of the vector that a member passes on beyond two slows down the whole tree.
 constexpr double beyond_ns = 10'000;
-/// Weight of the mean path to a member, beside the longest one.
+/// Weight of the mean path to a member, in addition to the longest one.
 constexpr double mean_weight = 0.5;
 
-/// By how much a state may be worse than the one before it, ns, in the first moves and in the last.
+/// By how much a state may be worse than the previous one, ns, in the first moves and in the last.
 constexpr double hottest_ns = 300, coldest_ns = 5;
 /// Moves for each member, and a bound on moves x members.
 constexpr std::uint64_t moves_each = 16'000, most_moves = 400'000, most_work = 12'000'000;
 
-/// From a slot at a member to its first packet on the way to a child, beside the DMA's start and the read of
+/// From a slot at a member to its first packet on the way to a child, without the DMA's start and the read of
 /// the memory: an interrupt, the call, and the register accesses to learn of a message and to forward it.
 constexpr std::uint64_t registers_to_pass_on = 2;
 
-/// A link of the machine, as messages see it, and who sends over it.
+/// A link of the machine, as messages use it, and the members that send over it.
 struct used_link {
   std::uint32_t fit{1};  ///< flows that it carries side by side at full speed
   bool between_sips{};   ///< every path to another SIP takes it
-  bool narrow{};         ///< slower than a sender: two flows of one take turns as those of two do
+  bool narrow{};         ///< slower than a sender: two flows of one sender alternate as those of two do
   std::vector<std::uint32_t> senders;
   std::uint32_t price_ns{};
 };
@@ -53,8 +52,8 @@ struct used_link {
 /// The path of messages from one member to another.
 struct way {
   double ns{};  ///< from a slot at the one to the slot at the other, on an idle machine
-  /// But for those of its ends, which are as busy as these are. Who gets messages from another SIP needs much
-  /// memory for them: there the link to it counts, so that the trees enter at two members.
+  /// Without those at its ends, which are as busy as these are. A member that receives from another SIP needs
+  /// much memory: there its link counts, so that the two trees enter a SIP at two members.
   std::vector<std::uint32_t> links;
 };
 
@@ -170,12 +169,12 @@ class tree_improver {
   struct latency {
     double most{}, mean{};
   };
-  /// A child of a tree from one parent to another. Those of a move leave trees trees.
+  /// A child of a tree moves from one parent to another. After all changes of a move both are still trees.
   struct edge_change {
     std::uint32_t tree{}, child{}, from{}, to{};
   };
 
-  /// Who may do what a member does.
+  /// Finds the mates of each member: those that may take its place.
   void gather_mates() {
     std::map<std::pair<sip_id, cube_id>, std::vector<std::uint32_t>> cubes;
     std::map<sip_id, std::vector<std::uint32_t>> sips;
@@ -306,14 +305,14 @@ class tree_improver {
       default: return trade_children(t);
     }
   }
-  /// Two get each other's parents.
+  /// Exchanges the parents of two members.
   void exchange_parents(std::uint32_t t) {
     const std::uint32_t a = draw(n_), b = mate_of(a);
     const std::uint32_t to_a = above(t, b), to_b = above(t, a);
     if (to_a == to_b || to_a == nobody || to_b == nobody || is_above(t, a, b) || is_above(t, b, a)) return;
     changes_ = {{t, a, to_b, to_a}, {t, b, to_a, to_b}};
   }
-  /// Two are each other in some trees.
+  /// Exchanges the places of two members in some trees.
   void exchange_members(std::uint32_t first, std::uint32_t end) {
     const std::uint32_t a = draw(n_), b = mate_of(a);
     if (a == b || a == root_ || b == root_) return;
@@ -324,7 +323,7 @@ class tree_improver {
     }
     const auto other = [a, b](std::uint32_t m) { return m == a ? b : m == b ? a : m; };
     for (std::uint32_t t = first; t < end; ++t) {
-      // The edge from above(child) to child becomes one between the others of both.
+      // The edge from above(child) to child becomes one between the other() of each.
       const auto move = [&](std::uint32_t child) {
         changes_.push_back({t, other(child), above(t, other(child)), other(above(t, child))});
       };
@@ -335,7 +334,7 @@ class tree_improver {
       }
     }
   }
-  /// A child goes to a mate of its parent's, who has room.
+  /// Moves a child to a mate of its parent that has room.
   void give_away(std::uint32_t t) {
     const std::uint32_t child = draw(n_), from = above(t, child);
     if (from == nobody || from == root_) return;
@@ -343,7 +342,7 @@ class tree_improver {
     if (to == from || to == root_ || sends(to) >= most_sends || is_above(t, child, to)) return;
     changes_ = {{t, child, from, to}};
   }
-  /// Two mates: a child of one tree for one of the other.
+  /// Two mates exchange a child of one tree for one of the other.
   void trade_children(std::uint32_t t) {
     const std::uint32_t child = draw(n_), from = above(t, child);
     if (from == nobody || from == root_) return;
@@ -360,8 +359,8 @@ class tree_improver {
   tree_pair& found_;
   way_table ways_;
   std::mt19937_64 random_;
-  std::vector<std::vector<std::uint32_t>> mates_;  ///< by member, it is one of them
-  std::int64_t shared_ns_{};                       ///< for links that flows share
+  std::vector<std::vector<std::uint32_t>> mates_;  ///< by member, including itself
+  std::int64_t shared_ns_{};                       ///< cost of links that flows share
   std::uint32_t beyond_{};                         ///< halves of the vector that members pass on beyond two
   std::array<latency, trees_of_pair> latency_;
   std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: the path between it and its parent

@@ -121,7 +121,7 @@ double cycles_per_byte(const config::machine_config& c, const group& members) {
 
 }  // namespace
 
-/// What a call costs beside ccl.kernel_call_cycles: the registers it reads and writes, roughly.
+/// Approximate cost of a call in addition to ccl.kernel_call_cycles: its register accesses.
 constexpr std::uint64_t call_register_cycles = 20;
 
 std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& members, std::uint64_t bytes,
@@ -141,7 +141,7 @@ std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& m
 
 namespace {
 
-/// Where the v-th rank from the root stands in the second tree, and back. The root stays.
+/// Place of the v-th rank from the root in the second tree, and the reverse. The root keeps its place.
 std::uint32_t second_place(std::uint32_t v, std::uint32_t n) {
   if (v == 0) return 0;
   if (n % 2 != 0) return n - v;
@@ -178,7 +178,7 @@ void add_tree(std::vector<edge>& edges, const pattern_context& c, Tree tree, dir
   }
 }
 
-/// Throws user_error unless the members are all PEs that their SIPs have, or stand for SIPs.
+/// Throws user_error unless the members are all PEs of their SIPs, or one for each SIP.
 void check_all_pes(const pattern_context& c, const member_levels& levels) {
   if (c.members.set == rank_set::sip) return;
   const config::population machine(c.config);
@@ -278,15 +278,13 @@ pattern_table tree_patterns() {
        comm::hierarchical_3level},
       {comm::nested_trees_name, "the trees of ccl.levels, one within the other (up, down0, down1, ...)",
        comm::nested_tree_edges, comm::nested_tree_names(), true},
-      {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
+      {"root_trees", "two binary trees from the root: no other rank is an inner node of both",
        comm::root_trees, comm::root_tree_names(), true},
-      {"packed_trees",
-       "two shallow trees below the root, one way, fitted to what members and links can carry",
+      {"packed_trees", "two shallow trees from the root, fitted to what members and links can carry",
        comm::packed_tree_edges, comm::packed_tree_names(), true},
-      {"packed_trees_up",
-       "two shallow trees towards the root, one way, fitted to what members and links can carry",
+      {"packed_trees_up", "two shallow trees towards the root, fitted to what members and links can carry",
        comm::packed_tree_edges_up, comm::numbered_names("way", 0, 16), true},
-      {"spanning_trees", "trees of neighbors, both ways, that together use all links alike",
+      {"spanning_trees", "trees of neighbors, in both directions, that together use all links alike",
        comm::spanning_tree_edges, comm::numbered_names("way", 0, 16), true}};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees over ranks 0 to n-1. Patterns wire them and kernels walk them, so both ask here.
+// Trees over ranks 0 to n-1. Used by patterns, for edges, and by kernels.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct tree_node {
 /// Depth of any tree, nodes by rank; 0 without nodes.
 [[nodiscard]] std::uint32_t depth_of(const std::vector<tree_node>& nodes);
 
-/// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the
+/// Chunks of a vector of `bytes` on a pipeline of `depth` successive messages: ccl.chunks, or else the
 /// number that ends soonest when a message costs a fixed time and a time per byte on the slowest kind of link
 /// between the members. At least 1, and no more than `elements` unless that is 0.
 [[nodiscard]] std::uint64_t chunks_on_pipeline(const config::machine_config& c, const group& members,
@@ -50,7 +50,7 @@ struct tree_node {
                                                std::uint32_t depth);
 
 // Two binary trees below one root, so that no other rank is an inner node of both: half of a vector down each
-// uses what every rank can send.
+// uses the whole send rate of every rank.
 
 /// Place of a rank in the first (which = 0) or second tree. Counted from the root, the first is the in-order
 /// tree, the second the same with ranks 1 to n-1 mirrored (n odd) or moved on by one (n even); leaves of the
@@ -74,7 +74,7 @@ inline constexpr direction second_tree = first_custom;
 [[nodiscard]] std::vector<edge> double_binary_tree(const pattern_context& c);
 [[nodiscard]] std::vector<edge> binomial_tree(const pattern_context& c);
 
-/// One way, from the root down both trees.
+/// From the root down both trees only.
 [[nodiscard]] std::vector<edge> root_trees(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> root_tree_names();
 
@@ -83,12 +83,12 @@ inline constexpr direction second_tree = first_custom;
 /// or rank set sip, which has the last level only.
 [[nodiscard]] std::vector<edge> hierarchical_3level(const pattern_context& c);
 
-/// comm::packed_trees, one way, from the root down both (parent, parent2; child0, child1, ...).
+/// comm::packed_trees, from the root down both only (parent, parent2; child0, child1, ...).
 [[nodiscard]] std::vector<edge> packed_tree_edges(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> packed_tree_names();
 
-/// The trees of packed_tree_edges(), from the members to the root, and comm::spanning_trees, both ways;
-/// directions as comm::tree_directions numbers them.
+/// The trees of packed_tree_edges(), from the members to the root, and comm::spanning_trees, in both
+/// directions; queue pairs as in comm::tree_directions.
 [[nodiscard]] std::vector<edge> packed_tree_edges_up(const pattern_context& c);
 [[nodiscard]] std::vector<edge> spanning_tree_edges(const pattern_context& c);
 

@@ -226,16 +226,15 @@ TEST_CASE("install: D6 I3 and I3.1 are proven of any plan") {
   const auto refused = [&] { return refusal([&] { prove_install_plan(bad); }); };
   SECTION("overlapping rings name both owners") {
     entry(1, east).rx_base = entry(0, west).rx_base + 256;
-    CHECK_THAT(refused(), Contains("sip0.cube0.pe0 W and sip0.cube0.pe1 E: receive rings overlap (I3.1)"));
+    CHECK_THAT(refused(), Contains("sip0.cube0.pe0 W and sip0.cube0.pe1 E: receive rings overlap"));
   }
   SECTION("a long ring reaches over the next one into the one after it") {
     entry(0, east).n_slots = 8;
     entry(0, west).n_slots = entry(1, east).n_slots = 1;
     entry(0, west).rx_base = entry(0, east).rx_base + 256;
     entry(1, east).rx_base = entry(0, east).rx_base + 512;
-    CHECK_THAT(refused(),
-               Contains("sip0.cube0.pe0 E and sip0.cube0.pe0 W: receive rings overlap (I3.1)") &&
-                   Contains("sip0.cube0.pe0 E and sip0.cube0.pe1 E: receive rings overlap (I3.1)"));
+    CHECK_THAT(refused(), Contains("sip0.cube0.pe0 E and sip0.cube0.pe0 W: receive rings overlap") &&
+                              Contains("sip0.cube0.pe0 E and sip0.cube0.pe1 E: receive rings overlap"));
   }
   SECTION("rings of unequal shape") {
     entry(1, west).n_slots = 3;
@@ -246,11 +245,11 @@ TEST_CASE("install: D6 I3 and I3.1 are proven of any plan") {
   }
   SECTION("two directions of one PE swapped") {
     std::swap(entry(0, east).peer_rx_base, entry(0, west).peer_rx_base);
-    CHECK_THAT(refused(), Contains("I3") && Contains("credits go elsewhere") && Contains("sip0.cube0.pe0 E"));
+    CHECK_THAT(refused(), Contains("queue pair whose credits go elsewhere") && Contains("sip0.cube0.pe0 E"));
   }
   SECTION("two writers of one ring: the seed's first bug") {
     entry(0, east).peer_rx_base = entry(0, west).peer_rx_base;
-    CHECK_THAT(refused(), Contains("sip0.cube0.pe0 E and sip0.cube0.pe0 W: write the same slots (I3)") &&
+    CHECK_THAT(refused(), Contains("sip0.cube0.pe0 E and sip0.cube0.pe0 W: write the same slots") &&
                               Contains("without a writer"));
   }
   SECTION("a write into nothing") {

@@ -79,7 +79,7 @@ TEST_CASE("tree plan: what routers know and members have must agree") {
         const std::size_t last = p.queue_pairs.size() - 2;
         p.queue_pairs[last].rx_base = p.queue_pairs[last - 2].rx_base;
       },
-      "overlap (I3.1)");
+      "rings overlap");
 }
 
 TEST_CASE("tree plan: a machine whose routers do nothing is refused by the key") {

@@ -88,7 +88,7 @@ constexpr auto none = config::hbm_refresh::none, all_bank = config::hbm_refresh:
                per_bank = config::hbm_refresh::per_bank;
 constexpr config::hbm_refresh refreshes[] = {none, all_bank, per_bank};
 
-/// A share that does not come back: a row of "Where a share does not come back", docs/hbm.md.
+/// A share that differs from its saving: a row of "Where shares and savings differ", docs/hbm.md.
 struct told {
   const char* share_traffic;
   std::vector<config::hbm_refresh> with;

@@ -144,7 +144,7 @@ TEST_CASE("diagnosis: where the run as given takes too long a smaller one is loo
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "wrong_data");
   CHECK(j["findings"].back()["class"] == "timed_out");
-  CHECK(j["answers"]["looked into instead, for want of time"] == "4096 bytes");
+  CHECK(j["answers"]["examined instead, for lack of time"] == "4096 bytes");
   CHECK(j["experiments"][1]["name"] == "smaller: 4096 bytes");
   CHECK(d.exit_code == 143);
 }
@@ -167,10 +167,10 @@ TEST_CASE(
   const json j = json::parse(alike.json);
   CHECK(j["verdict"] == "wrong_data");
   CHECK(j["findings"].size() == 1);
-  CHECK(j["answers"]["looked into instead, for want of time"] == "4096 bytes");
+  CHECK(j["answers"]["examined instead, for lack of time"] == "4096 bytes");
   CHECK(alike.exit_code == 1);
   const json k = json::parse(second.get().json);
-  CHECK_FALSE(k["answers"].contains("looked into instead, for want of time"));
+  CHECK_FALSE(k["answers"].contains("examined instead, for lack of time"));
   CHECK(k["experiments"][1]["name"] == "smaller: 4096 bytes");
   CHECK(json::parse(third.get().json)["verdict"] == "wrong_data");
 }
@@ -233,7 +233,7 @@ TEST_CASE("diagnosis: a smaller run without a fault is no healthy machine") {
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "no_fault_in_a_smaller_run");
   CHECK(j["healthy"] == false);
-  CHECK(j["answers"]["looked into instead, for want of time"] == "4096 bytes");
+  CHECK(j["answers"]["examined instead, for lack of time"] == "4096 bytes");
   CHECK(d.exit_code == 143);
 }
 
@@ -243,7 +243,7 @@ TEST_CASE("diagnosis: where a sixteenth of the bytes is too much a smaller part 
       "[ $bytes -gt 256 ] && exec sleep 60\nright\n");
   const json j = json::parse(large.examine(10).json);
   CHECK(j["verdict"] == "no_fault_in_a_smaller_run");
-  CHECK(j["answers"]["looked into instead, for want of time"] == "256 bytes");
+  CHECK(j["answers"]["examined instead, for lack of time"] == "256 bytes");
 }
 
 TEST_CASE("diagnosis: an experiment that takes for ever leaves time for the others") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways from neighbor to neighbor: everything arrives once, nothing waits in a circle, and no link carries
+// Routes from neighbor to neighbor: everything arrives once, nothing waits in a circle, and no link carries
 // more than arithmetic says it must.
 #include "sw/collectives/exchange/packed_routes.hpp"
 
