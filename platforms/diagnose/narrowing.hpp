@@ -70,8 +70,8 @@ void look_into_a_cheap_part(experiment_series& t);
 /// Says so where the monitors do not tell on which PE each rank is.
 void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
-/// Another algorithm that has wrong results where the one of the job is right and nothing else was found:
-/// that one is looked into, by `examine`. Does nothing otherwise.
+/// Another algorithm that has wrong results or hangs where the one of the job is right and shows nothing: the
+/// job with that one is looked into, by `examine`. Does nothing otherwise.
 void look_into_another_algorithm(experiment_series& t,
                                  const std::function<void(experiment_series&)>& examine);
 
