@@ -113,7 +113,8 @@ void experiment_series::measure() {
   const double limit_s = std::max(6 * base().wall_s, least_time_s);
   const double until_s = seconds_left() * (1 - share);
   const bool was_right = right(base());
-  std::optional<observation> other;  // a draw that fails, where the base is right
+  const bool silent = was_right && signs_of(base()).empty();
+  std::optional<observation> other;  // where the base is right: a draw that fails, or else shows a new fault
   s.failed.add(!was_right);
   for (std::uint32_t i = 1; !is_known(s.failed, s.varies); ++i) {
     if (i == s.draw) continue;
@@ -122,7 +123,8 @@ void experiment_series::measure() {
     if (o.timed_out || o.exit_code == 2) break;
     s.failed.add(!right(o));
     s.varies = s.varies || varies(base(), o);
-    if (was_right && !right(o) && !other) other = std::move(o);
+    const bool fails_first = was_right && !right(o) && (!other || right(*other));
+    if (fails_first || (silent && !other && !signs_of(o).empty())) other = std::move(o);
   }
   if (other) {
     s.base = number_of(keep(std::move(*other)));

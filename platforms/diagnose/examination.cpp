@@ -163,9 +163,9 @@ case_file examination(experiment_runner& runner, const target& who) {
   // Narrows what is wrong; workarounds of known faults stay if others are left.
   t.ask_of_what_is_wrong();
   narrowing(t).run();
+  look_into_another_algorithm(t, look_closer);
   t.conclude();
   look_into_the_rest(t, ask_what_is_wrong);
-  look_into_another_algorithm(t, look_closer);
   look_into_more_bytes(t, look_closer);
   look_into_own_jobs(t, look_closer);
   if (!right(t.base())) history(t);

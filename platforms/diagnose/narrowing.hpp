@@ -68,8 +68,8 @@ void look_into_a_cheap_part(experiment_series& t);
 /// fault, too. Records when the monitors do not show on which PE each rank is.
 void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
-/// Where the job is right and nothing was found, calls `examine` for another algorithm that has wrong
-/// results. Does nothing otherwise.
+/// Where the job is right and shows nothing, calls `examine` for another algorithm that has wrong results or
+/// hangs. Does nothing otherwise.
 void look_into_another_algorithm(experiment_series& t,
                                  const std::function<void(experiment_series&)>& examine);
 

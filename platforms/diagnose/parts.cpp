@@ -129,11 +129,13 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
 void look_into_another_algorithm(experiment_series& t,
                                  const std::function<void(experiment_series&)>& examine) {
   std::optional<collective_job> job = t.job();
-  if (!right(t.base()) || !t.healthy_so_far() || !job) return;
+  if (!right(t.base()) || !signs_of(t.base()).empty() || !job) return;
   const auto all = t.looked_at();
-  const auto bad = std::ranges::find_if(
-      all, [&](const observation* o) { return wrong_data(*o) && o->text("algorithm") != job->algorithm; });
+  const auto bad = std::ranges::find_if(all, [&](const observation* o) {
+    return (wrong_data(*o) || o->exit_code == 3) && o->text("algorithm") != job->algorithm;
+  });
   if (bad == all.end()) return;
+  t.dismiss();  // its findings are made again, with what the examination of that job adds
   job->algorithm = (*bad)->text("algorithm");
   look_into_job(t, *job, "the collective with " + job->algorithm, {}, examine);
 }

@@ -294,6 +294,16 @@ class Diagnosis(harness.Case):
                                  "double_binary_tree", "--bytes", "4KiB")
         self.assertIn("the collective with 65536 bytes", found["findings"][0]["only_in"])
 
+    def test_what_only_another_algorithm_or_draw_shows_has_its_class(self):
+        """Both runs as given are right: mesh_2d hangs over the link, and one draw in some loses a credit."""
+        for fault, where, job in (
+                ({"kind": "premature_barrier", "where": "pod.sip1.sip_port_w", "delay_ns": 2000, "count": 0}, "pod.sip1.w-sip0.e",
+                 ("two_level", "16KiB")),
+                ({"kind": "lost_credit", "where": "pod.sip0.cube_1_0.pe1", "seed": 161, "count": 0, "probability": 0.02},
+                 "pod.sip0.cube_1_0.pe1", ("double_binary_tree", "4KiB"))):
+            found = self.check_place(fault.pop("kind"), fault, where, "--algorithm", job[0], "--bytes", job[1])
+            self.assertEqual(found["experiments"][0]["exit_code"], 0)
+
     @harness.exhaustive
     def test_early_reads_are_told_apart_in_every_algorithm(self):
         """With short delays and long ones; where nothing is read too early the run is right."""
