@@ -84,8 +84,7 @@ struct reader {
 
 template <class Entry>
 Entry& entry_named(std::vector<Entry>& entries, const std::string& name) {
-  const auto at =
-      std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  const auto at = std::ranges::find(entries, name, &Entry::name);
   if (at != entries.end()) return *at;
   entries.push_back({});
   entries.back().name = name;

@@ -273,8 +273,7 @@ void workload_reader::read_op(const std::string& path, const json_node& node, co
 
 void workload_reader::read_field(const std::string& path, const std::string& name, const json_node& node,
                                  const op_schema& kind, comm::workload_op& o) {
-  const auto f = std::find_if(kind.fields.begin(), kind.fields.end(),
-                              [&name](const op_field& field) { return field.name == name; });
+  const auto f = std::ranges::find(kind.fields, name, &op_field::name);
   if (f == kind.fields.end()) {
     std::vector<std::string> known{"id", "op", "after", "group"};
     for (const op_field& field : kind.fields) known.push_back(field.name);

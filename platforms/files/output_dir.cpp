@@ -138,8 +138,7 @@ std::string without_number(const std::string& name) {
 const beginning* beginning_of(std::string name) {
   while (name.ends_with(partial)) name.resize(name.size() - partial.size());
   name = without_number(name);
-  const auto* const found =
-      std::find_if(named.begin(), named.end(), [&name](const beginning& b) { return b.name == name; });
+  const auto* const found = std::ranges::find(named, name, &beginning::name);
   return found == named.end() ? nullptr : found;
 }
 

@@ -16,8 +16,7 @@ namespace {
 
 template <class Entry>
 const Entry* entry_named(const std::vector<Entry>& entries, const std::string& name) {
-  const auto at =
-      std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  const auto at = std::ranges::find(entries, name, &Entry::name);
   return at == entries.end() ? nullptr : &*at;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "models/types/enum_name.hpp"
 #include "platforms/noc/app.hpp"
 #include "platforms/result/result_envelope.hpp"
 #include "platforms/result/result_table.hpp"
@@ -31,22 +32,11 @@ std::string cell(const std::optional<T>& value, int decimals) {
   return value ? fmt::format("{:.{}f}", static_cast<double>(*value), decimals) : "-";
 }
 
-const char* topology_name(config::noc_topology t) {
-  switch (t) {
-    case config::noc_topology::mesh: return "mesh";
-    case config::noc_topology::torus: return "torus";
-    case config::noc_topology::ring: return "ring";
-    case config::noc_topology::crossbar: return "crossbar";
-    case config::noc_topology::torus_oneway: return "torus_oneway";
-  }
-  return "?";
-}
-
 }  // namespace
 
 std::string result_json(const platforms::result_context& context, const network& net,
                         const std::vector<study_outcome>& runs) {
-  const json machine{{"topology", topology_name(net.config.noc.topology)},
+  const json machine{{"topology", enum_name(net.config.noc.topology)},
                      {"nodes", net.nodes()},
                      {"routers", net.topology.layout({}, {}).routers()},
                      {"links", net.topology.mesh_links()},

@@ -5,47 +5,34 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/types/enum_name.hpp"
+
 namespace diecast::platforms {
 
 namespace {
 
 struct status_row {
   run_status status;
-  const char* name;
   int exit_code;
 };
 
 /// The worst first.
-constexpr std::array<status_row, 10> statuses{{{run_status::internal, "internal", 70},
-                                               {run_status::system, "system", 71},
-                                               {run_status::fault, "fault", 4},
-                                               {run_status::deadlock, "deadlock", 3},
-                                               {run_status::limit, "limit", 3},
-                                               {run_status::wrong, "wrong", 1},
-                                               {run_status::not_reproducible, "not_reproducible", 6},
-                                               {run_status::error, "error", 2},
-                                               {run_status::interrupted, "interrupted", 130},
-                                               {run_status::ok, "ok", 0}}};
-
-const status_row& row_of(run_status s) {
-  const auto at =
-      std::find_if(statuses.begin(), statuses.end(), [s](const auto& r) { return r.status == s; });
-  return at == statuses.end() ? statuses.front() : *at;
-}
+constexpr std::array<status_row, 10> statuses{{{run_status::internal, 70},
+                                               {run_status::system, 71},
+                                               {run_status::fault, 4},
+                                               {run_status::deadlock, 3},
+                                               {run_status::limit, 3},
+                                               {run_status::wrong, 1},
+                                               {run_status::not_reproducible, 6},
+                                               {run_status::error, 2},
+                                               {run_status::interrupted, 130},
+                                               {run_status::ok, 0}}};
 
 }  // namespace
 
-const char* to_string(run_status s) { return row_of(s).name; }
+const char* to_string(run_status s) { return enum_name(s); }
 
-const char* to_string(chooser c) {
-  switch (c) {
-    case chooser::user: return "user";
-    case chooser::rule: return "rule";
-    case chooser::key: return "key";
-    case chooser::estimate: return "estimate";
-  }
-  return "?";
-}
+const char* to_string(chooser c) { return enum_name(c); }
 
 std::string complaint(run_status s, const std::string& message) {
   return s == run_status::ok ? message : fmt::format("{}: {}", to_string(s), message);
@@ -58,8 +45,7 @@ std::optional<double> run_outcome::timed(double figure) const {
 }
 
 run_status status_named(const std::string& name) {
-  for (const status_row& r : statuses)
-    if (name == r.name) return r.status;
+  if (const auto status = enum_named<run_status>(name)) return *status;
   throw std::runtime_error("unknown status " + name);
 }
 
@@ -69,6 +55,6 @@ run_status worst(const std::vector<run_status>& all) {
   return run_status::ok;
 }
 
-int exit_code(run_status s) { return row_of(s).exit_code; }
+int exit_code(run_status s) { return std::ranges::find(statuses, s, &status_row::status)->exit_code; }
 
 }  // namespace diecast::platforms
