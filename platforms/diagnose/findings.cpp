@@ -253,10 +253,10 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
   // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.
   if (state == "asleep") return add("hang", pe + " waits for a message");
   if (state == "done") return add("hang", fmt::format("others wait for {}, which has ended", pe));
-  // Nor is a core whose access to memory stands on a link.
+  // Nor is a core whose access to memory stands in the fabric. Polls, some of which always do, are reads.
   bool held = false;
   for (const json& f : o.deadlock.value("in_flight", json::array()))
-    held = held || text_of(f, "where").starts_with("held on ");
+    held = held || (f.value("in_fabric", false) && text_of(f, "kind") == "write_request");
   add(held ? "stuck_packets" : "dead_pe",
       fmt::format("the waits of all others end at {}, which waits for nobody", pe));
 }
