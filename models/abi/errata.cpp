@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/errata.hpp"
 
-#include <algorithm>
 #include <array>
+
+#include "models/types/enum_name.hpp"
 
 namespace diecast::abi {
 constexpr auto table = std::to_array<erratum_description>(
@@ -28,11 +29,7 @@ constexpr auto table = std::to_array<erratum_description>(
 
 std::span<const erratum_description> errata() { return table; }
 
-std::optional<erratum> erratum_named(std::string_view name) {
-  const auto* const at = std::ranges::find_if(table, [&](const auto& e) { return e.name == name; });
-  if (at == table.end()) return std::nullopt;
-  return at->bit;
-}
+std::optional<erratum> erratum_named(std::string_view name) { return enum_named<erratum>(name); }
 
 std::optional<errata_word> parse_errata(std::string_view text) {
   errata_word word;

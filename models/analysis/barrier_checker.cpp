@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "models/comm/sync_layout.hpp"
+#include "models/types/enum_name.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::analysis {
@@ -164,9 +165,19 @@ bool counts_are_apart(const watched_word& w) {
   return flag_is_far_ahead(w) || (lead && (*lead > 0 || *lead < -1));
 }
 
+}  // namespace
+
+std::optional<cached_word> word_in(const protocol::data_cache& cache, abi::address at) {
+  const protocol::data_cache::line* const line = cache.find(at);
+  if (line == nullptr) return std::nullopt;
+  cached_word word{0, line->dirty};
+  std::memcpy(&word.value, line->bytes.data() + (at - line->at), sizeof word.value);
+  return word;
+}
+
 word_finding finding_of(const watched_word& w) {
   const abi::signal_watch& s = w.wanted;
-  if (s.satisfied_by(w.memory)) return word_finding::stale_line;
+  if (s.satisfied_by(w.memory)) return w.own ? word_finding::stale_line : word_finding::unanswered_load;
   if (w.writer && w.writer->dirty && s.satisfied_by(w.writer->value)) return word_finding::unflushed_signal;
   if (w.history && s.satisfied_by(w.history->value) && w.history->written_back) {
     return word_finding::lost_signal;
@@ -177,6 +188,8 @@ word_finding finding_of(const watched_word& w) {
   if (s.or_next && counts_are_apart(w)) return word_finding::counts_apart;
   return word_finding::not_signaled;
 }
+
+namespace {
 
 std::string apart_text(const machine_shape& shape, const watched_word& w) {
   const std::string writer = pe_path(shape, w.wanted.expected_writer);
@@ -197,6 +210,8 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
     case word_finding::stale_line:
       return fmt::format("missing operation: dcci_line({:#018x}) on {} before its load",
                          protocol::line_of(w.wanted.at), pe_path(shape, w.pe));
+    case word_finding::unanswered_load:
+      return "its load of the line is not answered: it is under way, lost or held, or its core has stopped";
     case word_finding::unflushed_signal:
       return fmt::format(
           "the data cache of {} {}; missing operation: dcci_line({:#018x}) there after the store", writer,
@@ -223,16 +238,10 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
 
 }  // namespace
 
-const char* to_string(word_finding f) {
-  switch (f) {
-    case word_finding::stale_line: return "stale line";
-    case word_finding::unflushed_signal: return "unflushed signal";
-    case word_finding::lost_signal: return "lost signal";
-    case word_finding::overlooked_signal: return "overlooked signal";
-    case word_finding::counts_apart: return "counts apart";
-    case word_finding::not_signaled: return "not signaled";
-  }
-  return "unknown";
+std::string to_string(word_finding f) {
+  std::string text = enum_name(f);
+  std::ranges::replace(text, '_', ' ');
+  return text;
 }
 
 word_report explain_word(const machine_shape& shape, const watched_word& w) {
@@ -275,7 +284,7 @@ std::string disagreements(const machine_shape& shape, const std::vector<watched_
 }  // namespace
 
 std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
-                          std::size_t most) {
+                          std::size_t unsignaled) {
   std::array<std::vector<word_report>, word_findings> by_finding;
   for (const watched_word& w : words) {
     word_report r = explain_word(shape, w);
@@ -283,10 +292,12 @@ std::string explain_words(const machine_shape& shape, const std::vector<watched_
   }
   std::string text = disagreements(shape, words);
   for (const auto& reports : by_finding) {
+    if (reports.empty()) continue;
+    const bool defect = reports[0].finding != word_finding::not_signaled;
+    const std::size_t most = defect ? 4 : text.empty() ? unsignaled : 0;
     for (std::size_t i = 0; i < std::min(most, reports.size()); ++i) text += reports[i].text + "\n";
-    if (reports.size() > most) {
+    if (reports.size() > most)
       text += fmt::format("  and {} more: {}\n", reports.size() - most, to_string(reports[0].finding));
-    }
   }
   return text;
 }

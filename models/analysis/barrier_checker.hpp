@@ -106,6 +106,7 @@ struct cached_word {
   std::uint64_t value{};
   bool dirty{};
 };
+[[nodiscard]] std::optional<cached_word> word_in(const protocol::data_cache& cache, abi::address at);
 
 /// The last known store to a word, and the last time another PE wrote its line back.
 struct word_history {
@@ -130,6 +131,7 @@ struct watched_word {
 
 enum class word_finding : std::uint8_t {
   stale_line,         ///< memory satisfies the wait, but the PE reads its old copy
+  unanswered_load,    ///< memory satisfies the wait, and the PE has no copy: it has not seen that
   unflushed_signal,   ///< the value is in the writer's data cache only
   lost_signal,        ///< it was in memory and another PE wrote the line back over it
   overlooked_signal,  ///< memory holds the count after the wanted one: the peer has continued, and the
@@ -137,7 +139,8 @@ enum class word_finding : std::uint8_t {
   counts_apart,       ///< waiter and writer count differently: the wanted count has been skipped
   not_signaled        ///< no PE has stored it
 };
-[[nodiscard]] const char* to_string(word_finding f);
+[[nodiscard]] std::string to_string(word_finding f);  ///< "stale line"
+[[nodiscard]] word_finding finding_of(const watched_word& w);
 
 inline constexpr unsigned word_findings = static_cast<unsigned>(word_finding::not_signaled) + 1;
 
@@ -148,9 +151,10 @@ struct word_report {
   std::string text;  ///< one line of text: PE, line, cached value, value in memory, what is missing
 };
 [[nodiscard]] word_report explain_word(const machine_shape& shape, const watched_word& w);
-/// All findings, those that name a defect first; at most `most` lines of each kind.
+/// All findings, those that name a defect first, at most four lines of each; where there is none, at most
+/// `unsignaled` of signals that have not come.
 [[nodiscard]] std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
-                                        std::size_t most = 4);
+                                        std::size_t unsignaled = 4);
 
 /// Keeps the last store to every word and the writers of lines. Needs events::memory.
 class line_history : public events::observer {

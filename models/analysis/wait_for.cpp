@@ -44,7 +44,8 @@ class wait_graph {
       const abi::firmware_tasks& tasks = dumps_[i].tasks;
       if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy, tasks.copier());
       if (dumps_[i].polls) add_poll(i, dumps_[i].polls->expected_writer, tasks.running());
-      if (dumps_[i].watches) add_poll(i, dumps_[i].watches->expected_writer, tasks.watcher());
+      if (dumps_[i].watches)
+        add_poll(i, dumps_[i].watches->expected_writer, tasks.watcher(), defect_of(m, dumps_[i].pe));
       for (const abi::operation_note& n : dumps_[i].awaits) add_message(i, n);
     }
     for (std::size_t i = 0; i < dumps_.size(); ++i) link_tasks(i);
@@ -251,13 +252,14 @@ class wait_graph {
     return static_cast<std::size_t>(at - dumps_.begin());
   }
 
-  /// A wait for a word that another PE is to write.
-  void add_poll(std::size_t dump, pe_coord writer, abi::task_id task) {
+  /// A wait for a word that another PE is to write; `why`: what else keeps it from ending.
+  void add_poll(std::size_t dump, pe_coord writer, abi::task_id task, std::optional<word_finding> why = {}) {
     const pe_coord self = dumps_[dump].pe;
     wait_edge e{self, 0, wait_kind::memory, wait_cause::unwired, writer, 0, 0};
     const auto to = dump_of(writer);
     if (!to || writer == self) return add_edge(dump, std::move(e), task);
-    e.cause = wait_cause::peer;
+    e.cause = why ? wait_cause::signal : wait_cause::peer;
+    if (why) return add_edge(dump, std::move(e), task);
     add_edge(dump, std::move(e), task, *to, std::nullopt);
   }
 
@@ -422,6 +424,15 @@ class wait_graph {
 };
 
 }  // namespace
+
+std::optional<word_finding> defect_of(const stopped_machine& machine, pe_coord pe) {
+  const auto word = std::ranges::find(machine.words, pe, &watched_word::pe);
+  if (word == machine.words.end()) return std::nullopt;
+  // While things move, what is in memory will be seen, and what is not there yet may come.
+  const word_finding f = finding_of(*word);
+  const bool done = machine.still ? f != word_finding::not_signaled : word->wanted.satisfied_by(word->memory);
+  return done ? std::optional(f) : std::nullopt;
+}
 
 wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
                               const comm::direction_namer& names) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/abi/hal.hpp"
+#include "models/analysis/barrier_checker.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/events/events.hpp"
 #include "models/protocol/ipcq_core.hpp"
@@ -62,7 +63,12 @@ struct stopped_machine {
   /// flight explains a wait, and one that no dump shows may be on a wire.
   bool still{true};
   std::vector<other_packet> others{};
+  std::vector<watched_word> words{};  ///< what is held of the words of pe_dump::watches, as far as known
 };
+
+/// Why the wait of a PE for a word does not end, or not yet, whatever others do; nothing where others may end
+/// it.
+[[nodiscard]] std::optional<word_finding> defect_of(const stopped_machine& machine, pe_coord pe);
 
 /// The steps of the tasks that have not ended and, in a barrier, the PE's progress. May be empty.
 [[nodiscard]] std::string present_step(const pe_dump& pe);
@@ -81,6 +87,7 @@ enum class wait_cause : std::uint8_t {
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
   unwired,       ///< the other end has no queue pair of the pod, or no PE that should write
+  signal,        ///< a word in global memory: the writer has done its part, or can no more (defect_of)
   ended,         ///< a message to or from a peer that has finished its program
   own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
@@ -126,7 +133,8 @@ struct wait_for_report {
   std::vector<wait_edge> edges;  ///< by waiter, direction, kind
   std::vector<wait_root> roots;  ///< faults first, then peers, then cycles
   std::string text;              ///< roots, waits, pointer dump
-  std::string summary;           ///< its first lines, at most ten; the last one names the place of the rest
+  std::string summary;  ///< words awaited, and the first lines of the text: at most ten, of which the
+                        ///< last names the place of the rest
 };
 
 /// Builds the wait-for graph and finds its roots: every wait that does not end because of a loss, a missing

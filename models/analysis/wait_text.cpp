@@ -118,20 +118,7 @@ class writer {
   std::string describe(const wait_edge& e) const {
     if (e.kind == wait_kind::copy)
       return fmt::format("{} waits for its own DMA to finish a copy", pe_path(shape_, e.waiter));
-    if (e.kind == wait_kind::memory && dump_of(e.waiter).watches) {
-      const abi::signal_watch& w = *dump_of(e.waiter).watches;
-      return fmt::format("{} waits until the word at {} is {} {}{}, which {} is expected to set{}",
-                         pe_path(shape_, e.waiter), abi::describe(w.at), abi::to_string(w.how), w.value,
-                         w.or_next ? " or the next" : "", pe_path(shape_, e.on),
-                         e.cause == wait_cause::peer ? "" : " and has no part in this run");
-    }
-    if (e.kind == wait_kind::memory) {
-      const abi::poll_request& p = *dump_of(e.waiter).polls;
-      return fmt::format(
-          "{} polls the word at {:#x} of its TCM until it is {} {}, which {} is expected to write{}",
-          pe_path(shape_, e.waiter), p.tcm_offset, abi::to_string(p.how), p.value, pe_path(shape_, e.on),
-          e.cause == wait_cause::peer ? "" : " and has no part in this run");
-    }
+    if (e.kind == wait_kind::memory) return describe_memory(e);
     if (e.kind == wait_kind::message) return describe_message(e);
     const std::string who = name(e.waiter, e.dir);
     const std::string other = name(e.on, e.on_dir);
@@ -156,10 +143,27 @@ class writer {
         return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
       case wait_cause::unwired:
         return fmt::format("{}, which no queue pair {}", wait, receive ? "writes" : "owns");
-      case wait_cause::ended:  // a cause of tag-matched messages only
+      case wait_cause::signal:  // of words alone
+      case wait_cause::ended:   // of tag-matched messages alone
       case wait_cause::own_dma: break;
     }
     return wait;
+  }
+
+  /// A word that its firmware polls, in global memory or else in its TCM.
+  std::string describe_memory(const wait_edge& e) const {
+    const pe_dump& pe = dump_of(e.waiter);
+    const std::string word =
+        pe.watches ? fmt::format("waits until the word at {} is {} {}{}", abi::describe(pe.watches->at),
+                                 abi::to_string(pe.watches->how), pe.watches->value,
+                                 pe.watches->or_next ? " or the next" : "")
+                   : fmt::format("polls the word at {:#x} of its TCM until it is {} {}", pe.polls->tcm_offset,
+                                 abi::to_string(pe.polls->how), pe.polls->value);
+    return fmt::format("{} {}, which {} is expected to {}{}", pe_path(shape_, e.waiter), word,
+                       pe_path(shape_, e.on), pe.watches ? "set" : "write",
+                       e.cause == wait_cause::unwired  ? " and has no part in this run"
+                       : e.cause == wait_cause::signal ? "; " + to_string(*defect_of(machine_, e.waiter))
+                                                       : "");
   }
 
   std::string describe_message(const wait_edge& e) const {
@@ -185,6 +189,12 @@ class writer {
     }
   }
 
+  static bool takes_any(const pe_dump& pe) {
+    return std::ranges::any_of(pe.awaits, [](const abi::operation_note& n) {
+      return n.kind != abi::operation_kind::barrier && !n.peer;
+    });
+  }
+
   /// The first thing to check.
   std::string advice(const wait_root& root) const {
     const auto all = [&](wait_kind kind) {
@@ -206,9 +216,12 @@ class writer {
       return "sends and receives of these PEs do not alternate in the same order: compare their steps";
     if (root.kind == root_kind::peer && dump_of(root.members[0]).state == events::core_state::done)
       return "the operation was done but not seen, or the program lacks it: check the waiting PE";
+    if (root.kind == root_kind::peer && takes_any(dump_of(root.members[0])))
+      return "it takes messages of any rank: compare the tags of the sends to it; where one fits, it is lost";
     if (root.kind == root_kind::peer && machine_.still &&
         dump_of(root.members[0]).state == events::core_state::running)
-      return "its core has stopped, or polls for a value that does not come: check its step";
+      return "its core has stopped, waits for memory, or polls for a value that does not come: check its "
+             "step";
     if (root.kind == root_kind::peer)
       return root.waits.empty() ? "it has not finished and waits for no queue pair: check its step"
                                 : "its program lacks the call that these waits need, or has not reached it";
@@ -223,6 +236,8 @@ class writer {
         if (root.waits.front().kind == wait_kind::message)
           return "its peer takes no part in the run: check the program";
         return "the two ends were installed differently: see --dump-install";
+      case wait_cause::signal:
+        return "compare what caches and memory hold of the word: see signals of deadlock.json";
       case wait_cause::ended:
         return "its peer's program has no such call, or names another tag; or a message is lost";
       case wait_cause::in_flight:
@@ -266,7 +281,8 @@ void write_waits(const machine_shape& shape, const stopped_machine& machine,
   const writer w(shape, machine, names);
   const std::string head = w.head(report);
   report.text = head + w.rest(report);
-  report.summary = first_lines(head);
+  const bool known = !report.roots.empty() && report.roots[0].kind == root_kind::fault;
+  report.summary = explain_words(shape, machine.words, known ? 0 : 4) + first_lines(head);
 }
 
 std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,

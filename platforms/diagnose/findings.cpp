@@ -165,6 +165,7 @@ bool all_came(const observation& o) {
 
 void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
   const std::string cause = text_of(wait, "cause"), where = text_of(wait, "waiter"), on = text_of(wait, "on");
+  if (cause == "signal") return;  // polled() knows more
   evidence shown{{},
                  fmt::format("{} {} waits for {}; cause {} at {}{}", where, text_of(wait, "direction"),
                              text_of(wait, "for"), cause, on,
@@ -189,7 +190,7 @@ void polled(const observation& o, std::vector<finding>& found) {
   };
   for (const json& s : o.deadlock.value("signals", json::array()))
     for (const row& r :
-         {row{"stale line", "stale_cache_line", "waiter"},
+         {row{"stale line", "stale_cache_line", "waiter"}, row{"unanswered load", "stuck_packets", "waiter"},
           row{"unflushed signal", "signal_without_flush", "writer"},
           row{"lost signal", "lost_signal", "waiter"}, row{"counts apart", "counts_apart", "waiter"},
           row{"overlooked signal", "infinite_poll", "waiter"}})
@@ -250,7 +251,12 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
   // A PE that sleeps is not dead: it waits for a tag-matched message from any PE.
   if (state == "asleep") return add("hang", pe + " waits for a message");
   if (state == "done") return add("hang", fmt::format("others wait for {}, which has ended", pe));
-  add("dead_pe", fmt::format("the waits of all others end at {}, which waits for nobody", pe));
+  // Nor is a core whose access to memory stands in the fabric. Polls, some of which always do, are reads.
+  bool held = false;
+  for (const json& f : o.deadlock.value("in_flight", json::array()))
+    held = held || (f.value("in_fabric", false) && text_of(f, "kind") == "write_request");
+  add(held ? "stuck_packets" : "dead_pe",
+      fmt::format("the waits of all others end at {}, which waits for nobody", pe));
 }
 
 void hung(const observation& o, std::vector<finding>& found) {

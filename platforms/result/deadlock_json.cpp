@@ -91,8 +91,7 @@ json signal_json(const run_names& run, const analysis::watched_word& w) {
 }  // namespace
 
 std::string deadlock_json(const run_names& run, const analysis::wait_for_report& report,
-                          const analysis::stopped_machine& machine,
-                          const std::vector<analysis::watched_word>& words, const std::string& why) {
+                          const analysis::stopped_machine& machine, const std::string& why) {
   json j{{"schema", "diecast.deadlock/1"}, {"why", why}, {"still", machine.still}};
   j["pes"] = json::array();
   j["queue_pairs"] = json::array();
@@ -114,7 +113,7 @@ std::string deadlock_json(const run_names& run, const analysis::wait_for_report&
   j["roots"] = json::array();
   for (const auto& r : report.roots) j["roots"].push_back(root_json(run, r));
   j["signals"] = json::array();
-  for (const auto& w : words) j["signals"].push_back(signal_json(run, w));
+  for (const auto& w : machine.words) j["signals"].push_back(signal_json(run, w));
   j["text"] = report.text;
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "models/analysis/barrier_checker.hpp"
 #include "models/analysis/critical_path.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/result/flight_recorder.hpp"
@@ -20,9 +19,7 @@ namespace diecast::platforms {
 /// their roots; every wait for a signal in global memory with what caches and memory hold of it (`signals`);
 /// the report as text.
 [[nodiscard]] std::string deadlock_json(const run_names& run, const analysis::wait_for_report& report,
-                                        const analysis::stopped_machine& machine,
-                                        const std::vector<analysis::watched_word>& words,
-                                        const std::string& why);
+                                        const analysis::stopped_machine& machine, const std::string& why);
 
 // in_flight of deadlock.json and flight.json: what was in flight when a run ended.
 

@@ -60,18 +60,14 @@ void report_totals(const prepared_run& run, const machine_totals& totals, const 
 
 /// The state of every member's registers and of everything in flight. `still`: nothing moves any more.
 /// `group`: of the processes that simulate the other SIPs; null when this one has all.
+/// `lines`: who stored and wrote back what; may be null.
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still,
-                                                    process_group* group);
+                                                    analysis::line_history* lines, process_group* group);
 
 /// Status deadlock (nothing moves) or limit (the run was cut off) with the report: waiting queue pairs,
-/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left". `lines`: stores
-/// and write-backs by PE; may be null.
-void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
-                 analysis::line_history* lines, process_group* group, run_outcome& o);
-/// The same of any machine, stopped at `now`.
-void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
-                 const std::vector<analysis::watched_word>& watched, sim_time now, run_status status,
-                 const std::string& why, run_outcome& o);
+/// wait-for graph, deadlock.json. `why`: what ended the run, "no event is left".
+void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped, sim_time now,
+                 run_status status, const std::string& why, run_outcome& o);
 
 // The energy account of a run, from the counters of all instances.
 

@@ -121,7 +121,7 @@ run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32
               take_fault(run, {thrown, "pod", machine.now()}, o);
             },
             [&](run_status status, const std::string& why) {
-              report_stop(run, machine.stopped(status == run_status::deadlock, run.members.members), {},
+              report_stop(run, machine.stopped(status == run_status::deadlock, run.members.members),
                           machine.now(), status, why, o);
             }},
            o);

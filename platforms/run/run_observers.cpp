@@ -183,6 +183,7 @@ void run_observers::close_files(process_group* group, run_outcome& o) {
     for (std::uint32_t p = 0; p < group->count(); ++p) {
       if (p == group->self() || lost[p].empty()) continue;
       o.output_lost = true;
+      if (!o.message.empty() && lost[p].front() != '\n') o.message += '\n';
       o.message += lost[p];
     }
   }
@@ -211,13 +212,13 @@ void flight_dump::next_launch() {
 }
 
 std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool still,
-                              process_group* group) const {
+                              analysis::line_history* lines, process_group* group) const {
   if (!recorder_) return {};
   const config::machine_config& c = run_.machine.config;
   if (group != nullptr)
     add_others(*group, *recorder_,
                [&c] { return observe::flight_recorder(c.shape(), c.trace.flight_operations); });
-  return flight_json(run_.names(), *recorder_, machine_now(run_, pod, still, group), hw::now(), why);
+  return flight_json(run_.names(), *recorder_, machine_now(run_, pod, still, lines, group), hw::now(), why);
 }
 
 void flight_dump::look_for_request(netlist::pod& pod) const {
@@ -227,7 +228,7 @@ void flight_dump::look_for_request(netlist::pod& pod) const {
   const std::string& file = run_.point.flight_file;
   std::string lost;
   try {
-    write_whole_file(file, text(pod, "a signal asked for it", false, nullptr));
+    write_whole_file(file, text(pod, "a signal asked for it", false, nullptr, nullptr));
   } catch (const output_error& e) {
     lost = e.what();
   }

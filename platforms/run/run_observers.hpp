@@ -31,10 +31,10 @@ class flight_dump {
 
   /// A launch begins.
   void next_launch();
-  /// Contents of flight.json; empty without a recorder. `still`: nothing moves any more. `group`: of the
-  /// processes that simulate the other SIPs, whose records this one then has; null when it has all.
+  /// Contents of flight.json; empty without a recorder. Arguments as of machine_now(): this process then has
+  /// the records of the others of the group.
   [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still,
-                                 process_group* group) const;
+                                 analysis::line_history* lines, process_group* group) const;
   /// Between slices: what a signal asked for is written to run_point::flight_file while the run goes on.
   void look_for_request(netlist::pod& pod) const;
 

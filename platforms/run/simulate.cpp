@@ -117,13 +117,14 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
 }
 
 /// Of a run that did not end well.
-void report_flight(end_of_run end, const flight_dump& flight, netlist::pod& pod, process_group* group,
+void report_flight(end_of_run end, const run_observers& watching, netlist::pod& pod, process_group* group,
                    run_outcome& o) {
   const bool bad = o.status == run_status::deadlock || o.status == run_status::limit ||
                    o.status == run_status::fault || o.status == run_status::internal;
   if (!bad) return;
   const bool still = end == end_of_run::starved || end == end_of_run::watchdog;
-  o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')), still, group);
+  o.flight_json = watching.flight().text(pod, o.message.substr(0, o.message.find('\n')), still,
+                                         watching.history(), group);
 }
 
 run_outcome simulate_share(const prepared_run& run, const app::registries& tables,
@@ -153,11 +154,13 @@ run_outcome simulate_share(const prepared_run& run, const app::registries& table
                                           : take_fault(run, faults, o);
             },
             [&](run_status status, const std::string& why) {
-              report_stop(run, pod, status, why, watching.history(), own.group, o);
+              const bool still = status == run_status::deadlock;
+              report_stop(run, machine_now(run, pod, still, watching.history(), own.group), hw::now(), status,
+                          why, o);
             }},
            o);
   if (end == end_of_run::finished) watching.check_credits(o);
-  report_flight(end, watching.flight(), pod, own.group, o);
+  report_flight(end, watching, pod, own.group, o);
   machine_totals totals = collect(run, pod, o);
   watching.report_rows(pod, o);
   if (own.group != nullptr) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -87,7 +86,7 @@ class lookout {
     for (const auto& sip : pod_.sips()) look_at(*sip);
     for (const auto& fault : pod_.link_faults()) {
       const auto& links = run_.machine.topology.sip_links();
-      const auto link = std::ranges::find_if(links, [&](const auto& l) { return l.name == fault->link(); });
+      const auto link = std::ranges::find(links, fault->link(), &fabric::sip_link::name);
       begin(3, link->index);
       fault->visit([&](const hw::sip_message& m) { add(m.header, "held on " + fault->link(), true); });
     }
@@ -182,11 +181,7 @@ std::uint64_t word_at(netlist::pod& pod, abi::address at) {
 }
 
 std::optional<analysis::cached_word> cached(netlist::pod& pod, pe_coord pe, abi::address at) {
-  const protocol::data_cache::line* const line = pod.pe(pe).core.memory().cache().find(at);
-  if (line == nullptr) return std::nullopt;
-  analysis::cached_word word{0, line->dirty};
-  std::memcpy(&word.value, line->bytes.data() + (at - line->at), sizeof word.value);
-  return word;
+  return analysis::word_in(pod.pe(pe).core.memory().cache(), at);
 }
 
 /// Fills in what the SIPs of this process hold of a word.
@@ -228,7 +223,7 @@ std::vector<analysis::watched_word> watched_words(const prepared_run& run, netli
 }  // namespace
 
 analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still,
-                                      process_group* group) {
+                                      analysis::line_history* lines, process_group* group) {
   std::vector<analysis::pe_dump> dumps;
   for (const pe_coord pe : run.members.members) {
     if (!pod.has(pe.sip)) continue;
@@ -237,28 +232,20 @@ analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod
                      p.core.polling(), p.core.watching(), p.core.awaiting()});
   }
   flight_list flights = collect_flights(run, pod, group);
-  return {by_rank(run, group, std::move(dumps)), std::move(flights.list), still, std::move(flights.others)};
+  return {by_rank(run, group, std::move(dumps)), std::move(flights.list), still, std::move(flights.others),
+          watched_words(run, pod, lines, group)};
 }
 
-void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped,
-                 const std::vector<analysis::watched_word>& watched, sim_time now, run_status status,
-                 const std::string& why, run_outcome& o) {
+void report_stop(const prepared_run& run, const analysis::stopped_machine& stopped, sim_time now,
+                 run_status status, const std::string& why, run_outcome& o) {
   std::uint64_t unfinished = 0;
   for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
   const run_names names = run.names();
-  const auto& shape = run.machine.config.shape();
-  const auto report = analysis::explain_waits(shape, stopped, names.direction);
+  const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names.direction);
   o.status = status;
-  o.message =
-      fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", now.ns(), unfinished,
-                  run.members.members.size(), why, analysis::explain_words(shape, watched), report.summary);
-  o.deadlock_json = deadlock_json(names, report, stopped, watched, why);
-}
-
-void report_stop(const prepared_run& run, netlist::pod& pod, run_status status, const std::string& why,
-                 analysis::line_history* lines, process_group* group, run_outcome& o) {
-  report_stop(run, machine_now(run, pod, status == run_status::deadlock, group),
-              watched_words(run, pod, lines, group), hw::now(), status, why, o);
+  o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}", now.ns(), unfinished,
+                          run.members.members.size(), why, report.summary);
+  o.deadlock_json = deadlock_json(names, report, stopped, why);
 }
 
 }  // namespace diecast::platforms

@@ -2,7 +2,6 @@
 #include "sw/mock_machine/mock_machine.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
@@ -215,22 +214,16 @@ void mock_machine::impl::look_for_events(std::uint32_t index) {
 }
 
 std::vector<analysis::watched_word> mock_machine::impl::watched_words() const {
-  const auto cached = [](const mock_pe& pe, abi::address at) -> std::optional<analysis::cached_word> {
-    const protocol::data_cache::line* const line = pe.cache().find(at);
-    if (line == nullptr) return std::nullopt;
-    analysis::cached_word word{0, line->dirty};
-    std::memcpy(&word.value, line->bytes.data() + (at - line->at), sizeof word.value);
-    return word;
-  };
   std::vector<analysis::watched_word> words;
   for (const auto& pe : pes) {
     if (pe->status() == mock_pe::state::idle || !pe->watched()) continue;
     const abi::signal_watch& wanted = *pe->watched();
-    analysis::watched_word w{pe->self(), wanted, cached(*pe, wanted.at), 0, {}, lines.of(wanted.at)};
+    analysis::watched_word w{pe->self(), wanted, analysis::word_in(pe->cache(), wanted.at),
+                             0,          {},     lines.of(wanted.at)};
     memory.read(wanted.at, std::as_writable_bytes(std::span{&w.memory, 1}));
     if (shape.contains(wanted.expected_writer)) {
       const mock_pe& writer = *pes[shape.pe_index(wanted.expected_writer)];
-      w.writer = cached(writer, wanted.at);
+      w.writer = analysis::word_in(writer.cache(), wanted.at);
       if (writer.status() != mock_pe::state::idle && writer.watched()) w.writer_waits = *writer.watched();
     }
     words.push_back(std::move(w));
@@ -239,7 +232,7 @@ std::vector<analysis::watched_word> mock_machine::impl::watched_words() const {
 }
 
 std::string mock_machine::impl::describe_stop(std::uint64_t steps) const {
-  analysis::stopped_machine stopped;
+  analysis::stopped_machine stopped{{}, {}, true, {}, watched_words()};
   std::size_t unfinished = 0;
   for (const auto& pe : pes) {
     const bool idle = pe->status() == mock_pe::state::idle;
@@ -256,8 +249,8 @@ std::string mock_machine::impl::describe_stop(std::uint64_t steps) const {
                     "livelock: {} PEs have not finished after {} decisions of the "
                     "scheduler, and something can still move",
                     unfinished, steps);
-  return fmt::format("{}\n{}{}", why, analysis::explain_words(shape, watched_words()),
-                     analysis::explain_waits(shape, std::move(stopped)).text);
+  return fmt::format("{}\n{}{}", why, analysis::explain_words(shape, stopped.words),
+                     analysis::explain_waits(shape, stopped).text);
 }
 
 mock_machine::mock_machine(const config::machine_config& config, const comm::install_plan& plan,

@@ -162,6 +162,13 @@ class Kinds(harness.Case):
                                 "--algorithm", algorithm, expect=3)
             self.assertIn("root: pod.sip0.cube_1_0.pe2", done.stderr, algorithm)
 
+    def test_a_load_over_a_link_that_is_down_reads_no_stale_line(self):
+        down = '[{"kind":"link_down","where":"pod.sip0.cube_0_0.ucie_east","after":5}]'
+        done = self.run_pod("--config", CONFIGS / "small_pod.json", "--set", f"faults={down}", "--collective", "barrier",
+                            "--algorithm", "centralized_pull", expect=3)
+        self.assertRegex(done.stderr, r"\nroot: .* is expected to set; unanswered load")
+        self.assertNotIn("stale line", done.stderr)
+
     def test_kind_wrong_install(self):
         self.assertIn("pod.sip0.cube_1_0.pe2", self.run_pod(*self.config("wrong_install"), expect=2).stderr)
 
@@ -325,7 +332,9 @@ class Kinds(harness.Case):
     def signals_of(self, name):
         """What is said of waits for signals, and deadlock.json's list of them."""
         done = self.run_pod(*self.config(name), "--out", self.folder / "out", expect=3)
-        return done.stderr, json.loads((self.folder / "out" / "deadlock.json").read_text())["signals"]
+        report = json.loads((self.folder / "out" / "deadlock.json").read_text())
+        self.assertEqual({(r["kind"], w["cause"]) for r in report["roots"] for w in r["waits"]}, {("fault", "signal")})
+        return done.stderr, report["signals"]
 
     def test_kind_stale_cache_line(self):
         said, signals = self.signals_of("stale_cache_line")

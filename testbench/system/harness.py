@@ -107,6 +107,15 @@ class Case(unittest.TestCase):
             self.assertEqual(done.returncode, expect, "exit code")
         return self.last
 
+    def on_a_full_disk(self, command):
+        """Of a shell command in the test's folder, where `full` is a file system of a few pages."""
+        (self.folder / "full").mkdir(exist_ok=True)
+        inside = ["unshare", "-rm", "sh", "-c"]
+        mount = "mount -t tmpfs -o size=16k tmpfs full && "
+        if subprocess.run([*inside, mount + "true"], capture_output=True, cwd=self.folder).returncode:
+            self.skipTest("no file systems may be mounted here")
+        return subprocess.run([*inside, mount + command], capture_output=True, text=True, cwd=self.folder)
+
     def start(self, *words, **options):
         """A process with files for what it prints, in the test's folder; it does not outlive the test."""
         with open(self.folder / "stdout.txt", "w") as out, open(self.folder / "stderr.txt", "w") as errors:

@@ -146,15 +146,10 @@ class Processes(harness.Case):
 
     def test_a_full_disk_ends_the_run_with_its_exit_code(self):
         """Results of all processes are written by the one that was started."""
-        full = self.folder / "full"
-        full.mkdir()
-        mount = f"mount -t tmpfs -o size=16k tmpfs {full} && "
-        if subprocess.run(["unshare", "-rm", "sh", "-c", f"{mount} true"], capture_output=True).returncode:
-            self.skipTest("no file systems may be mounted here")
-        words = shlex.join(map(str, self.command(*POD4, "--bytes", "4KiB", "--processes", "2", "--out", full / "out")))
-        done = subprocess.run(["unshare", "-rm", "sh", "-c", f"{mount} {words}; code=$?; ls {full}/out; exit $code"], capture_output=True,
-                              text=True, cwd=self.folder)
+        words = shlex.join(map(str, self.command(*POD4, "--bytes", "4KiB", "--processes", "2", "--out", "full/out", "--vcd", "full/w.vcd")))
+        done = self.on_a_full_disk(f"{words}; code=$?; ls full/out; exit $code")
         self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertEqual(done.stderr.count("--vcd"), len([line for line in done.stderr.splitlines() if line.startswith("--vcd")]), done.stderr)
         self.assertIn("No space left on device", done.stderr)
         self.assertNotIn("result.json", done.stdout)
         self.nothing_is_left()

@@ -216,14 +216,9 @@ class Temporary(ScriptCase):
 
     def test_full(self):
         """A file system of a few pages, in a name space of its own."""
-        full = self.folder / "full"
-        full.mkdir()
-        mount = f"mount -t tmpfs -o size=16k tmpfs {full} && export TMPDIR={full} && "
-        if subprocess.run(["unshare", "-rm", "sh", "-c", f"{mount} true"], capture_output=True).returncode:
-            self.skipTest("no file systems may be mounted here")
         for words in self.commands:
             command = shlex.join([str(harness.ROOT / "scripts" / words[0]), *map(str, words[1:])])
-            done = subprocess.run(["unshare", "-rm", "sh", "-c", f"{mount} {command}"], capture_output=True, text=True, cwd=self.folder)
+            done = self.on_a_full_disk(f"export TMPDIR=$PWD/full && {command}")
             self.assertIn("expected TMPDIR to name a folder that can be written and has room", done.stderr, words)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (5, 1), done.stderr)
 

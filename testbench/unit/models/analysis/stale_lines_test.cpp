@@ -58,7 +58,7 @@ TEST_CASE("stale lines: counts that came apart are the counter's fault, not the 
   // Over the end of the counts, too.
   CHECK(explain_word(small_shape, waiting(1, UINT32_MAX)).finding == word_finding::not_signaled);
   CHECK(explain_word(small_shape, waiting(UINT32_MAX, 1)).finding == word_finding::counts_apart);
-  CHECK(explain_word(small_shape, waiting(UINT32_MAX, 0)).finding == word_finding::stale_line);
+  CHECK(explain_word(small_shape, waiting(UINT32_MAX, 0)).finding == word_finding::unanswered_load);
   CHECK(text_of(waiting(6, 8))
             .find("memory holds 8; the flag of pod.sip1.cube_0_0.pe0 is 2 barriers ahead; members "
                   "with equal counters are never this far apart: a counter was loaded too late") !=

@@ -326,7 +326,7 @@ TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it"
   CHECK_THAT(
       r.text,
       Contains("pe1 is running or polling (step barrier 4); 0 waits end there\n  hint: its core has stopped, "
-               "or polls for a value that does not come: check its step\n"));
+               "waits for memory, or polls for a value that does not come: check its step\n"));
 }
 
 TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {
@@ -447,4 +447,14 @@ TEST_CASE("wait_for: a barrier says how far a PE is in it, and its flag is the w
   CHECK(r.edges.size() == 1);  // not one more for the note
   REQUIRE(r.roots.size() == 1);
   CHECK(r.roots[0].members == std::vector{waiting_pe(1)});
+  // What keeps it from seeing the word is the root, not the cycle of waits behind it.
+  dumps[1].watches = signal_watch{0x80, compare::eq, 4, true, waiting_pe(0)};
+  std::vector<watched_word> words{{waiting_pe(0), *dumps[0].watches, {}, 3, {}, {}},
+                                  {waiting_pe(1), *dumps[1].watches, {}, 3, {}, {}}};
+  const auto roots = [&] { return explain_waits({1, 1, 1, 2}, {dumps, {}, true, {}, words}).roots; };
+  CHECK(roots().at(0).kind == root_kind::cycle);
+  words[1].writer = cached_word{4, true};
+  REQUIRE(roots().size() == 1);
+  CHECK(roots()[0].kind == root_kind::fault);
+  CHECK(roots()[0].waits.at(0).cause == wait_cause::signal);
 }

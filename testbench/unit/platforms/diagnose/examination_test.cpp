@@ -465,6 +465,9 @@ TEST_CASE("diagnosis: a PE that has ended is not dead") {
   CHECK_FALSE(diagnose::names(diagnose::signs_of(o), "dead_pe"));
   o.deadlock["pes"][0]["state"] = "running";
   CHECK(diagnose::names(diagnose::signs_of(o), "dead_pe"));
+  o.deadlock["in_flight"] = json::array({{{"kind", "write_request"}, {"in_fabric", true}}});
+  CHECK(diagnose::names(diagnose::signs_of(o), "stuck_packets"));
+  CHECK_FALSE(diagnose::names(diagnose::signs_of(o), "dead_pe"));
 }
 
 TEST_CASE(
