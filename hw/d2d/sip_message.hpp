@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/abi/wire.hpp"
+#include "models/types/archive.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::hw {
@@ -28,9 +29,10 @@ struct sip_message {
   abi::packet_header header;
   std::vector<std::byte> data;
   bool operator==(const sip_message&) const = default;
+  DIECAST_MEMBERS(what, vc, flits, head, tail, created, header, data)
 };
 
-/// Little-endian, fixed layout, independent of the machine; the payload follows the fixed part.
+/// For another process of the same program.
 [[nodiscard]] std::vector<std::byte> encode(const sip_message& m);
 /// Throws protocol_error when the bytes are not exactly one message.
 [[nodiscard]] sip_message decode_sip_message(std::span<const std::byte> bytes);

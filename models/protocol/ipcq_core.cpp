@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/protocol/ipcq_core.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <stdexcept>
@@ -60,23 +61,9 @@ std::optional<std::uint64_t> get_field(const queue_pair_state& s, register_offse
 }
 
 bool settable(register_offset field) {
-  switch (field) {
-    case abi::qp_control:
-    case abi::qp_my_head:
-    case abi::qp_my_tail:
-    case abi::qp_peer_head_cache:
-    case abi::qp_peer_tail_cache:
-    case abi::qp_rx_base:
-    case abi::qp_n_slots:
-    case abi::qp_slot_bytes:
-    case abi::qp_peer_rx_base:
-    case abi::qp_peer_ipcq:
-    case abi::qp_peer_coord:
-    case abi::qp_tx_source:
-    case abi::qp_tx_check:
-    case abi::qp_arm: return true;
-    default: return false;
-  }
+  return std::ranges::any_of(abi::register_map(), [field](const abi::register_description& r) {
+    return r.offset == abi::qp_register(0, field) && r.mode == abi::access::read_write;
+  });
 }
 
 /// One line per enabled queue pair, with marks for their names.

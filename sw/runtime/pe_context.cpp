@@ -224,17 +224,16 @@ comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
 
 // Longer messages, cut into slots: exchange, one-sided forms, relay.
 
-void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
-                          comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes,
-                          arrival how) {
-  if (send_bytes == 0) return recv_all(recv_dir, recv_offset, recv_bytes, how);
-  if (recv_bytes == 0) return send_all(send_dir, send_offset, send_bytes);
+void pe_context::exchange(comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
+                          const tcm_range& received, arrival how) {
+  if (sent.bytes == 0) return recv_all(recv_dir, received, how);
+  if (received.bytes == 0) return send_all(send_dir, sent);
   queue_driver& driver = impl_->driver;
   queue_state& out = impl_->tx(send_dir);
   queue_state& in = impl_->receiver(recv_dir);
-  slot_cut sending = impl_->cut(out, send_bytes);
-  slot_cut receiving = impl_->cut(in, recv_bytes);
-  const bool same_region = send_offset == recv_offset;
+  slot_cut sending = impl_->cut(out, sent.bytes);
+  slot_cut receiving = impl_->cut(in, received.bytes);
+  const bool same_region = sent.at == received.at;
   // In place, what arrives overwrites what was sent: a whole slot of it, also when slots differ in size.
   const auto may_take = [&] {
     return !same_region || !sending.more() || receiving.done + receiving.piece() <= sending.done;
@@ -244,12 +243,12 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     if (sending.more() && driver.has_space(out)) {
       // Both ends of a swap in place keep what they sent, or they would end with other sums.
       impl_->charge();
-      impl_->put_exchanged(out, send_offset + sending.done, sending.piece(), same_region);
+      impl_->put_exchanged(out, sent.at + sending.done, sending.piece(), same_region);
       sending.done += sending.piece();
       moved = true;
     }
     if (receiving.more() && may_take() && driver.has_message(in)) {
-      impl_->take(in, recv_offset + receiving.done, receiving.piece(), how);
+      impl_->take(in, received.at + receiving.done, receiving.piece(), how);
       receiving.done += receiving.piece();
       moved = true;
     }
@@ -263,43 +262,42 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   }
 }
 
-void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
-  send_all(std::vector{dir}, offset, bytes);
-}
+void pe_context::send_all(comm::direction dir, const tcm_range& range) { send_all(std::vector{dir}, range); }
 
-void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+void pe_context::send_all(const std::vector<comm::direction>& dirs, const tcm_range& range,
                           const std::function<void(comm::direction)>& before) {
-  if (dirs.empty() || bytes == 0) return;
-  slot_cut sending = impl_->cut(impl_->tx(dirs.front()), bytes);
+  if (dirs.empty() || range.bytes == 0) return;
+  slot_cut sending = impl_->cut(impl_->tx(dirs.front()), range.bytes);
   for (; sending.more(); sending.done += sending.piece()) {
     for (const auto dir : dirs) {
       if (before) before(dir);
       queue_state& q = impl_->tx(dir);
       impl_->driver.wait_space(q);
-      impl_->put(q, offset + sending.done, sending.piece());
+      impl_->put(q, range.at + sending.done, sending.piece());
     }
   }
 }
 
-void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how) {
-  if (bytes == 0) return;
+void pe_context::recv_all(comm::direction dir, const tcm_range& range, arrival how) {
+  if (range.bytes == 0) return;
   queue_state& q = impl_->receiver(dir);
-  for (slot_cut receiving = impl_->cut(q, bytes); receiving.more(); receiving.done += receiving.piece()) {
+  for (slot_cut receiving = impl_->cut(q, range.bytes); receiving.more();
+       receiving.done += receiving.piece()) {
     impl_->driver.wait_message(q);
-    impl_->take(q, offset + receiving.done, receiving.piece(), how);
+    impl_->take(q, range.at + receiving.done, receiving.piece(), how);
   }
 }
 
-void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
-                            std::uint64_t bytes, const std::function<void(comm::direction)>& before) {
-  if (dirs.empty() || bytes == 0) return;
-  slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), bytes);
+void pe_context::reduce_all(const std::vector<comm::direction>& dirs, const tcm_range& range,
+                            const std::function<void(comm::direction)>& before) {
+  if (dirs.empty() || range.bytes == 0) return;
+  slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), range.bytes);
   for (; receiving.more(); receiving.done += receiving.piece()) {
     for (const auto dir : dirs) {
       if (before) before(dir);
       queue_state& q = impl_->receiver(dir);
       impl_->driver.wait_message(q);
-      impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
+      impl_->take(q, range.at + receiving.done, receiving.piece(), arrival::reduce);
     }
   }
 }

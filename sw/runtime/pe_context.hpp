@@ -103,24 +103,24 @@ class pe_context : immovable {
   /// What happens to each received slot: copied, or reduced into the destination. complete, in a stream only:
   /// reduced to the final sum, with finish_average before it is forwarded.
   enum class arrival : std::uint8_t { copy, reduce, complete };
-  /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
-  /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
-  /// Either size may be 0 (then its direction is not touched). The two regions are one and the same, of
-  /// which every slot is sent before what comes for it is taken, or do not overlap.
+  /// Sends one range while receiving another, slot by slot, send before receive, so that a cycle of
+  /// exchanges is free of deadlock for n_slots >= 1. Either may be empty (then its direction is not touched).
+  /// The two are one and the same, of which every slot is sent before what comes for it is taken, or do not
+  /// overlap.
   /// Sizes are multiples of the element size, and no element is cut: a slot carries
   /// floor(slot_bytes / element) elements. Both ends must agree on the sizes: the length of a message
   /// is compared (and traps) only where the driver reads the status register anyway.
-  void exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
-                comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes, arrival how);
+  void exchange(comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
+                const tcm_range& received, arrival how);
   /// One-sided long forms, for chains and trees (never around a cycle).
-  void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
-  void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
+  void send_all(comm::direction dir, const tcm_range& range);
+  void recv_all(comm::direction dir, const tcm_range& range, arrival how);
   /// Sends one range to, or reduces equally long messages from, several directions, interleaved slot by slot
   /// in the order given, so that every element meets its operands in that order whatever the timing.
   /// `before`, unless empty, is called before each slot of each direction.
-  void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+  void send_all(const std::vector<comm::direction>& dirs, const tcm_range& range,
                 const std::function<void(comm::direction)>& before = {});
-  void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes,
+  void reduce_all(const std::vector<comm::direction>& dirs, const tcm_range& range,
                   const std::function<void(comm::direction)>& before = {});
 
   /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
@@ -221,8 +221,8 @@ class pe_context : immovable {
   /// destination[i] = destination[i] op source[i], op and type from args().
   void reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
-  /// For avg: destination[i] /= ranks, once, on the final sum. No effect for other reductions.
-  void finish_average(std::uint64_t destination, std::uint64_t bytes);
+  /// For avg: divides a range of the final sum by the ranks, once. No effect for other reductions.
+  void finish_average(const tcm_range& range);
 
   // --- sums in f32 (ccl.accumulation) ---
   /// Makes the kernel's vector f32: copies the input, widened, to scratch, where args() then has input and

@@ -191,12 +191,12 @@ void pe_context::copy(std::uint64_t destination, std::uint64_t source, std::uint
   impl_->vector_copy(destination, source, bytes);
 }
 
-void pe_context::finish_average(std::uint64_t destination, std::uint64_t bytes) {
+void pe_context::finish_average(const tcm_range& range) {
   const abi::kernel_arguments& a = impl_->args;
-  if (a.op != numeric::reduction::avg || bytes == 0) return;
-  impl_->driver.wait_sources_in(destination, bytes);
-  impl_->hal.vector({abi::vector_op::divide_by, a.type, destination, destination, destination,
-                     bytes / impl_->element(), a.ranks});
+  if (a.op != numeric::reduction::avg || range.bytes == 0) return;
+  impl_->driver.wait_sources_in(range.at, range.bytes);
+  impl_->hal.vector({abi::vector_op::divide_by, a.type, range.at, range.at, range.at,
+                     range.bytes / impl_->element(), a.ranks});
 }
 
 // Sums in f32 (ccl.accumulation): the wide vector, and messages of another type than it.

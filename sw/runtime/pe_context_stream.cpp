@@ -84,7 +84,7 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<pipeline>& p
                    charge();
                    const bool completes = at.range().how == arrival::complete;
                    take_out(q, at.at(), at.piece(), completes ? arrival::reduce : at.range().how);
-                   if (completes) pe.finish_average(at.at(), at.piece());
+                   if (completes) pe.finish_average({at.at(), at.piece()});
                  },
                  [this] { charge(); }, held,
                  [this](queue_state& q, abi::address slot, std::uint32_t bytes) {

@@ -196,16 +196,11 @@ struct barrier_run::slot_book {
 /// is also the first to be set up.
 void barrier_run::link(const op_neighbors& all, std::vector<problem>& problems) {
   check_count(all, problems);
-  for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
-    const auto* const first = dynamic_cast<const barrier_run*>(all.at(i));
-    if (first == nullptr) continue;
-    if (first != this) return;
-    homes_ = all.workload.participants;
-    share_teams(all, problems);
-    check_creations(all, problems);
-    fresh_slots_ = slots_for_new_teams(all);
-    return;
-  }
+  if (all.of<barrier_run>().front().second != this) return;
+  homes_ = all.workload.participants;
+  share_teams(all, problems);
+  check_creations(all, problems);
+  fresh_slots_ = slots_for_new_teams(all);
 }
 
 void barrier_run::check_count(const op_neighbors& all, std::vector<problem>& problems) const {
@@ -223,9 +218,7 @@ void barrier_run::share_teams(const op_neighbors& all, std::vector<problem>& pro
   using key = std::tuple<std::uint32_t, std::string, comm::rank_set>;  // chain, group, rank set
   std::map<key, barrier_run*> leaders;
   slot_book slots;
-  for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
-    auto* const op = dynamic_cast<barrier_run*>(all.at(i));
-    if (op == nullptr) continue;
+  for (const auto& [i, op] : all.of<barrier_run>()) {
     const comm::resolved_op& r = all.workload.ops[i];
     const auto [at, fresh] = leaders.emplace(key{r.chain, r.group_name, op->members_.set}, op);
     op->leader_ = at->second;
@@ -245,9 +238,7 @@ void barrier_run::share_teams(const op_neighbors& all, std::vector<problem>& pro
 std::uint32_t barrier_run::slots_for_new_teams(const op_neighbors& all) {
   std::uint32_t end = 0;
   bool made = false;
-  for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
-    const auto* const op = dynamic_cast<const barrier_run*>(all.at(i));
-    if (op == nullptr) continue;
+  for (const auto& [i, op] : all.of<barrier_run>()) {
     made = made || !op->own_.empty();
     if (op->leader_ == op) end = std::max({end, op->slots_.team + 1, op->slots_.cores.value_or(0) + 1});
   }
@@ -258,9 +249,8 @@ std::uint32_t barrier_run::slots_for_new_teams(const op_neighbors& all) {
 /// of a PE apart.
 void barrier_run::check_creations(const op_neighbors& all, std::vector<problem>& problems) {
   std::map<pe_coord, std::uint32_t> makers;  // chain
-  for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
-    const auto* const op = dynamic_cast<const barrier_run*>(all.at(i));
-    if (op == nullptr || op->own_.empty()) continue;
+  for (const auto& [i, op] : all.of<barrier_run>()) {
+    if (op->own_.empty()) continue;
     const std::uint32_t chain = all.workload.ops[i].chain;
     for (const pe_coord pe : op->members_.members) {
       const std::uint32_t other = makers.emplace(pe, chain).first->second;

@@ -14,9 +14,7 @@ bool message_op::concerns(const message_op* op) const {
 void message_op::link(const op_neighbors& all, std::vector<problem>& problems) {
   const auto& ops = all.workload.ops;
   std::set<std::string> groups;
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr) continue;
+  for (const auto& [i, op] : all.of<message_op>()) {
     groups.insert(ops[i].group_name);
     if (op->sends() && ops[i].group_name == ops[index_].group_name) senders_[i] = op;
   }
@@ -88,13 +86,10 @@ message_op::traffic_of_ranks message_op::count(const op_neighbors& all, std::opt
   traffic_of_ranks by_rank;
   const auto& ops = all.workload.ops;
   std::set<const message_op*> cancelled;
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op != nullptr && op->what_ == kind::cancel) cancelled.insert(op->named_.begin(), op->named_.end());
-  }
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr || (stream && ops[i].stream != *stream)) continue;
+  for (const auto& [i, op] : all.of<message_op>())
+    if (op->what_ == kind::cancel) cancelled.insert(op->named_.begin(), op->named_.end());
+  for (const auto& [i, op] : all.of<message_op>()) {
+    if (stream && ops[i].stream != *stream) continue;
     const std::size_t ranks = op->members_.members.size();
     const std::uint64_t times = op->times_ * all.workload.streams[ops[i].stream].stream->repeat;
     const bool may_be_cancelled = cancelled.contains(op);
@@ -200,14 +195,12 @@ void message_op::check_completed(const op_neighbors& all, std::vector<problem>& 
   if (!problems.empty()) return;
   const auto& ops = all.workload.ops;
   std::map<const message_op*, std::vector<const message_op*>> waiting;
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr || !op->waits()) continue;
+  for (const auto& [i, op] : all.of<message_op>()) {
+    if (!op->waits()) continue;
     for (const message_op* const of : op->named_) waiting[of].push_back(op);
   }
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr || !op->leaves_open()) continue;
+  for (const auto& [i, op] : all.of<message_op>()) {
+    if (!op->leaves_open()) continue;
     const auto& by = waiting[op];
     for (std::uint32_t rank = 0; rank < op->members_.members.size(); ++rank) {
       const pe_coord pe = op->members_.members[rank];
@@ -237,9 +230,8 @@ const message_op* message_op::contested(const message_op& a, const message_op& b
 void message_op::check_completions(const op_neighbors& all, std::vector<problem>& problems) {
   const auto& ops = all.workload.ops;
   std::vector<const message_op*> known;
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr || !op->completes()) continue;
+  for (const auto& [i, op] : all.of<message_op>()) {
+    if (!op->completes()) continue;
     for (const message_op* const other : known) {
       if (!all.workload.may_overlap(i, other->index_)) continue;
       const message_op* const of = contested(*op, *other);
@@ -255,9 +247,7 @@ void message_op::check_completions(const op_neighbors& all, std::vector<problem>
 
 std::string message_op::needs_others(const op_neighbors& all, std::uint32_t stream) {
   const auto& ops = all.workload.ops;
-  for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr) continue;
+  for (const auto& [i, op] : all.of<message_op>()) {
     for (const message_op* const of : op->named_) {
       const std::uint32_t begun = ops[of->index_].stream;
       if (begun == ops[i].stream || (begun != stream && ops[i].stream != stream)) continue;

@@ -24,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -71,6 +72,14 @@ struct op_neighbors {
   std::function<planned_op*(const std::string& id)> find;
   /// By index among all ops of the workload.
   std::function<planned_op*(std::uint32_t index)> at;
+  /// Those of one class, with their indices.
+  template <class Op>
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, Op*>> of() const {
+    std::vector<std::pair<std::uint32_t, Op*>> found;
+    for (std::uint32_t i = 0; i < workload.ops.size(); ++i)
+      if (auto* const op = dynamic_cast<Op*>(at(i))) found.emplace_back(i, op);
+    return found;
+  }
 };
 
 /// What a member's firmware has while it runs an op.

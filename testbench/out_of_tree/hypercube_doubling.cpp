@@ -39,10 +39,10 @@ void run(sw::pe_context& pe) {
   if (a.output != a.input) pe.copy(a.output, a.input, bytes);
   for (std::uint32_t k = 0; 1U << k < a.ranks; ++k) {
     pe.step("dimension", k);
-    pe.exchange(along(k), a.output, bytes, along(k), a.scratch, bytes, sw::pe_context::arrival::copy);
+    pe.exchange(along(k), {a.output, bytes}, along(k), {a.scratch, bytes}, sw::pe_context::arrival::copy);
     pe.reduce(a.output, a.scratch, bytes);
   }
-  pe.finish_average(a.output, bytes);
+  pe.finish_average({a.output, bytes});
 }
 
 }  // namespace

@@ -50,14 +50,9 @@ std::array<tcm_range, 2> block_vector::blocks_from(std::uint32_t first, std::uin
   return {range(begin_of(first), count_), range(0, begin_of(first + n - ranks_))};
 }
 
-void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
-              const tcm_range& received, pe_context::arrival how) {
-  pe.exchange(send_dir, sent.at, sent.bytes, recv_dir, received.at, received.bytes, how);
-}
-
 void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_range, 2>& sent,
               comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how) {
-  for (std::size_t i = 0; i < 2; ++i) exchange(pe, send_dir, sent[i], recv_dir, received[i], how);
+  for (std::size_t i = 0; i < 2; ++i) pe.exchange(send_dir, sent[i], recv_dir, received[i], how);
 }
 
 void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std::uint64_t stride) {
@@ -100,6 +95,11 @@ void deliver_own_block(pe_context& pe, const block_vector& v) {
   const abi::kernel_arguments& a = pe.args();
   const tcm_range own = v.block(a.rank);
   move(pe, a.output, own.at, own.bytes);
+}
+
+void deliver_own_sum(pe_context& pe, const block_vector& v) {
+  deliver_own_block(pe, v);
+  pe.finish_average({pe.args().output, v.block(pe.args().rank).bytes});
 }
 
 std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words) {
@@ -177,50 +177,17 @@ void add_pass(pe_context::pipeline& pipeline, const pe_context::outgoing& first,
   if (!received.empty()) pipeline.sent.pop_back();
 }
 
-elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {
-  const comm::element_range range = comm::part_of(whole.count, index, parts);
-  return {whole.begin + range.begin, range.count};
-}
+tcm_range whole(pe_context& pe) { return block_vector(pe, pe.args().output).whole(); }
 
-elements whole(pe_context& pe) { return {0, pe.args().count}; }
-
-tcm_range in_output(pe_context& pe, const elements& e) {
+tcm_range part(pe_context& pe, const tcm_range& whole, std::uint64_t index, std::uint64_t parts) {
   const std::uint64_t element = numeric::size_of(pe.args().type);
-  return {pe.args().output + e.begin * element, e.count * element};
+  const comm::element_range r = comm::part_of(whole.bytes / element, index, parts);
+  return {whole.at + r.begin * element, r.count * element};
 }
 
 void start_in_output(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   if (a.output != a.input) pe.copy(a.output, a.input, a.count * numeric::size_of(a.type));
-}
-
-void finish_average(pe_context& pe, const elements& e) {
-  const tcm_range b = in_output(pe, e);
-  pe.finish_average(b.at, b.bytes);
-}
-
-void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e,
-              const std::function<void(comm::direction)>& before) {
-  const tcm_range b = in_output(pe, e);
-  pe.send_all(to, b.at, b.bytes, before);
-}
-
-void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e,
-                const std::function<void(comm::direction)>& before) {
-  const tcm_range b = in_output(pe, e);
-  pe.reduce_all(from, b.at, b.bytes, before);
-}
-
-void receive_all(pe_context& pe, comm::direction from, const elements& e) {
-  const tcm_range b = in_output(pe, e);
-  pe.recv_all(from, b.at, b.bytes, pe_context::arrival::copy);
-}
-
-void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
-          pe_context::arrival how) {
-  const tcm_range out = in_output(pe, sent);
-  const tcm_range in = in_output(pe, received);
-  pe.exchange(dir, out.at, out.bytes, dir, in.at, in.bytes, how);
 }
 
 }  // namespace diecast::sw

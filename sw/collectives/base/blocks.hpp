@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -42,8 +41,6 @@ class block_vector {
 /// Exchanges pairs of ranges, in their order. Both ends must cut messages alike.
 void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_range, 2>& sent,
               comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how);
-void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
-              const tcm_range& received, pe_context::arrival how);
 
 /// Copies a vector's blocks to places `stride` bytes apart. Blocks shorter than that are padded with bytes of
 /// the vector, which no rank reads: consecutive places are sent together, and sent memory must have been
@@ -62,6 +59,8 @@ void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std:
 [[nodiscard]] block_vector scattered_from_input(pe_context& pe);
 /// Puts this rank's block of the vector where the result belongs.
 void deliver_own_block(pe_context& pe, const block_vector& v);
+/// deliver_own_block() of sums: averages are divided.
+void deliver_own_sum(pe_context& pe, const block_vector& v);
 
 /// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
 [[nodiscard]] std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words);
@@ -109,35 +108,13 @@ void add_pass(pe_context::pipeline& pipeline, const pe_context::outgoing& first,
 
 // Ranges of the output vector, in which most kernels work.
 
-/// A range of elements of the output vector.
-struct elements {
-  std::uint64_t begin{};
-  std::uint64_t count{};
-};
-
-/// Part `index` of `parts` nearly equal ones; parts may be empty.
-[[nodiscard]] elements part(const elements& whole, std::uint64_t index, std::uint64_t parts);
 /// The output vector of this PE.
-[[nodiscard]] elements whole(pe_context& pe);
-
-/// Where a range lies.
-[[nodiscard]] tcm_range in_output(pe_context& pe, const elements& e);
-
+[[nodiscard]] tcm_range whole(pe_context& pe);
+/// Part `index` of `parts` nearly equal ones, in whole elements; parts may be empty.
+[[nodiscard]] tcm_range part(pe_context& pe, const tcm_range& whole, std::uint64_t index,
+                             std::uint64_t parts);
 /// Copies the input to the output unless they are one.
 void start_in_output(pe_context& pe);
-/// The division of an average, of elements whose sum is complete. No effect for other reductions.
-void finish_average(pe_context& pe, const elements& e);
-
-/// One-sided moves of a range, to or from one or several directions; pe_context says when they are safe.
-void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e,
-              const std::function<void(comm::direction)>& before = {});
-void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e,
-                const std::function<void(comm::direction)>& before = {});
-void receive_all(pe_context& pe, comm::direction from, const elements& e);
-
-/// Sends one range and receives another through the same queue pair.
-void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
-          pe_context::arrival how);
 
 // A PE's position in the grid of comm::sip_rows: rows are SIPs, columns the positions within a SIP.
 
@@ -152,39 +129,6 @@ struct grid_place {
 
   comm::sip_rows grid;
   std::uint32_t row, column;
-};
-
-// The binomial tree over all ranks with any root, on the circulant pattern.
-
-/// A PE's position in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
-/// is v without its lowest set bit, and the subtree of v is v, v + 1, ... below v + lowest bit.
-class binomial_place {
- public:
-  binomial_place(std::uint32_t rank, std::uint32_t ranks, std::uint32_t root)
-      : v_((rank + ranks - root) % ranks), n_(ranks) {}
-
-  [[nodiscard]] bool is_root() const { return v_ == 0; }
-  /// Level of the edge to the parent. Precondition: not the root.
-  [[nodiscard]] std::uint32_t level() const { return static_cast<std::uint32_t>(std::countr_zero(v_)); }
-  [[nodiscard]] comm::direction parent() const { return comm::down(level()); }
-  /// Levels of the edges to the children, smallest subtree first. The child of level k is 2^k ranks on.
-  [[nodiscard]] std::vector<std::uint32_t> child_levels() const {
-    std::vector<std::uint32_t> levels;
-    const std::uint32_t below = is_root() ? comm::circulant_levels(n_) : level();
-    for (std::uint32_t k = 0; k < below && v_ + (std::uint32_t{1} << k) < n_; ++k) levels.push_back(k);
-    return levels;
-  }
-  /// Ranks in the subtree of the child of level k.
-  [[nodiscard]] std::uint32_t size_of_child(std::uint32_t k) const {
-    return std::min(std::uint32_t{1} << k, n_ - v_ - (std::uint32_t{1} << k));
-  }
-  /// Ranks in this PE's own subtree.
-  [[nodiscard]] std::uint32_t size() const {
-    return is_root() ? n_ : std::min(std::uint32_t{1} << level(), n_ - v_);
-  }
-
- private:
-  std::uint32_t v_, n_;
 };
 
 }  // namespace diecast::sw

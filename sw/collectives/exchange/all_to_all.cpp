@@ -37,9 +37,8 @@ void copy(pe_context& pe, std::uint64_t to, const tcm_range& from) {
 
 void exchange_with(pe_context& pe, const all_blocks& b, std::uint32_t distance) {
   const abi::kernel_arguments& a = pe.args();
-  exchange(pe, comm::ahead(distance), b.to(around(a.rank, distance, a.ranks)),
-           comm::ahead(a.ranks - distance), b.from(around(a.rank, -std::int64_t{distance}, a.ranks)),
-           arrival::copy);
+  pe.exchange(comm::ahead(distance), b.to(around(a.rank, distance, a.ranks)), comm::ahead(a.ranks - distance),
+              b.from(around(a.rank, -std::int64_t{distance}, a.ranks)), arrival::copy);
 }
 
 /// The own block is copied while the others are in flight.
@@ -97,7 +96,7 @@ class bruck {
           for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
             pe_.copy(packed_ + at, place, size);
           });
-      pe_.exchange(comm::up(k), packed_, bytes, comm::down(k), arrived_, bytes, arrival::copy);
+      pe_.exchange(comm::up(k), {packed_, bytes}, comm::down(k), {arrived_, bytes}, arrival::copy);
       for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
         pe_.copy(place, arrived_ + at, size);
       });

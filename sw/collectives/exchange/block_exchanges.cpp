@@ -72,11 +72,6 @@ namespace reduce_scatter_kernel {
 
 using arrival = pe_context::arrival;
 
-void end_in_output(pe_context& pe, const block_vector& v) {
-  deliver_own_block(pe, v);
-  pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
-}
-
 /// Half of every block, in one direction: the first partial sum sent is of the block of the previous
 /// position, the last one received is of this rank's own.
 pe_context::pipeline scatter_pipeline(const block_vector& v, const std::vector<std::uint32_t>& ring,
@@ -102,7 +97,7 @@ void run_ring(pe_context& pe) {
     const auto pipeline = [&](std::int64_t way) { return scatter_pipeline(v, ring, way, way > 0 ? 1 : 0); };
     pe.last_stream(pipelines_both_ways(pipeline), "reduce_scatter");
   }
-  end_in_output(pe, v);
+  deliver_own_sum(pe, v);
 }
 
 void run_halving(pe_context& pe) {
@@ -116,7 +111,7 @@ void run_halving(pe_context& pe) {
     exchange(pe, comm::up(k), v.blocks_from(around(rank, step, n), blocks), comm::down(k),
              v.blocks_from(rank, blocks), arrival::reduce);
   }
-  end_in_output(pe, v);
+  deliver_own_sum(pe, v);
 }
 
 void run_pairwise(pe_context& pe) {
@@ -125,10 +120,10 @@ void run_pairwise(pe_context& pe) {
   const std::uint32_t rank = pe.args().rank;
   for (std::uint32_t s = 1; s < n; ++s) {
     pe.step("reduce_scatter", s - 1);
-    exchange(pe, comm::ahead(s), v.block(around(rank, s, n)), comm::ahead(n - s), v.block(rank),
-             arrival::reduce);
+    pe.exchange(comm::ahead(s), v.block(around(rank, s, n)), comm::ahead(n - s), v.block(rank),
+                arrival::reduce);
   }
-  end_in_output(pe, v);
+  deliver_own_sum(pe, v);
 }
 
 std::uint64_t ring_scratch(const argument_context& c) { return scatter_scratch(c, ring_image_words(c)); }
@@ -161,7 +156,7 @@ void run_direct(pe_context& pe) {
   const std::uint64_t bytes = a.count * numeric::size_of(a.type);
   pe.step("send_recv");
   if (a.ranks == 1) return copy(pe, a.output, a.input, bytes);
-  pe.exchange(comm::shift_next, a.input, bytes, comm::shift_last, a.output, bytes, arrival::copy);
+  pe.exchange(comm::shift_next, {a.input, bytes}, comm::shift_last, {a.output, bytes}, arrival::copy);
 }
 
 void run_ring(pe_context& pe) {
@@ -174,7 +169,7 @@ void run_ring(pe_context& pe) {
   for (std::uint32_t round = 1; round <= own.rounds; ++round) {
     pe.step("send_recv", round - 1);
     const std::uint64_t next = tile[round % 2];
-    pe.exchange(comm::east, held, bytes, comm::west, next, bytes, arrival::copy);
+    pe.exchange(comm::east, {held, bytes}, comm::west, {next, bytes}, arrival::copy);
     held = next;
     if (round == own.arrival_round) copy(pe, a.output, held, bytes);
   }

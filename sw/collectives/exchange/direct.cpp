@@ -39,40 +39,38 @@ std::vector<comm::direction> towards_all(pe_context& pe) {
   return dirs;
 }
 
-/// Elements that one message carries.
-std::uint64_t slot_elements(pe_context& pe) { return pe.message_elements(0); }
+/// Bytes that one message carries.
+std::uint64_t slot_bytes(pe_context& pe) { return pe.message_elements(0) * numeric::size_of(pe.args().type); }
 
 /// Adds the contributions of all ranks to `range`, of which `own` (TCM offset) is this rank's, in the order
 /// of ranks, message by message.
-void sum_in_order(pe_context& pe, const elements& range, std::uint64_t own) {
-  const std::uint64_t element = numeric::size_of(pe.args().type);
-  const std::uint64_t step = slot_elements(pe);
-  for (std::uint64_t done = 0; done < range.count; done += step) {
-    const elements piece{range.begin + done, std::min(step, range.count - done)};
-    const tcm_range to = in_output(pe, piece);
+void sum_in_order(pe_context& pe, const tcm_range& range, std::uint64_t own) {
+  const std::uint64_t step = slot_bytes(pe);
+  for (std::uint64_t done = 0; done < range.bytes; done += step) {
+    const tcm_range to{range.at + done, std::min(step, range.bytes - done)};
     for (std::uint32_t r = 0; r < pe.args().ranks; ++r) {
       const bool first = r == 0;
       if (r == pe.args().rank) {
-        first ? pe.copy(to.at, own + done * element, to.bytes)
-              : pe.reduce(to.at, own + done * element, to.bytes);
+        first ? pe.copy(to.at, own + done, to.bytes) : pe.reduce(to.at, own + done, to.bytes);
       } else {
-        pe.recv_all(towards(pe, r), to.at, to.bytes,
-                    first ? pe_context::arrival::copy : pe_context::arrival::reduce);
+        pe.recv_all(towards(pe, r), to, first ? pe_context::arrival::copy : pe_context::arrival::reduce);
       }
     }
   }
-  finish_average(pe, range);
+  pe.finish_average(range);
 }
 
 void run_one_shot(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
-  const tcm_range vector = in_output(pe, whole(pe));
+  const tcm_range vector = whole(pe);
   const std::uint64_t own = a.output == a.input ? a.scratch : a.input;
   if (own != a.input) pe.copy(own, a.input, vector.bytes);
   if (a.ranks == 1) return pe.copy(a.output, own, vector.bytes);
   pe.step("exchange");
-  pe.run_tasks(
-      {[&] { pe.send_all(towards_all(pe), own, vector.bytes); }, [&] { sum_in_order(pe, whole(pe), own); }});
+  pe.run_tasks({[&] {
+                  pe.send_all(towards_all(pe), {own, vector.bytes});
+                },
+                [&] { sum_in_order(pe, vector, own); }});
 }
 
 /// Calls use(queue pair, piece) for one message of every other rank's part, then the next of each: a peer
@@ -80,40 +78,32 @@ void run_one_shot(pe_context& pe) {
 template <class Use>
 void for_messages(pe_context& pe, const Use& use) {
   const std::uint32_t n = pe.args().ranks;
-  const std::uint64_t step = slot_elements(pe);
-  for (std::uint64_t done = 0; done < (whole(pe).count + n - 1) / n; done += step) {
+  const std::uint64_t step = slot_bytes(pe), longest = part(pe, whole(pe), n - 1, n).bytes;
+  for (std::uint64_t done = 0; done < longest; done += step) {
     for (const std::uint32_t r : others(pe)) {
-      const elements theirs = part(whole(pe), r, n);
-      if (done < theirs.count)
-        use(towards(pe, r), elements{theirs.begin + done, std::min(step, theirs.count - done)});
+      const tcm_range theirs = part(pe, whole(pe), r, n);
+      if (done < theirs.bytes)
+        use(towards(pe, r), tcm_range{theirs.at + done, std::min(step, theirs.bytes - done)});
     }
   }
 }
 
-/// Sends every other rank its part of the contribution at `own`.
-void scatter(pe_context& pe, std::uint64_t own) {
-  const std::uint64_t element = numeric::size_of(pe.args().type);
-  for_messages(pe, [&](comm::direction to, const elements& e) {
-    pe.send_all(to, own + e.begin * element, e.count * element);
-  });
-}
-
-/// Receives every other rank's part of the result.
-void gather(pe_context& pe) {
-  for_messages(pe, [&pe](comm::direction from, const elements& e) { receive_all(pe, from, e); });
-}
-
 void run_two_shot(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
-  const elements mine = part(whole(pe), a.rank, a.ranks);
+  const tcm_range mine = part(pe, whole(pe), a.rank, a.ranks);
   const std::uint64_t own_part = a.scratch;
-  const tcm_range contribution{a.input + in_output(pe, mine).at - a.output, in_output(pe, mine).bytes};
   if (a.ranks == 1) return start_in_output(pe);
-  pe.copy(own_part, contribution.at, contribution.bytes);
+  pe.copy(own_part, a.input + mine.at - a.output, mine.bytes);
+  const auto scatter = [&](comm::direction to, const tcm_range& theirs) {
+    pe.send_all(to, {a.input + theirs.at - a.output, theirs.bytes});
+  };
+  const auto gather = [&](comm::direction from, const tcm_range& result) {
+    pe.recv_all(from, result, pe_context::arrival::copy);
+  };
   pe.step("reduce_scatter");
-  pe.run_tasks({[&] { scatter(pe, a.input); }, [&] { sum_in_order(pe, mine, own_part); }});
+  pe.run_tasks({[&] { for_messages(pe, scatter); }, [&] { sum_in_order(pe, mine, own_part); }});
   pe.step("all_gather");
-  pe.run_tasks({[&] { send_all(pe, towards_all(pe), mine); }, [&] { gather(pe); }});
+  pe.run_tasks({[&] { pe.send_all(towards_all(pe), mine); }, [&] { for_messages(pe, gather); }});
 }
 
 using abi::aligned;

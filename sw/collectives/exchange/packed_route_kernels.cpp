@@ -111,16 +111,14 @@ void run_reduce_scatter(pe_context& pe) {
   } else {
     pe.last_stream(pipelines_over(pe, v, arrival::reduce), "reduce_scatter");
   }
-  deliver_own_block(pe, v);
-  pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
+  deliver_own_sum(pe, v);
 }
 
 /// The first program of an all_reduce; run_second is the other.
 void run_first(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   add_up(pe, v);
-  const tcm_range own = v.block(pe.args().rank);
-  pe.finish_average(own.at, own.bytes);
+  pe.finish_average(v.block(pe.args().rank));
 }
 
 void run_second(pe_context& pe) {

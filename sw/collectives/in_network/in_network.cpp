@@ -137,9 +137,9 @@ void run_multicast(pe_context& pe) {
   if (alone(pe)) return;
   pe.step("multicast");
   if (at_root(pe)) {
-    pe.send_all(down, v.whole().at, v.whole().bytes);
+    pe.send_all(down, v.whole());
   } else {
-    pe.recv_all(down, v.whole().at, v.whole().bytes, arrival::copy);
+    pe.recv_all(down, v.whole(), arrival::copy);
   }
 }
 
@@ -148,31 +148,30 @@ void take_sums(pe_context& pe, const tcm_range& range, bool send_on) {
   const std::uint64_t element = numeric::size_of(pe.args().type);
   const std::uint64_t slot = pe.message_elements(up) * element;
   for (std::uint64_t done = 0; done < range.bytes; done += slot) {
-    const std::uint64_t bytes = std::min(slot, range.bytes - done);
-    pe.recv_all(up, range.at + done, bytes, arrival::reduce);
-    pe.finish_average(range.at + done, bytes);
-    if (send_on) pe.send_all(down, range.at + done, bytes);
+    const tcm_range piece{range.at + done, std::min(slot, range.bytes - done)};
+    pe.recv_all(up, piece, arrival::reduce);
+    pe.finish_average(piece);
+    if (send_on) pe.send_all(down, piece);
   }
 }
 
 void run_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const tcm_range range = v.whole();
-  if (alone(pe)) return pe.finish_average(range.at, range.bytes);
+  if (alone(pe)) return pe.finish_average(range);
   pe.step("reduce");
   if (at_root(pe)) return take_sums(pe, range, false);
-  pe.send_all(up, range.at, range.bytes);
+  pe.send_all(up, range);
 }
 
 /// The result of a slot comes when all have contributed to it, so that it overwrites nothing unsent.
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const tcm_range range = v.whole();
-  if (alone(pe)) return pe.finish_average(range.at, range.bytes);
+  if (alone(pe)) return pe.finish_average(range);
   pe.step("in_network");
   if (at_root(pe)) return take_sums(pe, range, true);
-  pe.run_tasks({[&] { pe.send_all(up, range.at, range.bytes); },
-                [&] { pe.recv_all(down, range.at, range.bytes, arrival::copy); }});
+  pe.run_tasks({[&] { pe.send_all(up, range); }, [&] { pe.recv_all(down, range, arrival::copy); }});
 }
 
 void fill_root(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {

@@ -171,14 +171,14 @@ struct parameters {
   }
 };
 
-void reduce_to_root(pe_context& pe, const line_place& line, std::uint64_t tile, std::uint64_t bytes) {
-  pe.reduce_all(line.outer(), tile, bytes);
-  if (!line.is_root()) pe.send_all(line.inner(), tile, bytes);
+void reduce_to_root(pe_context& pe, const line_place& line, const tcm_range& tile) {
+  pe.reduce_all(line.outer(), tile);
+  if (!line.is_root()) pe.send_all(line.inner(), tile);
 }
 
-void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t tile, std::uint64_t bytes) {
-  if (!line.is_root()) pe.recv_all(line.inner(), tile, bytes, pe_context::arrival::copy);
-  pe.send_all(line.outer(), tile, bytes);
+void broadcast_from_root(pe_context& pe, const line_place& line, const tcm_range& tile) {
+  if (!line.is_root()) pe.recv_all(line.inner(), tile, pe_context::arrival::copy);
+  pe.send_all(line.outer(), tile);
 }
 
 /// All-reduce between the roots of the SIPs, each share in its direction: reduce-scatter along a row of SIPs,
@@ -187,7 +187,8 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
 void exchange_on_rings(pe_context& pe, const ring_place& column, const ring_shares& rows) {
   ring_shares columns;
   for (const ring_share& s : rows)
-    columns.push_back({s.ring.forth == comm::global_east ? column : column.reversed(), s.own()});
+    columns.push_back({s.ring.forth == comm::global_east ? column : column.reversed(),
+                       part(pe, s.range, s.ring.own(), s.ring.size)});
   reduce_scatter(pe, rows);
   all_reduce(pe, columns);
   all_gather(pe, rows);
@@ -195,31 +196,29 @@ void exchange_on_rings(pe_context& pe, const ring_place& column, const ring_shar
 
 void exchange_between_sips(pe_context& pe, const parameters& own) {
   if (own.sip_wraps == 0) return all_reduce_on_mesh(pe, own.sip_row(), own.sip_column());
-  exchange_on_rings(pe, own.sip_column(), both_directions(own.sip_row(), whole(pe)));
+  exchange_on_rings(pe, own.sip_column(), both_directions(pe, own.sip_row(), whole(pe)));
 }
 
 void run_intercube(pe_context& pe) {
-  const abi::kernel_arguments& a = pe.args();
-  const std::uint64_t bytes = a.count * numeric::size_of(a.type);
-  const std::uint64_t tile = a.output;
-  const auto own = a.own.get<parameters>();
+  const auto own = pe.args().own.get<parameters>();
   const line_place row = own.row(), column = own.column();
-  if (a.output != a.input) pe.copy(a.output, a.input, bytes);
+  const tcm_range tile = whole(pe);
+  start_in_output(pe);
 
   pe.step("row_reduce");
-  reduce_to_root(pe, row, tile, bytes);
+  reduce_to_root(pe, row, tile);
   if (row.is_root()) {
     pe.step("column_reduce");
-    reduce_to_root(pe, column, tile, bytes);
+    reduce_to_root(pe, column, tile);
     if (column.is_root()) {
       pe.step("between_sips");
       exchange_between_sips(pe, own);
     }
     pe.step("column_broadcast");
-    broadcast_from_root(pe, column, tile, bytes);
+    broadcast_from_root(pe, column, tile);
   }
   pe.step("row_broadcast");
-  broadcast_from_root(pe, row, tile, bytes);
+  broadcast_from_root(pe, row, tile);
 }
 
 /// The flows of run_intercube as a tree: rows below the root's column, the column below the root.
@@ -252,7 +251,7 @@ void run_pipelined(pe_context& pe) {
       pe.wait_until([&, c] { return summed > c; });
       pe.step("between_sips", static_cast<std::uint32_t>(c));
       exchange_on_rings(pe, own.sip_column(),
-                        {both_directions(own.sip_row(), part(whole(pe), c, chunks)).at(half)});
+                        {both_directions(pe, own.sip_row(), part(pe, whole(pe), c, chunks)).at(half)});
       ++exchanged.at(half);
     }
   };

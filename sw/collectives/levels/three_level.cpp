@@ -314,16 +314,14 @@ void run_all_gather(pe_context& pe) {
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
   pe.last_stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
-  deliver_own_block(pe, v);
-  pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
+  deliver_own_sum(pe, v);
 }
 
 /// Every block is summed at its owner, in one order, and then copied.
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   pe.stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
-  const tcm_range own = v.block(pe.args().rank);
-  pe.finish_average(own.at, own.bytes);
+  pe.finish_average(v.block(pe.args().rank));
   pe.last_stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
 }
 

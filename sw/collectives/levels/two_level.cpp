@@ -216,8 +216,7 @@ void run_all_gather(pe_context& pe) {
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
   pe.last_stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
-  deliver_own_block(pe, v);
-  pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
+  deliver_own_sum(pe, v);
 }
 
 /// Every block is summed at its owner and then copied, so all ranks end with the same bits. The sums of the
@@ -225,8 +224,7 @@ void run_reduce_scatter(pe_context& pe) {
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
-  const tcm_range own = v.block(pe.args().rank);
-  pe.finish_average(own.at, own.bytes);
+  pe.finish_average(v.block(pe.args().rank));
   ring_blocks rings(pe, v);
   const pipelines& gather = rings.all_gather();
   // A next chunk that begins early uses the time of waits for other SIPs. Within one SIP it

@@ -127,7 +127,7 @@ class interpreter {
     switch (image_.collective) {
       case collective::all_reduce:
         move(a.output, output, a.count * element_);
-        pe_.finish_average(a.output, a.count * element_);
+        pe_.finish_average({a.output, a.count * element_});
         break;
       case collective::reduce_scatter: {
         const std::uint64_t chunk = whole_chunk() * element_;
@@ -135,7 +135,7 @@ class interpreter {
         const bool in_input = image_.output.storage == program_buffer::input;
         const auto first = static_cast<std::uint64_t>(image_.output.first_chunk);
         move(a.output, in_input ? a.input + first * chunk : output, bytes);
-        pe_.finish_average(a.output, bytes);
+        pe_.finish_average({a.output, bytes});
         break;
       }
       default: move(a.output, output, a.count * element_);
@@ -178,15 +178,15 @@ class interpreter {
                  std::uint64_t destination, std::uint64_t bytes) {
     const comm::image_block& block = image_.blocks[index];
     switch (s.type) {
-      case step_type::send: pe_.send_all(block.send_dir, source, bytes); break;
-      case step_type::receive: pe_.recv_all(block.recv_dir, destination, bytes, arrival::copy); break;
+      case step_type::send: pe_.send_all(block.send_dir, {source, bytes}); break;
+      case step_type::receive: pe_.recv_all(block.recv_dir, {destination, bytes}, arrival::copy); break;
       case step_type::receive_reduce_copy:
         receive_reduced(block, source, destination, bytes, [](std::uint64_t, std::uint64_t) {});
         break;
       case step_type::receive_copy_send: forward(block, destination, bytes); break;
       case step_type::receive_reduce_copy_send:
         receive_reduced(block, source, destination, bytes, [&](std::uint64_t done, std::uint64_t n) {
-          pe_.send_all(block.send_dir, destination + done, n);
+          pe_.send_all(block.send_dir, {destination + done, n});
         });
         break;
       case step_type::receive_reduce_send: forward_reduced(index, source, bytes); break;
@@ -194,7 +194,7 @@ class interpreter {
       case step_type::reduce: pe_.reduce(destination, source, bytes); break;
       case step_type::nop: break;
       case step_type::signal:  // any bytes do: those of the image are always there
-        pe_.send_all(block.send_dir, in_scratch(0), sizeof(std::uint64_t));
+        pe_.send_all(block.send_dir, {in_scratch(0), sizeof(std::uint64_t)});
         break;
       case step_type::wait:
         (void)pe_.recv(block.recv_dir);
@@ -217,8 +217,8 @@ class interpreter {
 
   void forward(const comm::image_block& block, std::uint64_t destination, std::uint64_t bytes) {
     for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
-      pe_.recv_all(block.recv_dir, destination + done, n, arrival::copy);
-      pe_.send_all(block.send_dir, destination + done, n);
+      pe_.recv_all(block.recv_dir, {destination + done, n}, arrival::copy);
+      pe_.send_all(block.send_dir, {destination + done, n});
     });
   }
 
@@ -231,7 +231,7 @@ class interpreter {
     // Slots that are taken would overwrite what later ones are added to.
     if (!apart) move(destination, source, bytes);
     for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
-      pe_.recv_all(block.recv_dir, destination + done, n, apart ? arrival::copy : arrival::reduce);
+      pe_.recv_all(block.recv_dir, {destination + done, n}, apart ? arrival::copy : arrival::reduce);
       if (apart) pe_.reduce(destination + done, source + done, n);
       use(done, n);
     });
@@ -241,9 +241,9 @@ class interpreter {
   void forward_reduced(std::size_t index, std::uint64_t source, std::uint64_t bytes) {
     const comm::image_block& block = image_.blocks[index];
     for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
-      pe_.recv_all(block.recv_dir, staging_[index], n, arrival::copy);
+      pe_.recv_all(block.recv_dir, {staging_[index], n}, arrival::copy);
       pe_.reduce(staging_[index], source + done, n);
-      pe_.send_all(block.send_dir, staging_[index], n);
+      pe_.send_all(block.send_dir, {staging_[index], n});
     });
   }
 

@@ -50,19 +50,19 @@ void fill_power_of_two(const argument_context& c, std::uint32_t rank, abi::kerne
 void with_folded(pe_context& pe, std::uint32_t self, const std::function<void()>& active) {
   if (self == folded) {
     pe.step("fold");
-    send_all(pe, {comm::fold_partner}, whole(pe));
+    pe.send_all(comm::fold_partner, whole(pe));
     pe.step("unfold");
-    receive_all(pe, comm::fold_partner, whole(pe));
+    pe.recv_all(comm::fold_partner, whole(pe), pe_context::arrival::copy);
     return;
   }
   if (self == holder) {
     pe.step("fold");
-    reduce_all(pe, {comm::fold_partner}, whole(pe));
+    pe.reduce_all({comm::fold_partner}, whole(pe));
   }
   active();
   if (self == holder) {
     pe.step("unfold");
-    send_all(pe, {comm::fold_partner}, whole(pe));
+    pe.send_all(comm::fold_partner, whole(pe));
   }
 }
 
@@ -72,19 +72,18 @@ void run_recursive_doubling(pe_context& pe) {
   with_folded(pe, own.role, [&] {
     for (std::uint32_t s = 0; s < own.steps; ++s) {
       pe.step("double", s);
-      swap(pe, comm::partner(s), whole(pe), whole(pe), pe_context::arrival::reduce);
+      pe.exchange(comm::partner(s), whole(pe), comm::partner(s), whole(pe), pe_context::arrival::reduce);
     }
-    finish_average(pe, whole(pe));
+    pe.finish_average(whole(pe));
   });
 }
 
 struct halves {
-  elements kept, given;
+  tcm_range kept, given;
 };
 
-halves split(const elements& e, bool keeps_upper) {
-  const elements low = part(e, 0, 2);
-  const elements high = part(e, 1, 2);
+halves split(pe_context& pe, const tcm_range& e, bool keeps_upper) {
+  const tcm_range low = part(pe, e, 0, 2), high = part(pe, e, 1, 2);
   return keeps_upper ? halves{high, low} : halves{low, high};
 }
 
@@ -93,18 +92,19 @@ halves split(const elements& e, bool keeps_upper) {
 /// differ in it and agree in all steps before. Divides averages between the two.
 void halve_and_double(pe_context& pe, std::uint32_t steps, std::uint64_t upper) {
   std::vector<halves> of_step;
-  elements left = whole(pe);
+  tcm_range left = whole(pe);
   for (std::uint32_t s = 0; s < steps; ++s) {
     pe.step("halve", s);
-    const halves h = split(left, (upper >> s & 1) != 0);
-    swap(pe, comm::partner(s), h.given, h.kept, pe_context::arrival::reduce);
+    const halves h = split(pe, left, (upper >> s & 1) != 0);
+    pe.exchange(comm::partner(s), h.given, comm::partner(s), h.kept, pe_context::arrival::reduce);
     of_step.push_back(h);
     left = h.kept;
   }
-  finish_average(pe, left);
+  pe.finish_average(left);
   for (std::uint32_t s = steps; s-- > 0;) {
     pe.step("double", s);
-    swap(pe, comm::partner(s), of_step[s].kept, of_step[s].given, pe_context::arrival::copy);
+    pe.exchange(comm::partner(s), of_step[s].kept, comm::partner(s), of_step[s].given,
+                pe_context::arrival::copy);
   }
 }
 
@@ -127,7 +127,7 @@ using parts = std::vector<std::uint32_t>;
 std::vector<tcm_range> ranges_of(pe_context& pe, const parts& list, std::uint32_t n) {
   std::vector<tcm_range> ranges;
   for (const std::uint32_t p : list) {
-    const tcm_range b = in_output(pe, part(whole(pe), p, n));
+    const tcm_range b = part(pe, whole(pe), p, n);
     if (!ranges.empty() && ranges.back().at + ranges.back().bytes == b.at) {
       ranges.back().bytes += b.bytes;
     } else {
@@ -154,7 +154,7 @@ void swing_by_parts(pe_context& pe, std::uint32_t number, std::uint32_t steps, s
     theirs.push_back(comm::swing_parts(comm::swing_peer(number, s, n), n)[s]);
   for (std::uint32_t s = 0; s < steps; ++s)
     swap_parts(pe, comm::partner(s), mine[s], theirs[s], n, pe_context::arrival::reduce, "reduce_scatter");
-  finish_average(pe, part(whole(pe), number, n));
+  pe.finish_average(part(pe, whole(pe), number, n));
   for (std::uint32_t s = steps; s-- > 0;)
     swap_parts(pe, comm::partner(s), theirs[s], mine[s], n, pe_context::arrival::copy, "all_gather");
 }

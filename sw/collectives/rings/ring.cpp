@@ -79,9 +79,7 @@ using arrival = pe_context::arrival;
 pe_context::pipeline pipeline_of(pe_context& pe, const ring_share& s, std::uint32_t first,
                                  std::uint32_t steps, const std::function<arrival(std::uint32_t)>& how) {
   const std::uint32_t n = s.ring.size;
-  const auto part_at = [&](std::uint32_t k) {
-    return in_output(pe, part(s.range, (first + n - k % n) % n, n));
-  };
+  const auto part_at = [&](std::uint32_t k) { return part(pe, s.range, (first + n - k % n) % n, n); };
   std::vector<pe_context::stage> received;
   for (std::uint32_t k = 1; k <= steps; ++k) received.push_back({part_at(k).at, part_at(k).bytes, how(k)});
   pe_context::pipeline pipeline;
@@ -102,8 +100,8 @@ std::vector<pe_context::pipeline> pipelines_of(const ring_shares& shares, const 
 
 }  // namespace
 
-ring_shares both_directions(const ring_place& ring, const elements& range) {
-  return {{ring, part(range, 1, 2)}, {ring.reversed(), part(range, 0, 2)}};
+ring_shares both_directions(pe_context& pe, const ring_place& ring, const tcm_range& range) {
+  return {{ring, part(pe, range, 1, 2)}, {ring.reversed(), part(pe, range, 0, 2)}};
 }
 
 void reduce_scatter(pe_context& pe, const ring_shares& shares) {
@@ -125,7 +123,7 @@ void all_reduce(pe_context& pe, const ring_shares& shares) {
   std::uint32_t longest = 0;  // steps of each half
   for (const ring_share& s : shares) {
     longest = std::max(longest, s.ring.size - 1);
-    if (s.ring.size == 1) finish_average(pe, s.range);
+    if (s.ring.size == 1) pe.finish_average(s.range);
   }
   const auto pipeline = [&pe](const ring_share& s) {
     const std::uint32_t steps = s.ring.size - 1;
@@ -153,7 +151,7 @@ ring_place place(pe_context& pe) { return {pe.args().own.get<parameters>().posit
 
 void run_ring_1d(pe_context& pe) {
   start_in_output(pe);
-  all_reduce(pe, both_directions(place(pe), whole(pe)));
+  all_reduce(pe, both_directions(pe, place(pe), whole(pe)));
 }
 
 void run_ring_1d_unidir(pe_context& pe) {
@@ -181,10 +179,10 @@ void run_ring_full_tile(pe_context& pe) {
     pe.step("round", round);
     const std::uint64_t forwarded = tile[round % 2];
     const std::uint64_t received = tile[(round + 1) % 2];
-    pe.exchange(comm::east, forwarded, bytes, comm::west, received, bytes, pe_context::arrival::copy);
+    pe.exchange(comm::east, {forwarded, bytes}, comm::west, {received, bytes}, arrival::copy);
     pe.reduce(a.output, received, bytes);
   }
-  pe.finish_average(a.output, bytes);
+  pe.finish_average({a.output, bytes});
 }
 
 }  // namespace ring_kernel
@@ -210,48 +208,48 @@ void append(tasks& all, tasks more) {
 /// A share of the vector and the order in which it takes the axes.
 struct pipeline {
   ring_place first, second;
-  elements range;
+  tcm_range range;
 };
 
-elements part_at(const ring_place& line, const elements& range) {
-  return part(range, line.position, line.size);
+tcm_range part_at(pe_context& pe, const ring_place& line, const tcm_range& range) {
+  return part(pe, range, line.position, line.size);
 }
 
 /// Sums `range` along an open line: part p ends complete at position p. Partial sums of the parts ahead flow
 /// forth, of those behind back, the farthest first, so that every PE passes on what it got the round
 /// before. Of its own part a PE adds first what comes from behind: the same order at any timing.
-tasks reduce_scatter_on_line(pe_context& pe, const open_line& line, const elements& range, bool& own_begun) {
+tasks reduce_scatter_on_line(pe_context& pe, const open_line& line, const tcm_range& range, bool& own_begun) {
   const auto forth = [&pe, line, range, &own_begun] {
     for (std::uint32_t p = line.size; p-- > line.position;) {
       pe.step("reduce_scatter", line.size - 1 - p);
-      if (line.position > 0) reduce_all(pe, {line.back}, part(range, p, line.size));
-      if (p > line.position) send_all(pe, {line.forth}, part(range, p, line.size));
+      if (line.position > 0) pe.reduce_all({line.back}, part(pe, range, p, line.size));
+      if (p > line.position) pe.send_all(line.forth, part(pe, range, p, line.size));
     }
     own_begun = true;
   };
   const auto back = [&pe, line, range, &own_begun] {
     for (std::uint32_t p = 0; p <= line.position; ++p) {
       if (p == line.position) pe.wait_until([&own_begun] { return own_begun; });
-      if (line.position + 1 < line.size) reduce_all(pe, {line.forth}, part(range, p, line.size));
-      if (p < line.position) send_all(pe, {line.back}, part(range, p, line.size));
+      if (line.position + 1 < line.size) pe.reduce_all({line.forth}, part(pe, range, p, line.size));
+      if (p < line.position) pe.send_all(line.back, part(pe, range, p, line.size));
     }
   };
   return {forth, back};
 }
 
 /// Spreads the complete parts of all positions, nearest first.
-tasks all_gather_on_line(pe_context& pe, const open_line& line, const elements& range) {
+tasks all_gather_on_line(pe_context& pe, const open_line& line, const tcm_range& range) {
   const auto forth = [&pe, line, range] {
     for (std::uint32_t p = line.position + 1; p-- > 0;) {
       pe.step("all_gather", line.position - p);
-      if (p < line.position) receive_all(pe, line.back, part(range, p, line.size));
-      if (line.position + 1 < line.size) send_all(pe, {line.forth}, part(range, p, line.size));
+      if (p < line.position) pe.recv_all(line.back, part(pe, range, p, line.size), arrival::copy);
+      if (line.position + 1 < line.size) pe.send_all(line.forth, part(pe, range, p, line.size));
     }
   };
   const auto back = [&pe, line, range] {
     for (std::uint32_t p = line.position; p < line.size; ++p) {
-      if (p > line.position) receive_all(pe, line.forth, part(range, p, line.size));
-      if (line.position > 0) send_all(pe, {line.back}, part(range, p, line.size));
+      if (p > line.position) pe.recv_all(line.forth, part(pe, range, p, line.size), arrival::copy);
+      if (line.position > 0) pe.send_all(line.back, part(pe, range, p, line.size));
     }
   };
   return {forth, back};
@@ -260,18 +258,19 @@ tasks all_gather_on_line(pe_context& pe, const open_line& line, const elements& 
 }  // namespace
 
 void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place& column) {
-  const elements all = whole(pe);
-  std::vector<pipeline> pipelines{{row, column, part(all, 0, 4)},
-                                  {row.reversed(), column.reversed(), part(all, 1, 4)},
-                                  {column, row, part(all, 2, 4)},
-                                  {column.reversed(), row.reversed(), part(all, 3, 4)}};
+  const tcm_range all = whole(pe);
+  std::vector<pipeline> pipelines{{row, column, part(pe, all, 0, 4)},
+                                  {row.reversed(), column.reversed(), part(pe, all, 1, 4)},
+                                  {column, row, part(pe, all, 2, 4)},
+                                  {column.reversed(), row.reversed(), part(pe, all, 3, 4)}};
   if (row.size == 1 || column.size == 1) {  // one axis: both of its directions
-    pipelines = {{row, column, part(all, 0, 2)}, {row.reversed(), column.reversed(), part(all, 1, 2)}};
+    pipelines = {{row, column, part(pe, all, 0, 2)},
+                 {row.reversed(), column.reversed(), part(pe, all, 1, 2)}};
   }
   ring_shares firsts, seconds;
   for (const pipeline& l : pipelines) {
     firsts.push_back({l.first, l.range});
-    seconds.push_back({l.second, firsts.back().own()});
+    seconds.push_back({l.second, part(pe, l.range, l.first.own(), l.first.size)});
   }
   // Two pipelines share the queue pairs of an axis, one in its first phase, one in its second: all pipelines
   // of a PE end a phase before any begins the next, so a message belongs to the same pipeline at both ends.
@@ -281,8 +280,8 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
 }
 
 void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column) {
-  const elements all = whole(pe);
-  std::vector<pipeline> pipelines{{row, column, part(all, 0, 2)}, {column, row, part(all, 1, 2)}};
+  const tcm_range all = whole(pe);
+  std::vector<pipeline> pipelines{{row, column, part(pe, all, 0, 2)}, {column, row, part(pe, all, 1, 2)}};
   if (row.size == 1 || column.size == 1) pipelines = {{row, column, all}};
 
   const auto run_phase = [&](const std::function<tasks(const pipeline&, bool&)>& of_pipeline) {
@@ -295,11 +294,12 @@ void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& c
   run_phase(
       [&](const pipeline& l, bool& begun) { return reduce_scatter_on_line(pe, l.first, l.range, begun); });
   run_phase([&](const pipeline& l, bool& begun) {
-    return reduce_scatter_on_line(pe, l.second, part_at(l.first, l.range), begun);
+    return reduce_scatter_on_line(pe, l.second, part_at(pe, l.first, l.range), begun);
   });
-  for (const pipeline& l : pipelines) finish_average(pe, part_at(l.second, part_at(l.first, l.range)));
-  run_phase(
-      [&](const pipeline& l, bool&) { return all_gather_on_line(pe, l.second, part_at(l.first, l.range)); });
+  for (const pipeline& l : pipelines) pe.finish_average(part_at(pe, l.second, part_at(pe, l.first, l.range)));
+  run_phase([&](const pipeline& l, bool&) {
+    return all_gather_on_line(pe, l.second, part_at(pe, l.first, l.range));
+  });
   run_phase([&](const pipeline& l, bool&) { return all_gather_on_line(pe, l.first, l.range); });
 }
 

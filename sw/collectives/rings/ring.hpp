@@ -40,19 +40,17 @@ struct ring_place {
   [[nodiscard]] std::uint32_t own() const { return (position + 1) % size; }
 };
 
-/// Elements of the vector and the ring that they go round, in one direction.
+/// A range of the vector and the ring that it goes round, in one direction.
 struct ring_share {
   ring_place ring;
-  elements range;
-
-  [[nodiscard]] elements own() const { return part(range, ring.own(), ring.size); }
+  tcm_range range;
 };
 /// The shares of one call run in one stream: directions send and receive one slot each, one after the other.
 /// As separate tasks they would use their credits in bursts, and the slots of one direction would wait in the
 /// DMA engine behind those of a direction whose link is slow. No two use the same end of a queue pair.
 using ring_shares = std::vector<ring_share>;
 /// Half of a range in each direction of a ring, so that both directions of every link carry data.
-[[nodiscard]] ring_shares both_directions(const ring_place& ring, const elements& range);
+[[nodiscard]] ring_shares both_directions(pe_context& pe, const ring_place& ring, const tcm_range& range);
 
 /// Reduces each range over its ring, cut in `size` parts; this PE ends with part own() complete.
 void reduce_scatter(pe_context& pe, const ring_shares& shares);

@@ -200,8 +200,7 @@ class gateways {
   [[nodiscard]] cube_id towards(sip_id from, sip_id to) const {
     const std::uint16_t link = graph_.next_link(from.value, to.value);
     if (link == fabric::no_link)
-      throw formatted<std::logic_error>("broadcast trees_of_pair: no route from SIP {} to SIP {}", from.value,
-                                        to.value);
+      throw formatted<std::logic_error>("packed trees: no route from SIP {} to SIP {}", from.value, to.value);
     return graph_.links[link].leaves.cube;
   }
 

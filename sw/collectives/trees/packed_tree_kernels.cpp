@@ -234,7 +234,7 @@ pe_context::pipeline down(const tree_share& s, std::int32_t sums) {
 
 void average_at_roots(pe_context& pe, const std::vector<tree_share>& all) {
   for (const tree_share& s : all)
-    if (s.parent.empty()) pe.finish_average(s.range.at, s.range.bytes);
+    if (s.parent.empty()) pe.finish_average(s.range);
 }
 
 void run_reduce(pe_context& pe) {

@@ -28,14 +28,41 @@ pe_context::pipeline chain(pe_context& pe, std::int64_t way, std::uint32_t hop, 
   return how == arrival::copy ? down_pipeline(range, before, behind) : up_pipeline(range, before, behind);
 }
 
-binomial_place place_of(const abi::kernel_arguments& a) {
-  return {a.rank, a.ranks, a.own.get<parameters>().root};
-}
+std::uint32_t root_of(const abi::kernel_arguments& a) { return a.own.get<parameters>().root; }
+
+/// A PE in comm::binomial_tree, counted from the root, on the circulant pattern.
+struct binomial_place {
+  explicit binomial_place(const abi::kernel_arguments& a)
+      : root(root_of(a)), ranks(a.ranks), place((a.rank + ranks - root) % ranks) {
+    const comm::tree_node node = comm::binomial_tree(place, ranks);
+    if (node.parent) parent = {comm::down(comm::binomial_edge(place, *node.parent))};
+    for (const std::uint32_t child : node.children) levels.push_back(comm::binomial_edge(place, child));
+  }
+  [[nodiscard]] bool is_root() const { return place == 0; }
+  /// The smallest subtree first.
+  [[nodiscard]] directions children() const {
+    directions all;
+    for (const std::uint32_t k : levels) all.push_back(comm::up(k));
+    return all;
+  }
+  /// Blocks of this PE's subtree, and of that of its child of level k: they follow each other.
+  [[nodiscard]] std::array<tcm_range, 2> own_blocks(const block_vector& v) const { return blocks(v, place); }
+  [[nodiscard]] std::array<tcm_range, 2> child_blocks(const block_vector& v, std::uint32_t k) const {
+    return blocks(v, place + (std::uint32_t{1} << k));
+  }
+  [[nodiscard]] std::array<tcm_range, 2> blocks(const block_vector& v, std::uint32_t top) const {
+    return v.blocks_from((root + top) % ranks, top == 0 ? ranks : std::min(top & (~top + 1), ranks - top));
+  }
+
+  std::uint32_t root, ranks, place;
+  directions parent;                  ///< none at the root
+  std::vector<std::uint32_t> levels;  ///< of the children
+};
 
 /// The root's contribution is in the output.
 block_vector broadcast_vector(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
-  if (a.rank == a.own.get<parameters>().root) return reduced_in_output(pe);
+  if (a.rank == root_of(a)) return reduced_in_output(pe);
   return {pe, a.output};
 }
 
@@ -56,29 +83,22 @@ void run_reduce_ring(pe_context& pe) {
   pe.last_stream({chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce),
                   chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce)},
                  "reduce");
-  if (d == 0) pe.finish_average(v.whole().at, v.whole().bytes);
+  if (d == 0) pe.finish_average(v.whole());
 }
 
 void run_broadcast_binomial(pe_context& pe) {
   const block_vector v = broadcast_vector(pe);
-  const binomial_place place = place_of(pe.args());
-  directions children;
-  for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
+  const binomial_place place(pe.args());
+  directions children = place.children();
   std::ranges::reverse(children);  // the deepest subtree first
-  pe.last_stream(
-      {down_pipeline(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
-      "broadcast");
+  pe.last_stream({down_pipeline(v.whole(), place.parent, children)}, "broadcast");
 }
 
 void run_reduce_binomial(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
-  const binomial_place place = place_of(pe.args());
-  directions children;
-  for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  pe.last_stream(
-      {up_pipeline(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})},
-      "reduce");
-  if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
+  const binomial_place place(pe.args());
+  pe.last_stream({up_pipeline(v.whole(), place.children(), place.parent)}, "reduce");
+  if (place.is_root()) pe.finish_average(v.whole());
 }
 
 void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
@@ -94,37 +114,30 @@ void fill_root(const argument_context& c, std::uint32_t, abi::kernel_arguments& 
 // Gather and scatter. binomial: subtrees of the binomial tree are consecutive blocks, so every edge
 // carries one run of blocks; ceil(log2 n) hops. linear: the root exchanges with every rank directly.
 
-std::uint32_t root_of(const abi::kernel_arguments& a) { return a.own.get<parameters>().root; }
-
 void receive(pe_context& pe, comm::direction dir, const std::array<tcm_range, 2>& ranges) {
-  for (const tcm_range& r : ranges) pe.recv_all(dir, r.at, r.bytes, arrival::copy);
+  for (const tcm_range& r : ranges) pe.recv_all(dir, r, arrival::copy);
 }
 void send(pe_context& pe, comm::direction dir, const std::array<tcm_range, 2>& ranges) {
-  for (const tcm_range& r : ranges) pe.send_all(dir, r.at, r.bytes);
+  for (const tcm_range& r : ranges) pe.send_all(dir, r);
 }
 
 void run_gather_binomial(pe_context& pe) {
-  const abi::kernel_arguments& a = pe.args();
   const block_vector v = gathered_in_output(pe);
-  const binomial_place place(a.rank, a.ranks, root_of(a));
-  for (const std::uint32_t k : place.child_levels()) {
+  const binomial_place place(pe.args());
+  for (const std::uint32_t k : place.levels) {
     pe.step("gather", k);
-    receive(pe, comm::up(k),
-            v.blocks_from(around(a.rank, std::int64_t{1} << k, a.ranks), place.size_of_child(k)));
+    receive(pe, comm::up(k), place.child_blocks(v, k));
   }
-  if (!place.is_root()) send(pe, place.parent(), v.blocks_from(a.rank, place.size()));
+  if (!place.is_root()) send(pe, place.parent[0], place.own_blocks(v));
 }
 
 void run_scatter_binomial(pe_context& pe) {
-  const abi::kernel_arguments& a = pe.args();
-  const block_vector v(pe, a.input);
-  const binomial_place place(a.rank, a.ranks, root_of(a));
-  if (!place.is_root()) receive(pe, place.parent(), v.blocks_from(a.rank, place.size()));
-  const std::vector<std::uint32_t> levels = place.child_levels();
-  for (auto k = levels.rbegin(); k != levels.rend(); ++k) {  // the largest subtree first
+  const block_vector v(pe, pe.args().input);
+  const binomial_place place(pe.args());
+  if (!place.is_root()) receive(pe, place.parent[0], place.own_blocks(v));
+  for (auto k = place.levels.rbegin(); k != place.levels.rend(); ++k) {  // the largest subtree first
     pe.step("scatter", *k);
-    send(pe, comm::up(*k),
-         v.blocks_from(around(a.rank, std::int64_t{1} << *k, a.ranks), place.size_of_child(*k)));
+    send(pe, comm::up(*k), place.child_blocks(v, *k));
   }
   deliver_own_block(pe, v);
 }
@@ -134,13 +147,12 @@ void run_gather_linear(pe_context& pe) {
   const std::uint32_t root = root_of(a);
   pe.step("gather");
   if (a.rank != root) {
-    pe.send_all(comm::star_root, a.input, block_vector(pe, a.output).block(a.rank).bytes);
+    pe.send_all(comm::star_root, {a.input, block_vector(pe, a.output).block(a.rank).bytes});
     return;
   }
   const block_vector v = gathered_in_output(pe);
   for (std::uint32_t d = 1; d < a.ranks; ++d) {
-    const tcm_range block = v.block(around(root, d, a.ranks));
-    pe.recv_all(comm::star_spoke(d), block.at, block.bytes, arrival::copy);
+    pe.recv_all(comm::star_spoke(d), v.block(around(root, d, a.ranks)), arrival::copy);
   }
 }
 
@@ -150,12 +162,11 @@ void run_scatter_linear(pe_context& pe) {
   const block_vector v(pe, a.input);
   pe.step("scatter");
   if (a.rank != root) {
-    pe.recv_all(comm::star_root, a.output, v.block(a.rank).bytes, arrival::copy);
+    pe.recv_all(comm::star_root, {a.output, v.block(a.rank).bytes}, arrival::copy);
     return;
   }
   for (std::uint32_t d = 1; d < a.ranks; ++d) {
-    const tcm_range block = v.block(around(root, d, a.ranks));
-    pe.send_all(comm::star_spoke(d), block.at, block.bytes);
+    pe.send_all(comm::star_spoke(d), v.block(around(root, d, a.ranks)));
   }
   deliver_own_block(pe, v);
 }

@@ -27,60 +27,60 @@ void name_step(pe_context& pe, const tree_place& tree, const char* what, comm::d
   pe.step(fmt::format("{} rank {}, round", what, *tree.binomial_rank ^ 1U << round), round);
 }
 
-void reduce_up(pe_context& pe, const tree_place& tree, const elements& e) {
+void reduce_up(pe_context& pe, const tree_place& tree, const tcm_range& e) {
   for (const auto& group : tree.children)
-    reduce_all(pe, group, e, [&](comm::direction from) { name_step(pe, tree, "reduce from", from); });
+    pe.reduce_all(group, e, [&](comm::direction from) { name_step(pe, tree, "reduce from", from); });
   if (tree.parent) {
     name_step(pe, tree, "reduce to", *tree.parent);
-    send_all(pe, {*tree.parent}, e);
+    pe.send_all(*tree.parent, e);
   } else if (tree.divides) {
-    finish_average(pe, e);
+    pe.finish_average(e);
   }
 }
 
-void broadcast_down(pe_context& pe, const tree_place& tree, const elements& e) {
+void broadcast_down(pe_context& pe, const tree_place& tree, const tcm_range& e) {
   if (tree.parent) {
     name_step(pe, tree, "broadcast from", *tree.parent);
-    receive_all(pe, *tree.parent, e);
+    pe.recv_all(*tree.parent, e, pe_context::arrival::copy);
   }
   std::vector<comm::direction> all;
   // First those whose contribution arrived last: they have the deepest subtrees.
   for (auto group = tree.children.rbegin(); group != tree.children.rend(); ++group)
     all.insert(all.end(), group->begin(), group->end());
-  send_all(pe, all, e, [&](comm::direction to) { name_step(pe, tree, "broadcast to", to); });
+  pe.send_all(all, e, [&](comm::direction to) { name_step(pe, tree, "broadcast to", to); });
 }
 
 }  // namespace
 
-std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const elements& range,
+std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const tcm_range& range,
                               std::uint64_t chunks, std::uint64_t& summed) {
   return [&pe, tree, range, chunks, &summed] {
     for (std::uint64_t c = 0; c < chunks; ++c) {
       pe.step("reduce", index(c));
-      reduce_up(pe, tree, part(range, c, chunks));
+      reduce_up(pe, tree, part(pe, range, c, chunks));
       ++summed;
     }
   };
 }
 
-std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const elements& range,
+std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const tcm_range& range,
                                 std::uint64_t chunks, std::function<bool(std::uint64_t)> ready) {
   return [&pe, tree, range, chunks, ready = std::move(ready)] {
     for (std::uint64_t c = 0; c < chunks; ++c) {
       pe.wait_until([&ready, c] { return ready(c); });
       pe.step("broadcast", index(c));
-      broadcast_down(pe, tree, part(range, c, chunks));
+      broadcast_down(pe, tree, part(pe, range, c, chunks));
     }
   };
 }
 
-std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree, const elements& range,
+std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree, const tcm_range& range,
                                               std::uint64_t chunks, std::uint64_t& summed) {
   return {tree_up(pe, tree, range, chunks, summed),
           tree_down(pe, tree, range, chunks, [&summed](std::uint64_t c) { return summed > c; })};
 }
 
-void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& range, std::uint64_t chunks) {
+void tree_all_reduce(pe_context& pe, const tree_place& tree, const tcm_range& range, std::uint64_t chunks) {
   if (chunks > 1) {
     std::uint64_t summed = 0;
     pe.run_tasks(tree_tasks(pe, tree, range, chunks, summed));
@@ -141,9 +141,9 @@ void run_double_binary_tree(pe_context& pe) {
   start_in_output(pe);
   std::uint64_t done_first = 0;
   std::uint64_t done_second = 0;
-  auto tasks =
-      tree_tasks(pe, place_of(own.first_place, comm::parent), part(whole(pe), 1, 2), own.chunks, done_first);
-  for (auto& task : tree_tasks(pe, place_of(own.second_place, comm::second_tree), part(whole(pe), 0, 2),
+  auto tasks = tree_tasks(pe, place_of(own.first_place, comm::parent), part(pe, whole(pe), 1, 2), own.chunks,
+                          done_first);
+  for (auto& task : tree_tasks(pe, place_of(own.second_place, comm::second_tree), part(pe, whole(pe), 0, 2),
                                own.chunks, done_second)) {
     tasks.push_back(std::move(task));
   }
@@ -276,17 +276,17 @@ struct parameters {
   std::array<stage, comm::nested_trees::most_levels> stages{};  ///< innermost first; the last ones are empty
 };
 
-using part_action = std::function<void(const elements&)>;
+using part_action = std::function<void(const tcm_range&)>;
 
-/// A task that processes one part of the vector after the other, as soon as the first `ready` elements
+/// A task that processes one part of the vector after the other, as soon as the first `ready` bytes
 /// include it; `done` counts the processed elements.
 std::function<void()> part_by_part(pe_context& pe, const char* step, std::uint64_t chunks,
                                    const std::uint64_t& ready, std::uint64_t& done, part_action action) {
   return [&pe, step, chunks, &ready, &done, action = std::move(action)] {
-    const elements all = whole(pe);
+    const tcm_range all = whole(pe);
     for (std::uint64_t c = 0; c < chunks; ++c) {
-      const elements e = part(all, c, chunks);
-      const std::uint64_t end = e.begin + e.count - all.begin;
+      const tcm_range e = part(pe, all, c, chunks);
+      const std::uint64_t end = e.at + e.bytes - all.at;
       pe.wait_until([&ready, end] { return ready >= end; });
       pe.step(step, index(c));
       action(e);
@@ -298,7 +298,7 @@ std::function<void()> part_by_part(pe_context& pe, const char* step, std::uint64
 void run_nested(pe_context& pe) {
   const auto own = pe.args().own.get<parameters>();
   start_in_output(pe);
-  const std::uint64_t all = whole(pe).count;
+  const std::uint64_t all = whole(pe).bytes;
   std::array<std::uint64_t, comm::nested_trees::most_levels + 1> summed{all};
   std::uint64_t sent = 0, result = 0, passed_on = 0;
   std::vector<std::function<void()>> up, down;
@@ -310,19 +310,19 @@ void run_nested(pe_context& pe) {
     next = static_cast<comm::direction>(next + s.children);
     const std::size_t at = up.size();
     up.push_back(part_by_part(pe, "reduce", s.chunks, summed.at(at), summed.at(at + 1),
-                              [&pe, children](const elements& e) { reduce_all(pe, children, e); }));
+                              [&pe, children](const tcm_range& e) { pe.reduce_all(children, e); }));
     down.push_back(part_by_part(pe, "broadcast", s.chunks, result, passed_on,
-                                [&pe, children](const elements& e) { send_all(pe, children, e); }));
+                                [&pe, children](const tcm_range& e) { pe.send_all(children, e); }));
   }
   const std::uint64_t& own_sum = summed.at(up.size());
   if (own.has_parent != 0) {
     up.push_back(part_by_part(pe, "reduce", own.chunks, own_sum, sent,
-                              [&pe](const elements& e) { send_all(pe, {0}, e); }));
+                              [&pe](const tcm_range& e) { pe.send_all(0, e); }));
     up.push_back(part_by_part(pe, "broadcast", own.chunks, sent, result,
-                              [&pe](const elements& e) { receive_all(pe, 0, e); }));
+                              [&pe](const tcm_range& e) { pe.recv_all(0, e, pe_context::arrival::copy); }));
   } else {
     up.push_back(part_by_part(pe, "reduce", own.chunks, own_sum, result,
-                              [&pe](const elements& e) { finish_average(pe, e); }));
+                              [&pe](const tcm_range& e) { pe.finish_average(e); }));
   }
   up.insert(up.end(), down.rbegin(), down.rend());  // the last level first: it has the deepest subtrees
   pe.run_tasks(up);

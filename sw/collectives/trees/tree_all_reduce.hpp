@@ -26,17 +26,17 @@ struct tree_place {
 
 /// Sums `range` up the tree and spreads the result, in `chunks` nearly equal parts. With one chunk the
 /// downward pass starts when the upward pass has ended; with more they overlap, as tasks.
-void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& range, std::uint64_t chunks);
+void tree_all_reduce(pe_context& pe, const tree_place& tree, const tcm_range& range, std::uint64_t chunks);
 
 /// The two directions as tasks, for kernels that also run others. `summed` counts the chunks that were sent
 /// up; a chunk is sent down when `ready(chunk)` is true, at the earliest when it has been sent up.
-[[nodiscard]] std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const elements& range,
+[[nodiscard]] std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const tcm_range& range,
                                             std::uint64_t chunks, std::uint64_t& summed);
-[[nodiscard]] std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const elements& range,
+[[nodiscard]] std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const tcm_range& range,
                                               std::uint64_t chunks, std::function<bool(std::uint64_t)> ready);
 /// Both directions; a chunk is sent down as soon as it has been sent up.
 [[nodiscard]] std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree,
-                                                            const elements& range, std::uint64_t chunks,
+                                                            const tcm_range& range, std::uint64_t chunks,
                                                             std::uint64_t& summed);
 
 /// Chunks of a vector of `bytes` on a pipeline of `depth` successive messages: ccl.chunks, or else the

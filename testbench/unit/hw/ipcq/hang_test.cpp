@@ -43,7 +43,7 @@ firmware ring_rounds(std::uint32_t rounds, std::function<bool(sw::pe_context&, s
     for (std::uint32_t r = 0; r < rounds; ++r) {
       pe.step("round", r);
       if (instead(pe, r)) return;
-      pe.exchange(east, 0, 64, west, 64, 64, sw::pe_context::arrival::copy);
+      pe.exchange(east, {0, 64}, west, {64, 64}, sw::pe_context::arrival::copy);
     }
   };
 }
@@ -218,8 +218,8 @@ TEST_CASE("hang: sender matching cannot hurt a one-way ring of two, which has on
   j.pattern = comm::ring_1d;  // both ways: E and W lead to one peer
   j.config.sim.check_credits = false;
   j.code = [](sw::pe_context& pe) {
-    pe.exchange(east, 0, 64, west, 64, 64, sw::pe_context::arrival::copy);
-    pe.exchange(west, 0, 64, east, 64, 64, sw::pe_context::arrival::copy);
+    pe.exchange(east, {0, 64}, west, {64, 64}, sw::pe_context::arrival::copy);
+    pe.exchange(west, {0, 64}, east, {64, 64}, sw::pe_context::arrival::copy);
   };
   const auto o = run(j);
   REQUIRE(hung(o));
@@ -286,7 +286,7 @@ TEST_CASE("hang: a message that a dead memory holds is in flight, and said to be
 TEST_CASE("hang: a PE whose own copy never ends is the root") {
   job j = ring_job(2, 2, [](sw::pe_context& pe) {
     if (pe.args().rank == 1) pe.fetch({abi::encode({sip_id{0}, cube_id{0}, abi::region::hbm, 0, 0}), 64}, 0);
-    pe.exchange(east, 0, 64, west, 64, 64, sw::pe_context::arrival::copy);
+    pe.exchange(east, {0, 64}, west, {64, 64}, sw::pe_context::arrival::copy);
   });
   j.hbm = make_dead;
   const auto o = run(j);

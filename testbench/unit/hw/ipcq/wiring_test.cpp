@@ -21,8 +21,8 @@ job all_around() {
   j.config = small_machine(3, 2);
   j.code = [](sw::pe_context& pe) {
     for (int i = 0; i < 5; ++i) {
-      pe.exchange(comm::east, 0, 64, comm::west, 64, 64, sw::pe_context::arrival::copy);
-      pe.exchange(comm::west, 0, 64, comm::east, 64, 64, sw::pe_context::arrival::copy);
+      pe.exchange(comm::east, {0, 64}, comm::west, {64, 64}, sw::pe_context::arrival::copy);
+      pe.exchange(comm::west, {0, 64}, comm::east, {64, 64}, sw::pe_context::arrival::copy);
     }
   };
   return j;

@@ -119,8 +119,8 @@ TEST_CASE("a range of one slot is sent on before its credit goes back, slots of 
     CAPTURE(bytes);
     ring_bench b{3, 4, {sw::schedule::round_robin}};
     const sw::runtime_options options = b.machine().firmware_options(b.pe(1));
-    b.on(0, [&](pe_context& pe) { pe.send_all(comm::east, 0, bytes); });
-    b.on(2, [&](pe_context& pe) { pe.recv_all(comm::west, 0, bytes, pe_context::arrival::copy); });
+    b.on(0, [&](pe_context& pe) { pe.send_all(comm::east, {0, bytes}); });
+    b.on(2, [&](pe_context& pe) { pe.recv_all(comm::west, {0, bytes}, pe_context::arrival::copy); });
     std::vector<std::uint64_t> released;  // when a slot is sent
     b.also(1, [&](abi::hal& hal) {
       sw::pe_runtime runtime{hal, options};

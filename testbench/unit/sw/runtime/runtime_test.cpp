@@ -40,8 +40,8 @@ TEST_CASE("a ring of two matches by address and deadlocks when matched by sender
   const auto swap_both_ways = [](ring_bench& b) {
     for (const std::uint32_t rank : {0u, 1u}) {
       b.on(rank, [](pe_context& pe) {
-        pe.exchange(comm::east, 0, 16, comm::west, 64, 16, pe_context::arrival::copy);
-        pe.exchange(comm::west, 16, 16, comm::east, 80, 16, pe_context::arrival::copy);
+        pe.exchange(comm::east, {0, 16}, comm::west, {64, 16}, pe_context::arrival::copy);
+        pe.exchange(comm::west, {16, 16}, comm::east, {80, 16}, pe_context::arrival::copy);
       });
       b.put(rank, 0, {rank, rank, rank, rank, rank + 10, rank + 10, rank + 10, rank + 10});
     }
@@ -111,7 +111,7 @@ TEST_CASE("misuse of a queue pair traps instead of waiting for ever") {
   CHECK(trapped("ring_1d", [](pe_context& pe) { pe.release(comm::west); }).find("holds no data") !=
         std::string::npos);
   CHECK(trapped("ring_1d", [](pe_context& pe) {
-          pe.send_all(comm::east, 0, 6);
+          pe.send_all(comm::east, {0, 6});
         }).find("multiple of the 4-byte") != std::string::npos);
   CHECK(trapped("ring_1d", [](pe_context& pe) { pe.wait_until([] { return false; }); }).find("wait_until") !=
         std::string::npos);
@@ -122,7 +122,7 @@ TEST_CASE("a message of another length than expected traps") {
   b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 8); });
   b.on(1, [](pe_context& pe) {
     CHECK(pe.recv(comm::west).bytes == 8);  // reads the length; the slot is not released
-    pe.recv_all(comm::west, 0, 12, pe_context::arrival::copy);
+    pe.recv_all(comm::west, {0, 12}, pe_context::arrival::copy);
   });
   CHECK_THROWS_WITH(b.run(), Catch::Contains("message of 8 bytes on queue pair W; the kernel expected 12"));
 }
@@ -174,7 +174,7 @@ TEST_CASE("exchanges of unequal sizes on a ring never stand still") {
         for (std::uint32_t rank = 0; rank < 4; ++rank) {
           b.put(rank, 0, words(175, rank + 1));
           b.on(rank, [sent, rank](pe_context& pe) {
-            pe.exchange(comm::east, 0, sent[rank], comm::west, 1024, sent[(rank + 3) % 4],
+            pe.exchange(comm::east, {0, sent[rank]}, comm::west, {1024, sent[(rank + 3) % 4]},
                         pe_context::arrival::copy);
           });
         }
@@ -248,9 +248,11 @@ TEST_CASE("rings outside TCM: slots are fetched by DMA, tasks share the staging 
         two.put(rank, 512, words(64, 100));
         two.on(rank, [](pe_context& pe) {
           pe.run_tasks(
-              {[&] { pe.exchange(comm::east, 0, 128, comm::west, 512, 128, pe_context::arrival::reduce); },
+              {[&] {
+                 pe.exchange(comm::east, {0, 128}, comm::west, {512, 128}, pe_context::arrival::reduce);
+               },
                [&] {
-                 pe.exchange(comm::west, 128, 128, comm::east, 640, 128, pe_context::arrival::reduce);
+                 pe.exchange(comm::west, {128, 128}, comm::east, {640, 128}, pe_context::arrival::reduce);
                }});
         });
       }

@@ -113,7 +113,7 @@ TEST_CASE("an exchange in place with slots of two sizes adds what was sent, not 
         }
         b.put(rank, 0, mine);
         b.on(rank, [](pe_context& pe) {
-          pe.exchange(comm::east, 0, count * 4, comm::west, 0, count * 4, pe_context::arrival::reduce);
+          pe.exchange(comm::east, {0, count * 4}, comm::west, {0, count * 4}, pe_context::arrival::reduce);
         });
       }
       CHECK(b.run().deadlock == "");

@@ -99,10 +99,10 @@ TEST_CASE("a kernel sends while the one before it still receives") {
                       streaming({sending(comm::east, 192, 192), receiving(comm::east, 1216, 128)}));
         });
         b.on(1, [](pe_context& pe) {
-          pe.recv_all(comm::west, 0, 192, pe_context::arrival::copy);
-          pe.recv_all(comm::west, 192, 192, pe_context::arrival::copy);
-          pe.send_all(comm::west, 1024, 192);
-          pe.send_all(comm::west, 1216, 128);
+          pe.recv_all(comm::west, {0, 192}, pe_context::arrival::copy);
+          pe.recv_all(comm::west, {192, 192}, pe_context::arrival::copy);
+          pe.send_all(comm::west, {1024, 192});
+          pe.send_all(comm::west, {1216, 128});
         });
         CHECK(b.run().deadlock == "");
         CHECK(b.get(1, 0, 96) == counting_words(100, 96));
@@ -162,15 +162,15 @@ TEST_CASE("messages outside of streams wait for the end of the kernel before") {
       b.also(0, [&](abi::hal& hal) {
         two_kernels(hal, options, streaming({sending(comm::east, 0, 192), receiving(comm::east, 1024, 192)}),
                     [](pe_context& pe) {
-                      pe.send_all(comm::east, 192, 192);
-                      pe.recv_all(comm::east, 1216, 192, pe_context::arrival::copy);
+                      pe.send_all(comm::east, {192, 192});
+                      pe.recv_all(comm::east, {1216, 192}, pe_context::arrival::copy);
                     });
       });
       b.on(1, [](pe_context& pe) {
-        pe.send_all(comm::west, 1024, 192);
-        pe.recv_all(comm::west, 0, 192, pe_context::arrival::copy);
-        pe.recv_all(comm::west, 192, 192, pe_context::arrival::copy);
-        pe.send_all(comm::west, 1216, 192);
+        pe.send_all(comm::west, {1024, 192});
+        pe.recv_all(comm::west, {0, 192}, pe_context::arrival::copy);
+        pe.recv_all(comm::west, {192, 192}, pe_context::arrival::copy);
+        pe.send_all(comm::west, {1216, 192});
       });
       CHECK(b.run().deadlock == "");
       CHECK(b.get(1, 0, 96) == counting_words(100, 96));
