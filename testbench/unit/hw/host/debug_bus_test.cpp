@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_bench.hpp"
+#include "support/machines.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -9,11 +10,7 @@ using namespace diecast::test;
 namespace {
 
 config::machine_config two_sips() {
-  config::machine_config c;
-  c.pod.sips = 2;
-  c.sip.columns = 2;
-  c.sip.rows = 1;
-  c.cube.pes = 2;
+  config::machine_config c = machine_of({2, 2, 1, 2});
   c.hbm.ports = 1;
   return c;
 }

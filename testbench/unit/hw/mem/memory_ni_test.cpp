@@ -15,6 +15,7 @@
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"
 #include "support/faults.hpp"
+#include "support/machines.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -23,10 +24,7 @@ using namespace diecast;
 namespace {
 
 config::machine_config small() {
-  config::machine_config c;
-  c.pod.sips = 1;
-  c.sip.columns = 1;
-  c.sip.rows = 1;
+  config::machine_config c = test::machine_of({1, 1, 1, 8});
   return c;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/comm/patterns.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -49,11 +50,7 @@ TEST_CASE("mappers choose the PEs that --ranks names") {
 }
 
 TEST_CASE("mappers and validators know which PEs are left out") {
-  config::machine_config c;
-  c.pod.sips = 2;
-  c.sip.columns = 3;
-  c.sip.rows = 2;
-  c.cube.pes = 4;
+  config::machine_config c = test::machine_of({2, 3, 2, 4});
   c.overrides = {{.match = "pod.sip0.cube_0_0.pe0", .enabled = false},
                  {.match = "pod.sip1.cube_2_1.pe*", .enabled = false}};
   const config::population there(c);

@@ -9,6 +9,7 @@
 
 #include "models/numeric/convert.hpp"
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 #include "sw/collectives/in_network/in_network.hpp"
 
@@ -113,12 +114,8 @@ TEST_CASE("tree plan: two roots, or one direction for two uses, are refused") {
 }
 
 TEST_CASE("the middle of a machine") {
-  const auto rank = [](std::uint64_t sips, std::uint64_t columns, std::uint64_t rows) {
-    config::machine_config c;
-    c.pod.sips = sips;
-    c.sip.columns = columns;
-    c.sip.rows = rows;
-    c.cube.pes = 1;
+  const auto rank = [](std::uint32_t sips, std::uint32_t columns, std::uint32_t rows) {
+    config::machine_config c = test::machine_of({sips, columns, rows, 1});
     return central_rank(c.shape(), map_ranks(c.shape(), rank_set::pe));
   };
   CHECK(rank(1, 1, 1) == 0);

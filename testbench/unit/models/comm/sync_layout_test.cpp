@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::comm {
@@ -14,11 +15,7 @@ namespace {
 
 /// 64 SIPs of 8 x 4 cubes of 8 PEs: 16,384 ranks, each PE one.
 config::machine_config largest_pod() {
-  config::machine_config c;
-  c.pod.sips = 64;
-  c.sip.columns = 8;
-  c.sip.rows = 4;
-  c.cube.pes = 8;
+  config::machine_config c = test::machine_of({64, 8, 4, 8});
   c.hbm.ports = 4;
   return c;
 }

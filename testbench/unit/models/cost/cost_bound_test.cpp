@@ -307,11 +307,7 @@ TEST_CASE("the best tree of messages") {
 }
 
 TEST_CASE("the bound of small messages is the latency between ranks") {
-  config::machine_config c;
-  c.pod.sips = 1;
-  c.sip.columns = 4;
-  c.sip.rows = 1;
-  c.cube.pes = 1;
+  config::machine_config c = test::machine_of({1, 4, 1, 1});
   const machine m(c);
   const comm::group g = comm::map_ranks(c.shape(), rank_set::cube);
   const far_pair far = farthest_pair(m.t, c, g);
