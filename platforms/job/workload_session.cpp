@@ -72,7 +72,7 @@ void workload_session::tell(const sw::pe_step& step, std::uint64_t iteration, si
   if (!hear_op_) return;
   const comm::resolved_workload& w = run_.workload->workload();
   const comm::resolved_op& op = w.ops[step.op];
-  hear_op_({op.members.members[*step.rank], op.chain, w.streams[op.stream].stream->name,
+  hear_op_({op.members.members[step.rank], op.chain, w.streams[op.stream].stream->name,
             fmt::format("{} {}", op.op->id, iteration), began_ + at, ended});
 }
 
@@ -95,7 +95,7 @@ std::optional<double> workload_session::ops_done() const {
   std::uint64_t ended = 0, all = 0;
   for (std::uint32_t i = 0; i < w.ops.size(); ++i) {
     if (only_ && w.ops[i].stream != *only_) continue;
-    all += w.streams[w.ops[i].stream].stream->repeat * run_.workload->ranks(i);
+    all += w.streams[w.ops[i].stream].stream->repeat * run_.workload->users_of(i).size();
     for (const sw::op_record& r : log_.records(i)) ended += r.ended;
   }
   return static_cast<double>(ended) / static_cast<double>(std::max<std::uint64_t>(all, 1));
@@ -113,7 +113,7 @@ void workload_session::report_ops(run_outcome& o) const {
       row.op = w.ops[i].op->kind;
       row.algorithm = run_.workload->op(i).algorithm();
       row.iteration = iteration;
-      row.ranks = run_.workload->ranks(i);
+      row.ranks = run_.workload->users_of(i).size();
       row.bytes = run_.workload->op(i).bytes();
       row.finished = r.ended == row.ranks;
       row.start_ns = r.start.ns();

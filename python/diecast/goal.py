@@ -134,10 +134,9 @@ class Schedule:
         """The Builder of the workload."""
         builder = Builder(self.count, rank_set, "goal")
         for number in sorted(self.ranks):
-            made, first = {}, len(builder.ops)
+            made = {}
             for line in ordered(self.ranks[number]):
                 made[line.label] = self._add(builder, number, line, made)
-            builder.behind(first)
         builder.match_pieces()
         if self.beside:
             builder.notes.append(f"{self.beside} computations on other cpus than 0 are delays beside the core; those of one cpu "

@@ -3,7 +3,6 @@
 import collections
 import functools
 import json
-import operator
 import sys
 
 from diecast import inputs
@@ -43,7 +42,6 @@ class Builder:
         self.cut = 0  # messages above the greatest size
         self.notes = []  # further notes for the user
         self.pieces = {}  # (from, to, tag): {"isend": [(pieces, where)], "irecv": ..} of messages in several pieces
-        self.last = {}  # of each task's last op: which of them it waits for, and itself
 
     def _members(self, ranks):
         return {"ranks": self.rank_set, "list": list(ranks)}
@@ -88,26 +86,6 @@ class Builder:
                 for pieces, where in sides[kind]:
                     need(pieces not in odd, where, f"{pieces} pieces of up to {MESSAGE_BYTES[1]} bytes from rank {sender} to "
                          f"rank {receiver}, tag {tag}, and no {other} of as many; expected the same size on both sides")
-
-    def behind(self, first):
-        """Makes the ops from index `first` on, all of one rank, wait for those of earlier ranks, so that they share tasks, which its PE passes over at
-        once, as long as these wait for no collective.
-
-        A core takes turns among all tasks of the stream. An op joins the first task whose last op it waits for, directly or not
-        (sw/workload/workload.cpp): one that would begin a task waits for the end of one of the ranks before, too."""
-        mine, last = self.ops[first:], list(self.last)
-        bit = {id: 1 << n for n, id in enumerate([*last, *(op["id"] for op in mine)])}
-        waits = {id: sum(bit[on] for on in ons) for id, ons in self.last.items()}  # for what an op waits, and itself
-        for op in mine:
-            before = functools.reduce(operator.or_, (waits[on] for on in op["after"]), 0)
-            task = next((n for n, id in enumerate(last) if before & bit[id]), None)
-            if task is None:
-                task = next((n for n, id in enumerate(last) if id in self.last), len(last))
-                op["after"] = op["after"] + last[task:task + 1]
-                before |= waits[last[task]] if task < len(last) else 0
-            waits[op["id"]] = before | bit[op["id"]]
-            last[task:task + 1] = [op["id"]]
-        self.last = {id: [on for on in last if waits[id] & bit[on]] for id in last}
 
     def group(self, name, ranks):
         """Declares a group; its name for collective()."""

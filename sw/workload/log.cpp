@@ -17,8 +17,8 @@ op_record& workload_log::record(std::uint32_t op, std::uint64_t iteration) {
 }
 
 op_host workload_log::host_of(const pe_step& step, std::uint64_t iteration) {
-  const pe_coord pe = program_.workload().ops[step.op].members.members[*step.rank];
-  return {hosts_(pe.sip), *step.rank, iteration, step.hbm, data_, fingerprint_};
+  const pe_coord pe = program_.workload().ops[step.op].members.members[step.rank];
+  return {hosts_(pe.sip), step.rank, iteration, step.hbm, data_, fingerprint_};
 }
 
 void workload_log::started(const pe_step& step, std::uint64_t iteration, sim_time at) {

@@ -18,11 +18,11 @@ namespace diecast::sw {
 
 struct message_counts;
 
-/// One op of a chain on one PE.
+/// One op of a chain on a PE that takes part in it.
 struct pe_step {
   std::uint32_t op{};
-  std::optional<std::uint32_t> rank;  ///< empty: the PE passes over the op (planned_op::takes_part)
-  std::uint32_t directions{};         ///< index into pe_program::directions
+  std::uint32_t rank{};
+  std::uint32_t directions{};  ///< index into pe_program::directions
   abi::address hbm{};
 };
 
@@ -31,9 +31,10 @@ struct pe_chain {
   std::vector<pe_step> steps;
 };
 
-/// What one PE runs: each chain is a task.
+/// What one PE runs: each chain is a task. Chains without an op of its own are left out.
 struct pe_program {
   std::vector<pe_chain> chains;
+  std::vector<std::uint32_t> others;      ///< ops of its streams in which it takes no part
   std::vector<direction_map> directions;  ///< the first has no direction at all
 };
 
@@ -69,8 +70,8 @@ class workload_program {
 
   [[nodiscard]] const comm::resolved_workload& workload() const { return resolved_; }
   [[nodiscard]] planned_op& op(std::uint32_t index) const { return *ops_.at(index); }
-  /// Ranks that take part in an op.
-  [[nodiscard]] std::size_t ranks(std::uint32_t op) const;
+  /// PEs that take part in an op, by rank.
+  [[nodiscard]] std::vector<pe_coord> users_of(std::uint32_t op) const;
   [[nodiscard]] const comm::install_plan& install() const { return install_; }
   /// Why a stream cannot be run without the others; empty when it can.
   [[nodiscard]] const std::string& needs_others(std::uint32_t stream) const {

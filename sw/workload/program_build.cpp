@@ -2,6 +2,7 @@
 // From a workload to programs: ops planned, memory and queue pairs given to chains.
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -68,7 +69,6 @@ class workload_program::builder {
     if (!problems_.empty()) throw user_error(std::move(problems_));
   }
   memory_plan stack_chains(std::uint64_t (planned_op::*need)() const) const;
-  std::vector<pe_coord> users_of(std::uint32_t op) const;
   std::uint64_t stack_ops(const comm::chain& s, std::uint64_t (planned_op::*need)() const, memory_plan& m,
                           memory_ends& ends) const;
   void place_memory();
@@ -78,7 +78,7 @@ class workload_program::builder {
   std::vector<comm::edge> number_queue_pairs();
   void make_programs();
   abi::address hbm_of(pe_coord pe, const planned_op& op) const;
-  pe_step step_of(pe_coord pe, std::uint32_t op, pe_program& program) const;
+  std::optional<pe_step> step_of(pe_coord pe, std::uint32_t op, pe_program& program) const;
 
   workload_program& into_;
   const workload_tables& tables_;
@@ -139,15 +139,6 @@ void workload_program::builder::link_ops() {
   }
 }
 
-/// PEs that use an op's memory.
-std::vector<pe_coord> workload_program::builder::users_of(std::uint32_t op) const {
-  std::vector<pe_coord> users;
-  const auto& members = into_.resolved_.ops[op].members.members;
-  for (std::uint32_t rank = 0; rank < members.size(); ++rank)
-    if (into_.ops_[op]->takes_part(rank)) users.push_back(members[rank]);
-  return users;
-}
-
 /// Memory that the ops of a chain use one after the other is placed above all that its PEs have so far; that
 /// of an op that keeps it, above all that the PEs of this op have. Returns the end.
 std::uint64_t workload_program::builder::stack_ops(const comm::chain& s,
@@ -169,7 +160,7 @@ std::uint64_t workload_program::builder::stack_ops(const comm::chain& s,
     m.offset[op] = base;
     if (!into_.ops_[op]->keeps_memory()) continue;
     const std::uint64_t bytes = aligned(((*into_.ops_[op]).*need)());
-    m.offset[op] = stack(users_of(op), bytes);
+    m.offset[op] = stack(into_.users_of(op), bytes);
     end = std::max(end, m.offset[op] + bytes);
   }
   return end;
@@ -303,16 +294,15 @@ void workload_program::builder::wire() {
   into_.install_.messages = messages_;
 }
 
-pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_program& program) const {
+/// Empty for a PE that takes no part in the op.
+std::optional<pe_step> workload_program::builder::step_of(pe_coord pe, std::uint32_t op,
+                                                          pe_program& program) const {
   const comm::resolved_op& r = into_.resolved_.ops[op];
-  pe_step step;
-  step.op = op;
   const auto& members = r.members.members;
   const auto at = std::ranges::find(members, pe);
   const auto rank = static_cast<std::uint32_t>(at - members.begin());
-  if (at == members.end() || !into_.ops_[op]->takes_part(rank)) return step;
-  step.rank = rank;
-  step.hbm = hbm_of(pe, *into_.ops_[op]);
+  if (at == members.end() || !into_.ops_[op]->takes_part(rank)) return {};
+  pe_step step{op, rank, 0, hbm_of(pe, *into_.ops_[op])};
   if (!pattern_of_[op]) return step;
   const auto& maps = patterns_[*pattern_of_[op]].queue_pairs;
   const auto map = maps.find(pe);
@@ -329,8 +319,11 @@ void workload_program::builder::make_programs() {
       pe_program& program = into_.programs_[pe];
       if (program.directions.empty()) program.directions.push_back({comm::no_direction});
       pe_chain chain{s.stream, {}};
-      for (const std::uint32_t op : s.ops) chain.steps.push_back(step_of(pe, op, program));
-      program.chains.push_back(std::move(chain));
+      for (const std::uint32_t op : s.ops) {
+        const auto step = step_of(pe, op, program);
+        step ? chain.steps.push_back(*step) : program.others.push_back(op);
+      }
+      if (!chain.steps.empty()) program.chains.push_back(std::move(chain));
     }
   }
 }

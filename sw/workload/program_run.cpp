@@ -18,13 +18,18 @@ class pe_run {
         runtime_(hal, options),
         observer_(observer),
         only_(only),
+        passing_(program.others),
+        others_(w.workload().ops.size()),
         ended_(w.workload().ops.size()),
-        ended_in_stream_(w.workload().streams.size()) {}
+        ended_in_stream_(w.workload().streams.size()) {
+    for (const std::uint32_t op : program.others) others_[op] = true;
+  }
 
   void run() {
     // A PE answers its peers' messages from the start, with any ops of its own.
     if (workload_.install().messages) (void)messaging_of(runtime_);
     runtime_.begin();
+    pass_over();
     std::vector<std::function<void()>> tasks;
     for (const pe_chain& s : program_.chains)
       if (!only_ || *only_ == s.stream) tasks.emplace_back([this, &s] { run_chain(s); });
@@ -40,20 +45,41 @@ class pe_run {
     const std::uint64_t repeat = workload_.workload().streams[s.stream].stream->repeat;
     for (std::uint64_t iteration = 0; iteration < repeat; ++iteration) {
       for (const pe_step& step : s.steps) {
-        const auto ready = [this, &s, &step, iteration] { return may_start(s.stream, step.op, iteration); };
+        const auto ready = [this, &step, iteration] { return may_start(step.op, iteration); };
         if (!ready()) runtime_.tasks().block(ready);
-        if (step.rank) run_step(step, iteration);
-        ++ended_[step.op];
-        ++ended_in_stream_[s.stream];
+        run_step(step, iteration);
+        end(step.op);
+        pass_over();
       }
     }
   }
 
-  [[nodiscard]] bool may_start(std::uint32_t stream, std::uint32_t op, std::uint64_t iteration) const {
+  /// Looks again at what may have waited for the op, and at its stream when an iteration has ended.
+  void end(std::uint32_t op) {
+    const comm::resolved_op& r = workload_.workload().ops[op];
+    const auto& stream = workload_.workload().streams[r.stream].ops;
+    ++ended_[op];
+    passing_.insert(passing_.end(), r.followers.begin(), r.followers.end());
+    if (++ended_in_stream_[r.stream] % stream.size() == 0)
+      passing_.insert(passing_.end(), stream.begin(), stream.end());
+  }
+
+  /// Ends those of other PEs' ops that wait for nothing more on this one. It takes no time.
+  void pass_over() {
     const auto& resolved = workload_.workload();
-    if (ended_in_stream_[stream] < iteration * resolved.streams[stream].ops.size()) return false;
-    const auto& after = resolved.ops[op].after;
-    return std::ranges::all_of(after, [&](std::uint32_t a) {
+    while (!passing_.empty()) {
+      const std::uint32_t op = passing_.back();
+      passing_.pop_back();
+      const std::uint64_t repeat = resolved.streams[resolved.ops[op].stream].stream->repeat;
+      if (others_[op] && ended_[op] < repeat && may_start(op, ended_[op])) end(op);
+    }
+  }
+
+  [[nodiscard]] bool may_start(std::uint32_t op, std::uint64_t iteration) const {
+    const auto& resolved = workload_.workload();
+    const comm::resolved_op& r = resolved.ops[op];
+    if (ended_in_stream_[r.stream] < iteration * resolved.streams[r.stream].ops.size()) return false;
+    return std::ranges::all_of(r.after, [&](std::uint32_t a) {
       return ended_[a] > iteration || (only_ && resolved.ops[a].stream != *only_);
     });
   }
@@ -63,7 +89,7 @@ class pe_run {
     hal.mark_step({workload_.workload().ops[step.op].op->id, static_cast<std::uint32_t>(iteration)});
     observer_.started(step, iteration, hal.now() - start_);
     workload_.op(step.op).run(
-        {runtime_, *step.rank, iteration, program_.directions[step.directions], step.hbm});
+        {runtime_, step.rank, iteration, program_.directions[step.directions], step.hbm});
     observer_.ended(step, iteration, hal.now() - start_);
   }
 
@@ -73,6 +99,8 @@ class pe_run {
   pe_runtime runtime_;
   op_observer& observer_;
   std::optional<std::uint32_t> only_;
+  std::vector<std::uint32_t> passing_;          ///< ops that pass_over() looks at
+  std::vector<bool> others_;                    ///< by op: one of pe_program::others
   std::vector<std::uint64_t> ended_;            ///< iterations of each op that have ended on this PE
   std::vector<std::uint64_t> ended_in_stream_;  ///< ops that have, over all iterations
 };
@@ -84,11 +112,12 @@ const pe_program* workload_program::program_of(pe_coord pe) const {
   return found == programs_.end() ? nullptr : &found->second;
 }
 
-std::size_t workload_program::ranks(std::uint32_t op) const {
-  const std::size_t members = resolved_.ops.at(op).members.members.size();
-  std::size_t n = 0;
-  for (std::uint32_t rank = 0; rank < members; ++rank) n += ops_[op]->takes_part(rank) ? 1U : 0U;
-  return n;
+std::vector<pe_coord> workload_program::users_of(std::uint32_t op) const {
+  const auto& members = resolved_.ops.at(op).members.members;
+  std::vector<pe_coord> users;
+  for (std::uint32_t rank = 0; rank < members.size(); ++rank)
+    if (ops_[op]->takes_part(rank)) users.push_back(members[rank]);
+  return users;
 }
 
 std::string workload_program::direction_name(pe_coord pe, comm::direction queue_pair) const {

@@ -159,11 +159,8 @@ void resolver::depend() {
   for (const resolved_stream& stream : result_.streams) {
     for (std::size_t k = 0; k < stream.ops.size(); ++k) {
       resolved_op& r = result_.ops[stream.ops[k]];
-      if (!r.op->after) {
-        if (k > 0) r.after = {stream.ops[k - 1]};
-        continue;
-      }
-      for (std::size_t j = 0; j < r.op->after->size(); ++j) {
+      if (!r.op->after && k > 0) r.after = {stream.ops[k - 1]};
+      for (std::size_t j = 0; r.op->after && j < r.op->after->size(); ++j) {
         const std::string& id = (*r.op->after)[j];
         const auto found = ids_.find(id);
         if (found == ids_.end()) {
@@ -176,6 +173,7 @@ void resolver::depend() {
         r.after.push_back(found->second);
         if (result_.ops[found->second].stream != r.stream) depend_across(*r.op, stream.ops[k], found->second);
       }
+      for (const std::uint32_t a : r.after) result_.ops[a].followers.push_back(stream.ops[k]);
     }
   }
 }

@@ -117,6 +117,7 @@ struct resolved_op {
   std::string group_name;  ///< for reports: equal names are equal members in equal order
   /// Ops that must have ended on the same PE: those of `after`, else the one before in the stream.
   std::vector<std::uint32_t> after;
+  std::vector<std::uint32_t> followers;  ///< ops with this one in their `after`
 };
 
 /// Ops of one stream that never run at the same time on a PE, in the order in which they run. A chain is a

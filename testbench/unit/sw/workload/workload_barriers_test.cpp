@@ -14,9 +14,6 @@
 namespace diecast::test {
 namespace {
 
-constexpr sw::schedule schedules[]{sw::schedule::round_robin, sw::schedule::random,
-                                   sw::schedule::adversarial};
-
 config::machine_config machine(std::uint32_t cubes, std::uint32_t pes) {
   matrix_row row;
   row.shape = {1, cubes, 1, pes};
@@ -81,13 +78,8 @@ TEST_CASE("workload barriers: overlapping groups, beside collectives, each other
       {"a0", {0, 1, 2, 3, 4}}, {"b0", {2, 3, 4, 5}}, {"aside", {2, 3, 4, 5}}, {"c1", {0, 3}}};
   config::machine_config c = machine(1, 6);
   c.ccl.barrier_start = UINT32_MAX - 3;
-  for (const auto order : schedules) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-      CAPTURE(sw::to_string(order), seed);
-      CHECK(run_watched(w, c, {.order = order, .seed = seed}, members, 5 * 6 + 4 * 4 * (2 + 3) + 2 * 5) ==
-            "");
-    }
-  }
+  check_orders(8,
+               [&](const auto& o) { return run_watched(w, c, o, members, 5 * 6 + 4 * 4 * (2 + 3) + 2 * 5); });
 }
 
 TEST_CASE("workload barriers: cubes arrive as ranks, two chains of a PE in core barriers at one time") {
@@ -96,12 +88,7 @@ TEST_CASE("workload barriers: cubes arrive as ranks, two chains of a PE in core 
        stream_on("two", {3, 4, 5, 0, 1, 2}, {barrier("y", "centralized_pull", 1, "cube")}, 7)});
   const std::map<std::string, std::vector<std::uint32_t>> members = {{"x", {0, 1, 2, 3, 4, 5, 6, 7, 8}},
                                                                      {"y", {0, 1, 2, 3, 4, 5}}};
-  for (const auto order : schedules) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-      CAPTURE(sw::to_string(order), seed);
-      CHECK(run_watched(w, machine(3, 3), {.order = order, .seed = seed}, members, 9 * 10 + 6 * 7) == "");
-    }
-  }
+  check_orders(8, [&](const auto& o) { return run_watched(w, machine(3, 3), o, members, 9 * 10 + 6 * 7); });
 }
 
 TEST_CASE("workload barriers: teams that firmware makes in slots given back, beside a placed team") {
@@ -111,13 +98,8 @@ TEST_CASE("workload barriers: teams that firmware makes in slots given back, bes
        stream_on("placed", {1, 3}, {barrier("p", "dissemination")}, 9)});
   const std::map<std::string, std::vector<std::uint32_t>> members = {
       {"t0", {0, 1}}, {"t1", {1, 2}}, {"t2", {0, 1, 3}}, {"p", {1, 3}}};
-  for (const auto order : schedules) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-      CAPTURE(sw::to_string(order), seed);
-      CHECK(run_watched(w, machine(1, 4), {.order = order, .seed = seed}, members, 2 * (10 + 8 + 9) + 18) ==
-            "");
-    }
-  }
+  check_orders(
+      8, [&](const auto& o) { return run_watched(w, machine(1, 4), o, members, 2 * (10 + 8 + 9) + 18); });
 }
 
 TEST_CASE("workload barriers: a team in a slot that was not cleared hangs, and the report says why") {

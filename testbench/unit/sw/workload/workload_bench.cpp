@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "support/test.hpp"
 #include "sw/collectives/base/kernel_table.hpp"
 #include "sw/host/collective.hpp"
 #include "unit/sw/collectives/base/collective_bench.hpp"
@@ -84,7 +85,7 @@ workload_outcome run_workload(const comm::workload& w, const config::machine_con
     outcome.records.push_back(log.records(i));
     for (std::uint64_t k = 0; k < repeat && outcome.wrong.empty(); ++k) {
       const auto& all = outcome.records.back();
-      if (k >= all.size() || all[k].ended != program.ranks(i)) {
+      if (k >= all.size() || all[k].ended != program.users_of(i).size()) {
         outcome.wrong = fmt::format("{} has not ended in iteration {}", op.op->id, k);
       } else if (has_data(op.op->kind) && !all[k].wrong) {
         outcome.wrong = fmt::format("{} was not verified in iteration {}", op.op->id, k);
@@ -97,6 +98,15 @@ workload_outcome run_workload(const comm::workload& w, const config::machine_con
   return outcome;
 } catch (const std::exception& e) {
   return {e.what(), {}};
+}
+
+void check_orders(std::uint64_t seeds, const std::function<std::string(const sw::mock_options&)>& run) {
+  for (const auto order : schedules) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      CAPTURE(sw::to_string(order), seed);
+      CHECK(run({.order = order, .seed = seed}) == "");
+    }
+  }
 }
 
 }  // namespace diecast::test

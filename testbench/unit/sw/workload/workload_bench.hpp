@@ -2,6 +2,7 @@
 // Workloads on the mock machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,5 +34,10 @@ struct workload_outcome {
 /// Plans the workload with the built-in ops and `extra`, and runs it.
 [[nodiscard]] workload_outcome run_workload(const comm::workload& w, const config::machine_config& config,
                                             sw::mock_options options = {}, const sw::op_table& extra = {});
+
+inline constexpr sw::schedule schedules[]{sw::schedule::round_robin, sw::schedule::random,
+                                          sw::schedule::adversarial};
+/// Nothing is wrong, whatever the order of events: seeds 1, 2, ... of every schedule.
+void check_orders(std::uint64_t seeds, const std::function<std::string(const sw::mock_options&)>& run);
 
 }  // namespace diecast::test

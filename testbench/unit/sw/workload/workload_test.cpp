@@ -14,9 +14,11 @@
 namespace {
 
 using namespace diecast;
+using test::check_orders;
 using test::collective;
 using test::local;
 using test::run_workload;
+using test::schedules;
 using test::stream_on;
 using test::workload_of;
 
@@ -29,19 +31,11 @@ config::machine_config machine(std::uint32_t pes, std::uint64_t n_slots = 2) {
   return c;
 }
 
-constexpr sw::schedule schedules[]{sw::schedule::round_robin, sw::schedule::random,
-                                   sw::schedule::adversarial};
-
 TEST_CASE("collectives over overlapping groups do not mix their messages") {
   const auto w = workload_of({stream_on("a", {0, 1, 2, 3}, {collective("a0", 252), collective("a1", 64)}, 3),
                               stream_on("b", {3, 1, 0}, {collective("b0", 512), collective("b1", 4)}, 2),
                               stream_on("c", {2, 3}, {collective("c0", 128, "ring_1d_unidir")}, 4)});
-  for (const auto order : schedules) {
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      CAPTURE(sw::to_string(order), seed);
-      CHECK(run_workload(w, machine(4, 1 + seed % 3), {.order = order, .seed = seed}).wrong == "");
-    }
-  }
+  check_orders(10, [&](const auto& o) { return run_workload(w, machine(4, 1 + o.seed % 3), o).wrong; });
 }
 
 TEST_CASE("a collective whose kernel has an image sums in f32, too") {
@@ -71,12 +65,7 @@ TEST_CASE("a broadcast on packed trees has a queue pair for each edge in a workl
   };
   const auto w = workload_of({stream_on("s", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
                                         {broadcast("first", 0), broadcast("second", 7)}, 2)});
-  for (const auto order : schedules) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      CAPTURE(sw::to_string(order), seed);
-      CHECK(run_workload(w, c, {.order = order, .seed = seed}).wrong == "");
-    }
-  }
+  check_orders(5, [&](const auto& o) { return run_workload(w, c, o).wrong; });
 }
 
 TEST_CASE("two all-to-alls by the clock run side by side") {
@@ -95,12 +84,7 @@ TEST_CASE("two all-to-alls by the clock run side by side") {
   const std::vector<std::uint64_t> all{0, 1, 2, 3, 4, 5, 6, 7};
   const auto w =
       workload_of({stream_on("a", all, {exchange("x")}, 2), stream_on("b", all, {exchange("y")}, 2)});
-  for (const auto order : schedules) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      CAPTURE(sw::to_string(order), seed);
-      CHECK(run_workload(w, c, {.order = order, .seed = seed}).wrong == "");
-    }
-  }
+  check_orders(5, [&](const auto& o) { return run_workload(w, c, o).wrong; });
 }
 
 TEST_CASE("ops of a stream run in order unless after says otherwise") {
@@ -120,12 +104,27 @@ TEST_CASE("ops of a stream run in order unless after says otherwise") {
   CHECK(r[0][1].end > r[2][0].start);
 }
 
-TEST_CASE("a PE that is not in the op's group passes over it") {
-  comm::workload w = workload_of({stream_on(
-      "s", {0, 1, 2, 3}, {collective("all", 64), collective("two", 64), collective("again", 64)}, 3)});
-  w.groups.push_back({"two", "two", comm::rank_set::pe, {{1, 2}}});
-  w.streams[0].ops[1].group = "two";
-  for (const auto order : schedules) CHECK(run_workload(w, machine(4), {.order = order}).wrong == "");
+TEST_CASE("a PE that is not in the op's group passes over it when those before it have ended") {
+  auto two = collective("two", 64);
+  two.group = "two";
+  two.after = {"all", "work"};
+  auto work = local("work", "compute", {{"cycles", std::uint64_t{9000}}});
+  auto next = local("next", "compute", {{"cycles", std::uint64_t{10}}});
+  work.group = next.group = "one";
+  next.after = {"two"};
+  const std::vector<std::uint64_t> pes{0, 1, 2, 3};
+  auto w = workload_of({stream_on("s", pes, {collective("all", 64), two}, 3), stream_on("t", pes, {work}, 3),
+                        stream_on("u", pes, {next}, 3)});
+  w.groups = {{"one", "one", comm::rank_set::pe, {{0}}}, {"two", "two", comm::rank_set::pe, {{1, 2}}}};
+  check_orders(3, [&](const auto& o) -> std::string {
+    const auto [wrong, r] = run_workload(w, machine(4), o);
+    for (std::size_t k = 0; wrong.empty() && k < 3; ++k) {
+      if (r[3][k].start < r[2][k].end) return "next begins before the work has ended";
+      if (k > 0 && r[0][k].end < r[2][k - 1].end)
+        return "an iteration begins before the one before has ended";
+    }
+    return wrong;
+  });
 }
 
 TEST_CASE("computing and idling streams leave others their turns") {
