@@ -53,9 +53,6 @@ void dram_scheduler::push(const dram_burst& b, dram_tick arrived) {
 void dram_scheduler::admit_before(dram_tick t) {
   while (!inbox_.empty() && inbox_.front().arrived < t && front_fits()) {
     const dram_tick now = std::max(inbox_.front().arrived, last_step_);
-    // Chooses the mode of the ticks since the last command or arrival, without this arrival.
-    if (std::max(last_step_, last_arrival_) < now && refreshes_.empty()) choose_mode(now + 1);
-    last_arrival_ = now;
     const dram_burst b = inbox_.front().burst;
     inbox_.pop_front();
     --inbox_size_[b.write ? 1 : 0];
@@ -198,7 +195,6 @@ dram_tick dram_scheduler::run_until_room(bool write, std::vector<served_burst>& 
 
 void dram_scheduler::step(dram_tick t, std::vector<served_burst>& served) {
   const std::uint64_t given_before = commands();
-  if (last_step_ + 1 < t && refreshes_.empty()) choose_mode(t);
   last_step_ = t;
   if (every_tick_) next_column_ = next_row_ = t;
   if (t >= next_refresh_) order_refresh(t);

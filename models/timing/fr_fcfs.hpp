@@ -7,10 +7,10 @@
 // At each tick at most one column and one row command. Among those that may be given, the oldest
 // request's; a row with an older hit stays open. A request that had a row opened for it keeps the bank
 // until it is served. Refreshes go before requests and hold them back until they are in progress. Writes
-// wait until the write queue is fuller than its high mark, or no read waits; then they are drained down
-// to the low mark. A read of a burst that a waiting write will write is answered from the write queue;
-// a write to a burst that a waiting read reads makes the reads go first. So accesses to one burst never
-// pass each other.
+// wait until the write queue is fuller than its high mark, or no read waits; then they are drained down to
+// the low mark; this is not decided anew while a refresh holds them back. A read of a burst that a waiting
+// write will write is answered from the write queue; a write to a burst that a waiting read reads makes
+// the reads go first. So accesses to one burst never pass each other.
 #pragma once
 
 #include <boost/container/deque.hpp>
@@ -215,9 +215,8 @@ class dram_scheduler {
   std::uint32_t idle_refreshes_{};        ///< since the last arrival
 
   dram_tick last_step_{};
-  dram_tick last_arrival_{};
-  dram_tick next_column_{never_tick};  ///< no column command is due before
-  dram_tick next_row_{never_tick};     ///< no row command is due before
+  dram_tick next_column_{1};  ///< no column command is due before, nor a change of mode
+  dram_tick next_row_{1};     ///< no row command is due before
   bool every_tick_{};
   dram_command_observer* observer_{};
   dram_counters counters_;

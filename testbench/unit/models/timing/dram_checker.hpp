@@ -89,6 +89,13 @@ class dram_checker : public timing::dram_command_observer {
   [[nodiscard]] double point(const timing::dram_event& e) const { return ns(e.at + length(e.command) - 1); }
   [[nodiscard]] double write_to_pre() const { return h_.cwl_ns + h_.burst_ns + h_.twr_ns; }
   [[nodiscard]] double write_to_act() const { return write_to_pre() + h_.trp_ns; }
+  /// From a command that closes its bank to the bank's next activation or refresh; 0 of others.
+  [[nodiscard]] double close_to_act(kind c) const {
+    if (closes(c)) return h_.trp_ns;
+    return c == kind::read_precharge    ? h_.trtp_ns + h_.trp_ns
+           : c == kind::write_precharge ? write_to_act()
+                                        : 0;
+  }
   /// closing: the read closes the bank that was written, tRTP later.
   [[nodiscard]] double write_to_read(bool group, bool closing) const {
     const double turned = h_.cwl_ns + h_.burst_ns + (group ? h_.twtr_l_ns : h_.twtr_s_ns);
@@ -128,13 +135,9 @@ class dram_checker : public timing::dram_command_observer {
       case kind::activate:
         if (a.command == kind::activate)
           return bank ? std::max(h_.trc_ns, h_.tras_ns + h_.trp_ns) : group ? h_.trrd_l_ns : h_.trrd_s_ns;
-        if (a.command == kind::precharge) return bank ? h_.trp_ns : 0;
-        if (a.command == kind::precharge_all) return h_.trp_ns;
-        if (a.command == kind::read_precharge) return bank ? h_.trtp_ns + h_.trp_ns : 0;
-        if (a.command == kind::write_precharge) return bank ? write_to_act() : 0;
         if (a.command == kind::refresh_all) return h_.trfc_ns;
         if (a.command == kind::refresh_bank) return bank ? h_.trfcpb_ns : h_.trrefd_ns;
-        return 0;
+        return bank || a.command == kind::precharge_all ? close_to_act(a.command) : 0;
       case kind::precharge:
       case kind::precharge_all: {
         const bool concerned = bank || b.command == kind::precharge_all;
@@ -147,30 +150,22 @@ class dram_checker : public timing::dram_command_observer {
       }
       case kind::read:
       case kind::read_precharge:
-        if (a.command == kind::activate) return bank ? h_.trcd_rd_ns : 0;
-        if (reads(a.command)) return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
-        if (writes(a.command)) return write_to_read(group, bank && b.command == kind::read_precharge);
-        return 0;
       case kind::write:
       case kind::write_precharge:
-        if (a.command == kind::activate) return bank ? h_.trcd_wr_ns : 0;
-        if (writes(a.command)) return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
-        if (reads(a.command)) return h_.trtw_ns;
-        return 0;
+        if (a.command == kind::activate) return !bank ? 0 : reads(b.command) ? h_.trcd_rd_ns : h_.trcd_wr_ns;
+        if (!column(a.command)) return 0;
+        if (reads(a.command) == reads(b.command))
+          return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
+        return reads(a.command) ? h_.trtw_ns
+                                : write_to_read(group, bank && b.command == kind::read_precharge);
       case kind::refresh_all:
         if (a.command == kind::activate) return h_.trc_ns;
-        if (closes(a.command)) return h_.trp_ns;
         if (a.command == kind::refresh_all) return h_.trfc_ns;
-        if (a.command == kind::read_precharge) return h_.trtp_ns + h_.trp_ns;
-        if (a.command == kind::write_precharge) return write_to_act();
-        return 0;
+        return close_to_act(a.command);
       case kind::refresh_bank:
         if (a.command == kind::activate) return bank ? h_.trc_ns : h_.trrd_s_ns;
-        if (a.command == kind::precharge && bank) return h_.trp_ns;
         if (a.command == kind::refresh_bank) return bank ? h_.trfcpb_ns : h_.trrefd_ns;
-        if (a.command == kind::read_precharge && bank) return h_.trtp_ns + h_.trp_ns;
-        if (a.command == kind::write_precharge && bank) return write_to_act();
-        return 0;
+        return bank ? close_to_act(a.command) : 0;
     }
     return 0;
   }

@@ -47,19 +47,16 @@ inline dram_burst sequential(std::uint64_t k, const dram_parameters& p) {
 }
 
 inline dram_burst uniform(std::uint64_t k, const dram_parameters& p) {
-  dram_burst b;
-  b.at = {draw(k, 0, p.pseudo_channels), draw(k, 1, p.sids), draw(k, 2, p.bank_groups),
-          draw(k, 3, p.banks_per_group), draw(k, 4, rows),   draw(k, 5, columns)};
-  return b;
+  const dram_location at{draw(k, 0, p.pseudo_channels), draw(k, 1, p.sids), draw(k, 2, p.bank_groups),
+                         draw(k, 3, p.banks_per_group), draw(k, 4, rows),   draw(k, 5, columns)};
+  return {0, at, false};
 }
 
 /// One burst per row, over all banks in turn.
 inline dram_burst page_stride(std::uint64_t k, const dram_parameters& p) {
-  dram_burst b =
-      sequential(k / p.pseudo_channels / p.bank_groups * p.pseudo_channels * p.bank_groups * columns +
-                     k % (std::uint64_t{p.pseudo_channels} * p.bank_groups),
-                 p);
-  return b;
+  return sequential(k / p.pseudo_channels / p.bank_groups * p.pseudo_channels * p.bank_groups * columns +
+                        k % (std::uint64_t{p.pseudo_channels} * p.bank_groups),
+                    p);
 }
 
 inline dram_burst bank_conflict(std::uint64_t k, const dram_parameters&) {
