@@ -14,7 +14,6 @@ namespace diecast::platforms {
 namespace fs = std::filesystem;
 using config::block_table;
 using config::field;
-using config::field_type;
 using config::field_value;
 
 namespace {

@@ -104,6 +104,7 @@ void look_into_a_cheap_part(experiment_series& t) {
 
 std::vector<rank_list> without_place(const std::vector<std::string>& pes, const std::string& place) {
   std::vector<path_parts> all;
+  all.reserve(pes.size());
   for (const std::string& pe : pes) all.push_back(parts_of_path(pe));
   if (is_between_sips(place)) {
     std::vector<rank_list> sips = of_each_sip(all);

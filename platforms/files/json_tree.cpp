@@ -35,11 +35,11 @@ constexpr document_kind msccl_program{"", "an MSCCL program", "--workload runs i
 constexpr document_kind config_document{"", "a config", "--config reads it"};
 
 const document_kind* kind_of_document(const json_object& members) {
-  for (const auto& [key, value] : members) {
-    const bool schema = key == "schema" && value.string() != nullptr;
+  for (const auto& member : members) {
+    const std::string* const schema = member.first == "schema" ? member.second.string() : nullptr;
     const auto marks = [&](const document_kind& k) {
-      return key == k.mark ||
-             (schema && std::string_view(k.mark).ends_with('/') && value.string()->starts_with(k.mark));
+      return member.first == k.mark ||
+             (schema != nullptr && std::string_view(k.mark).ends_with('/') && schema->starts_with(k.mark));
     };
     const auto found = std::ranges::find_if(document_kinds, marks);
     if (found != document_kinds.end()) return &*found;

@@ -73,8 +73,8 @@ class json_checker {
   template <class Visit>
   bool members(const std::string& path, const json_node& node, const char* expected, Visit visit) {
     if (node.object() == nullptr) return wrong_type(path, node, expected), false;
-    for (const auto& [name, value] : *node.object())
-      visit(path.empty() ? name : path + "." + name, name, value);
+    const std::string prefix = path.empty() ? path : path + ".";
+    for (const auto& [name, value] : *node.object()) visit(prefix + name, name, value);
     return true;
   }
   /// visit(path, item) for every item of a list; false, and reported, where the node is none.

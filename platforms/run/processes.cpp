@@ -166,7 +166,8 @@ std::vector<std::string> names_of(const std::string& output, const fabric::sip_p
 void explain_death(const launched& job, int status, const fabric::sip_partition& p, run_outcome& o) {
   const auto names = names_of(job.output(), p);
   std::smatch found;
-  static const std::regex which("(?:rank|task) ([0-9]{1,9})(?: with PID|:)"), signal("signal ([0-9]{1,3})\\b");
+  static const std::regex which("(?:rank|task) ([0-9]{1,9})(?: with PID|:)"),
+      signal("signal ([0-9]{1,3})\\b");
   if (std::regex_search(job.errors(), found, which) && std::stoul(found[1]) < names.size()) {
     o.message = names[std::stoul(found[1])] + " has died";
     if (std::regex_search(job.errors(), found, signal))
