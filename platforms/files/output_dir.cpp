@@ -257,7 +257,7 @@ void output_dir::remove_all(const std::vector<fs::path>& files) const {
   std::vector<std::pair<fs::path, fs::path>> renamed;
   std::error_code error, none;
   std::vector<fs::path> order = files;
-  std::ranges::stable_partition(order, [](const fs::path& f) {
+  std::stable_partition(order.begin(), order.end(), [](const fs::path& f) {
     return f.filename() == "result.json" || f.filename() == "diagnosis.json";
   });
   for (const fs::path& file : order) {
