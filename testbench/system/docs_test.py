@@ -127,7 +127,7 @@ class Commands(harness.Case):
             at = next(n for n, body in enumerate(blocks) if body.startswith("scripts/degrade platforms/configs/pod_default.json"))
             return blocks[at:at + 2]
         self.assertEqual(shown("README.md"), shown("docs/degradation.md"))
-        self.assertRegex(shown("README.md")[1], r"(?m)^unchanged: [\d,.]+ ns; 256 PEs")
+        self.assertRegex(shown("README.md")[1], r"(?m)^unchanged: [\d,.]+ ns \(median of \d+ draws.*\); 256 PEs")
 
     def test_a_command_that_nobody_runs_is_found(self):
         command = "diecast-pod --bytes 4KiB\n"
