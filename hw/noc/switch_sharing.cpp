@@ -180,9 +180,9 @@ void switch_core::count_streams(contenders& on, std::uint32_t classes) {
   }
 }
 
-/// Time until transfer `c` ends when `joins` starts, whose first flit is sent at once, also before the rest
-/// of a flit of others. The others count as always having flits: on this port other transfers fill the gaps
-/// of one that is delayed.
+/// Time until transfer `c` ends when `joins` starts. The first flit of `joins` is sent at once, even if a
+/// flit of another transfer is partly sent. Every other transfer is assumed to have flits at all times: the
+/// gaps that a delayed transfer leaves on this port are filled by the rest.
 switch_core::transfer_time switch_core::shared_time(const contenders& on, std::uint32_t classes, unsigned c,
                                                     unsigned joins) const {
   const std::uint32_t rivals = classes & ~(1U << c);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table through which firmware enters its kernels: words at the end of each PE's TCM, after the
-// pe.tcm_kib of programs. At start it contains the image's addresses. When memory is registered, the monitor
-// of the registration cache redirects every entry to a stub of its own, which continues at the entry's former
-// address.
+// pe.tcm_kib of programs. At start it contains the image's addresses. When memory is registered, the
+// registration cache's monitor replaces every entry by the address of a stub, which jumps to the old address.
 #pragma once
 
 #include <array>

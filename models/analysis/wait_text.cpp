@@ -143,8 +143,8 @@ class writer {
         return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
       case wait_cause::unwired:
         return fmt::format("{}, which no queue pair {}", wait, receive ? "writes" : "owns");
-      case wait_cause::signal:  // of words alone
-      case wait_cause::ended:   // of tag-matched messages alone
+      case wait_cause::signal:  // not for queue pairs: a word in memory
+      case wait_cause::ended:   // not for queue pairs: a tag-matched message
       case wait_cause::own_dma: break;
     }
     return wait;

@@ -161,11 +161,10 @@ void check_launch_packet(const config::machine_config& config);
 /// between SIPs does not matter. 0 when host.launch is ideal or no PE takes part.
 ///
 /// Along the path: host_cycles; the IO CPU's packets one after the other; idle latency to the cube; the
-/// control CPU's packets one after the other; idle latency to the PE. Launch packets also delay
-/// each other: those of one sender share a tree of links and do not if they leave no faster than the slowest
-/// of its links can accept them with credits for one packet; those of two senders may delay each other by
-/// two packets' length at every link. The fabric carries no other traffic: a launch follows the completion
-/// of the one before.
+/// control CPU's packets one after the other; idle latency to the PE. Packets of one sender share a tree of
+/// links; they do not delay each other if they leave no faster than its slowest link accepts them with
+/// credits for one packet. Packets of two senders may delay each other by two packets' length at every link.
+/// The fabric carries no other traffic: a launch begins after the previous one has completed.
 [[nodiscard]] sim_time worst_dispatch(const fabric::topology& t, const config::machine_config& config,
                                       std::span<const pe_coord> participants);
 

@@ -34,8 +34,8 @@ candidate* with_direction(std::span<candidate> side, std::int32_t dir) {
   return at != side.end() && at->dir == dir ? &*at : nullptr;
 }
 
-/// Pairs the edges of one pair of PEs: wanted reverses, then opposites, then what is left in order
-/// of direction, so that no two edges of one side share an edge of the other.
+/// Pairs the edges of two PEs: those with a given reverse, then opposite directions, then the rest ordered by
+/// direction. No two edges of one PE share an edge of the other.
 class pair_of_pes {
  public:
   pair_of_pes(std::span<candidate> up, std::span<candidate> down)

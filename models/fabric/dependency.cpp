@@ -56,7 +56,8 @@ class distinct_set {
  public:
   void add(const T& value) {
     const std::uint64_t key = key_of(value);
-    std::uint64_t& recent = recent_[key * 0x9e3779b97f4a7c15 >> 52];
+    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // Fibonacci hashing: 2^64 over the golden ratio
+    std::uint64_t& recent = recent_[key * golden >> (64 - recent_bits)];
     if (recent == ~key) return;
     recent = ~key;
     all_.push_back(value);
@@ -74,7 +75,9 @@ class distinct_set {
     std::ranges::sort(all_, {}, [](const T& value) { return key_of(value); });
     all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
   }
-  std::vector<std::uint64_t> recent_{std::vector<std::uint64_t>(4096)};  ///< complements of keys, by a hash
+  static constexpr unsigned recent_bits = 12;
+  /// Complements of the keys added last, by hash; 0: none.
+  std::vector<std::uint64_t> recent_ = std::vector<std::uint64_t>(std::size_t{1} << recent_bits);
   std::vector<T> all_;
   std::size_t distinct_{};
 };
