@@ -125,8 +125,8 @@ class writer {
     const bool receive = e.kind == wait_kind::receive;
     if (e.cause == wait_cause::own_dma)
       return fmt::format("{} waits for its own DMA to read the source of a send", who);
-    const std::string wait = fmt::format("{} waits for {} ring {}", who,
-                                         receive ? "a message in its" : "a free slot in", rx_base(e));
+    std::string wait = fmt::format("{} waits for {} ring {}", who,
+                                   receive ? "a message in its" : "a free slot in", rx_base(e));
     switch (e.cause) {
       case wait_cause::peer:
         return receive ? fmt::format("{} from {}", wait, other)

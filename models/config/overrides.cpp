@@ -77,6 +77,7 @@ std::vector<const override_key*> keys_in(const instance_override& o) {
 
 std::string names_of(const std::vector<const override_key*>& keys) {
   std::vector<std::string> names;
+  names.reserve(keys.size());
   for (const override_key* k : keys) names.push_back(k->name);
   return join(names);
 }

@@ -188,8 +188,8 @@ class route_walker {
       for (std::uint32_t to = 0; to < shape_.sips; ++to) {
         if (from == to) continue;
         const std::uint32_t link = t_.sip_route(sip_id{from}, sip_id{to});
-        for (leg l = 0; l < t_.legs(); ++l)
-          if ((departed_with_[link] >> l & 1) != 0) depart({link, to, l});
+        for (unsigned l = 0; l < t_.legs(); ++l)
+          if ((departed_with_[link] >> l & 1) != 0) depart({link, to, static_cast<leg>(l)});
       }
     }
     while (!open.empty()) {

@@ -83,6 +83,7 @@ void add_up(pe_context& pe, const block_vector& v) {
   if (!round) return pe.stream(pipelines, "reduce_scatter");
   for (std::uint32_t k = 0; k + 1 < v.blocks(); ++k) {
     std::vector<pe_context::pipeline> now;
+    now.reserve(pipelines.size());
     for (const pe_context::pipeline& l : pipelines)
       now.push_back({l.send, {{l.sent[k].offset, l.sent[k].bytes}}, l.recv, {l.received[k]}});
     pe.step("reduce_scatter", k);
