@@ -46,7 +46,7 @@ MUTATIONS = [
      "if (d.what == decision::kind::stored) unexpected_.push_back({id, tag});",
      "if (d.what == decision::kind::stored) unexpected_.insert(unexpected_.begin(), {id, tag});"),
     ("no command is due however many messages are unexpected", SHADOW,
-     "% policy_.modulus >= policy_.command_interval) {", "% policy_.modulus >= policy_.modulus) {"),
+     "% policy_.modulus >= policy_.command_interval)", "% policy_.modulus >= policy_.modulus)"),
 ]
 
 
@@ -67,18 +67,22 @@ def precompile(compiler, folder):
     return header
 
 
+def changed(root, change, header):
+    """The header's text with the change, which fits one place of its header."""
+    text = (root / header).read_text()
+    if not change or change[1] != header:
+        return text
+    if text.count(change[2]) != 1:
+        raise SystemExit(f"mutation '{change[0]}': {text.count(change[2])} places in {header} read {change[2]!r}; expected one")
+    return text.replace(change[2], change[3])
+
+
 def outcome(compiler, root, folder, shared, change):
     """The exit code and the output of each part of the checks, built with one change or with none."""
     folder.mkdir()
     for header in (UNIT, SHADOW):
-        text = (root / header).read_text()
-        if change and change[1] == header:
-            if text.count(change[2]) != 1:
-                raise SystemExit(f"mutation '{change[0]}': {text.count(change[2])} places in {header} read "
-                                 f"{change[2]!r}; expected one")
-            text = text.replace(change[2], change[3])
         (folder / header).parent.mkdir(parents=True, exist_ok=True)
-        (folder / header).write_text(text)
+        (folder / header).write_text(changed(root, change, header))
     program = folder / "check"
     built = subprocess.run([compiler, *FLAGS, "-include", str(shared), f"-I{folder}", f"-I{root}", f"-I{root}/testbench",
                             str(root / "testbench/mutation/tag_check.cpp"), "-o", str(program)],
@@ -93,6 +97,8 @@ def main():
     compiler, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     step = int(sys.argv[3])
     bad = 0
+    for change in MUTATIONS:  # also those that this step leaves out
+        changed(root, change, change[1])
     with tempfile.TemporaryDirectory() as scratch:
         shared = precompile(compiler, pathlib.Path(scratch))
         for i, change in enumerate([None] + MUTATIONS[::step]):
