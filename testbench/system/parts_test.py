@@ -11,6 +11,8 @@ import harness
 
 RATES, LATENCIES, SLOTS, RANKS = (5, 12, 25, 64), (10, 100, 700), (2, 4, 8), (4, 5, 8, 12)
 MOST = 1.05
+# What docs/adr/0050-two-level-ring-schedule.md explains.
+EXPLAINED = {("two_level", (5, 100, 2, 8)): 1.07, ("two_level", (5, 700, 2, 8)): 1.06, ("two_level", (12, 100, 2, 8)): 1.08}
 LATEST_NS = 50
 ALGORITHMS = ("ring_1d", "two_level")  # that all three collectives have
 
@@ -34,7 +36,7 @@ class Parts(harness.Case):
     def assert_no_more_than_its_parts(self, algorithm, point, draws, size):
         parts = sum(self.median(part, algorithm, point, draws, size) for part in ("reduce_scatter", "all_gather"))
         whole = self.median("all_reduce", algorithm, point, draws, size)
-        self.assertLessEqual(whole, MOST * parts, f"{algorithm}, {size}, (rate, latency, slots, ranks) = {point}")
+        self.assertLessEqual(whole / parts, EXPLAINED.get((algorithm, point), MOST), f"{algorithm}, {size}, {point}")
         return whole
 
     def test_slow_links_of_one_cube_each(self):
@@ -48,7 +50,7 @@ class Parts(harness.Case):
 
     @harness.exhaustive
     def test_the_grid(self):
-        for algorithm, *point in itertools.product(ALGORITHMS, RATES, LATENCIES, SLOTS, RANKS):
+        for algorithm, point in itertools.product(ALGORITHMS, itertools.product(RATES, LATENCIES, SLOTS, RANKS)):
             self.assert_no_more_than_its_parts(algorithm, point, 9, "256KiB")
 
 
