@@ -8,7 +8,6 @@
 #include <map>
 #include <string>
 #include <systemc>
-#include <tlm_utils/multi_passthrough_initiator_socket.h>
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tuple>
 #include <vector>
@@ -31,19 +30,16 @@ class debug_bus : public sc_core::sc_module, private debug_target {
 
   /// Accesses to all offsets of a unit's region go to `target`, which may answer to several. During
   /// elaboration only. Throws std::logic_error when another block answers there already.
-  void attach(cube_id cube, abi::region kind, std::uint32_t unit, tlm::tlm_target_socket<64>& target);
+  void attach(cube_id cube, abi::region kind, std::uint32_t unit, debug_target& target);
 
  private:
   using range = std::tuple<cube_id, abi::region, std::uint32_t>;
   /// Throws protocol_error naming the address when no block answers there.
   unsigned on_debug(tlm::tlm_generic_payload& access) override;
-  [[nodiscard]] int block_of(tlm::tlm_target_socket<64>& target);
 
   sip_id sip_;
   debug_port in_{"in", *this};
-  tlm_utils::multi_passthrough_initiator_socket<debug_bus, 64> out_{"out"};
-  std::vector<const tlm::tlm_target_socket<64>*> blocks_;  ///< in the order they are bound to out_
-  std::map<range, int> decoder_;                           ///< index in blocks_
+  std::map<range, debug_target*> decoder_;
 };
 
 using host_program = std::function<void(abi::host_hal&)>;

@@ -37,7 +37,6 @@ memory_ni::memory_ni(sc_core::sc_module_name module_name, const fabric::topology
       setup_(setup),
       pool_(pool),
       piece_bytes_(config.noc.max_packet_bytes),
-      debug_("debug", *this),
       terminal_("terminal", topology, config, self, *this),
       scratch_(config.noc.max_packet_bytes) {
   memory.bind(*static_cast<tlm::tlm_bw_transport_if<>*>(this));

@@ -41,7 +41,7 @@ class memory_ni : public sc_core::sc_module,
                   private terminal_port::client,
                   private tlm::tlm_bw_transport_if<>,
                   private tlm::tlm_mm_interface,
-                  private debug_target {
+                  public debug_target {
  public:
   memory_ni(sc_core::sc_module_name name, const fabric::topology& topology,
             const config::machine_config& config, abi::node_address self, const memory_ni_setup& setup,
@@ -51,8 +51,8 @@ class memory_ni : public sc_core::sc_module,
   /// To the memory. Addresses there are offsets within it.
   tlm::tlm_initiator_socket<> memory{"memory"};
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
-  /// Debug transport at physical addresses, passed on to the memory.
-  [[nodiscard]] tlm::tlm_target_socket<64>& debug_socket() { return debug_.socket; }
+  /// Passes a debug access at a physical address on to the memory.
+  unsigned on_debug(tlm::tlm_generic_payload& access) override;
 
   [[nodiscard]] std::uint64_t reads() const { return reads_; }    ///< transactions begun
   [[nodiscard]] std::uint64_t writes() const { return writes_; }  ///< transactions begun
@@ -74,7 +74,6 @@ class memory_ni : public sc_core::sc_module,
                                      sc_core::sc_time& delay) override;
   void invalidate_direct_mem_ptr(sc_dt::uint64, sc_dt::uint64) override {}
   void free(tlm::tlm_generic_payload* payload) override;
-  unsigned on_debug(tlm::tlm_generic_payload& access) override;
 
   void act();
   void issue();
@@ -98,7 +97,6 @@ class memory_ni : public sc_core::sc_module,
   packet_pool& pool_;
   std::uint64_t piece_bytes_;
   calendar calendar_{*this, [this] { act(); }};
-  debug_port debug_;
   terminal_port terminal_;
   boost::container::deque<incoming> inbox_;
   bool requesting_{};    ///< BEGIN_REQ sent, END_REQ not yet here

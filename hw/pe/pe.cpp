@@ -22,8 +22,7 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
       ipcq("ipcq", setup),
       tag_match("tag_match", setup, packet_setup{topology, pool, move_data}),
       core("core", setup, std::move(program), move_data),
-      unit_(setup.self.pe.value),
-      debug_("debug", *this) {
+      unit_(setup.self.pe.value) {
   dma.tcm.bind(tcm);
   dma.ipcq.bind(ipcq);
   dma.core.bind(core);

@@ -49,14 +49,14 @@ class register_decoder : public register_file {
   const block ipcq_, core_, tag_match_;
 };
 
-class processing_element : public sc_core::sc_module, private debug_target {
+class processing_element : public sc_core::sc_module, public debug_target {
  public:
   processing_element(sc_core::sc_module_name name, const pe_setup& setup, const fabric::topology& topology,
                      packet_pool& pool, firmware program, bool move_data);
 
   /// Backdoor of the host: tcm, pe_registers and launch_mailbox, by physical address. An address of another
   /// PE of the cube throws protocol_error.
-  [[nodiscard]] tlm::tlm_target_socket<64>& debug_socket() { return debug_.socket; }
+  unsigned on_debug(tlm::tlm_generic_payload& t) override;
   [[nodiscard]] terminal_port& terminal() { return dma.terminal(); }
 
   hw::tcm tcm;
@@ -66,12 +66,10 @@ class processing_element : public sc_core::sc_module, private debug_target {
   pe_core core;
 
  private:
-  unsigned on_debug(tlm::tlm_generic_payload& t) override;
   unsigned debug_registers(std::uint64_t offset, tlm::tlm_generic_payload& t);
   unsigned debug_launch(tlm::tlm_generic_payload& t);
 
   const std::uint32_t unit_;  ///< number in its cube
-  debug_port debug_;
   register_decoder decoder_{ipcq, core, tag_match};
 };
 

@@ -193,9 +193,9 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
 void cube::attach_debug(hw::debug_bus& bus) {
   for (std::uint32_t i = 0; i < pes_.size(); ++i)
     for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox})
-      bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug_socket());
+      bus.attach(id_, kind, coords_[i].pe.value, *pes_[i]);
   for (const auto& m : memories_)
-    if (m) bus.attach(id_, m->kind, m->unit, m->ni->debug_socket());
+    if (m) bus.attach(id_, m->kind, m->unit, *m->ni);
 }
 
 }  // namespace diecast::netlist

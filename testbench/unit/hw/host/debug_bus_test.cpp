@@ -78,6 +78,6 @@ TEST_CASE("debug bus: bytes a block did not move are an error that names the add
 
 TEST_CASE("debug bus: two blocks at one address are refused") {
   launch_bench bench(two_sips(), [](diecast::abi::host_hal&, launch_bench&) {});
-  CHECK_THROWS_WITH(bench.buses[0]->attach(cube_id{1}, diecast::abi::region::tcm, 1, bench.pes[0]->debug),
+  CHECK_THROWS_WITH(bench.buses[0]->attach(cube_id{1}, diecast::abi::region::tcm, 1, *bench.pes[0]),
                     Catch::Contains("two blocks answer at") && Catch::Contains("sip0 cube1 tcm[1]"));
 }

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <tlm_utils/simple_target_socket.h>
 #include <vector>
 
 #include "hw/host/host_cpu.hpp"
@@ -17,16 +16,14 @@
 namespace diecast::test {
 
 /// Takes launches by packet or by backdoor; some time after the common start it reports the end.
-class stub_pe : public sc_core::sc_module, private hw::terminal_port::client {
+class stub_pe : public sc_core::sc_module, public hw::debug_target, private hw::terminal_port::client {
  public:
   stub_pe(sc_core::sc_module_name name, const fabric_bench& bench, pe_coord self, hw::packet_pool& pool)
       : sc_module(name),
         port("port", bench.topology, bench.config, bench.topology.locate(comm::launch_mailbox(self)), *this),
         self_(self),
         pool_(pool),
-        io_(comm::io_cpu_node(bench.topology, self.sip)) {
-    debug.register_transport_dbg(this, &stub_pe::transport_dbg);
-  }
+        io_(comm::io_cpu_node(bench.topology, self.sip)) {}
 
   static constexpr std::uint64_t run_ns = 50;
 
@@ -36,7 +33,6 @@ class stub_pe : public sc_core::sc_module, private hw::terminal_port::client {
     bool by_packet{};
   };
   hw::terminal_port port;
-  tlm_utils::simple_target_socket<stub_pe, 64> debug{"debug"};
   std::vector<arrival> arrivals;
   std::vector<abi::address> debug_addresses;
 
@@ -54,7 +50,7 @@ class stub_pe : public sc_core::sc_module, private hw::terminal_port::client {
     port.release(vc, p->flits);
   }
   void on_sent(abi::traffic_class) override {}
-  unsigned transport_dbg(tlm::tlm_generic_payload& t) {
+  unsigned on_debug(tlm::tlm_generic_payload& t) override {
     debug_addresses.push_back(t.get_address());
     t.set_response_status(tlm::TLM_OK_RESPONSE);
     const auto where = abi::decode(t.get_address());
@@ -183,7 +179,7 @@ class launch_bench {
       fabric.attach(pes.back()->port, fabric.topology.locate(comm::launch_mailbox(self)));
       for (const abi::region kind :
            {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox}) {
-        buses.back()->attach(c, kind, p, pes.back()->debug);
+        buses.back()->attach(c, kind, p, *pes.back());
       }
     }
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
 #include "hw/hbm/hbm_controller.hpp"
@@ -42,7 +41,6 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
             diecast::abi::node_address self, diecast::abi::node_address memory, hw::packet_pool& pool)
       : sc_module(n), port("port", t, c, self, *this), memory_(memory), pool_(pool) {}
   hw::terminal_port port;
-  tlm_utils::simple_initiator_socket<requester, 64> backdoor{"backdoor"};
   struct answer {
     sim_time at;
     diecast::abi::packet_header header;
@@ -142,7 +140,6 @@ struct ni_bench {
     between.ends[0].socket.bind(pe.port.noc_socket());
     between.ends[1].socket.bind(ni.terminal().noc_socket());
     ni.memory.bind(checker.in);
-    pe.backdoor.bind(ni.debug_socket());
   }
   void run(std::size_t answers) {
     test::run_to_starvation();
@@ -388,15 +385,14 @@ TEST_CASE("memory ni: the backdoor reaches any memory by physical address") {
   t.set_data_ptr(in.data());
   t.set_command(tlm::TLM_WRITE_COMMAND);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
-  CHECK(b.pe.backdoor->transport_dbg(t) == 4);
+  CHECK(b.ni.on_debug(t) == 4);
   t.set_data_ptr(out.data());
   t.set_command(tlm::TLM_READ_COMMAND);
-  CHECK(b.pe.backdoor->transport_dbg(t) == 4);
+  CHECK(b.ni.on_debug(t) == 4);
   CHECK(out == in);
   CHECK(t.get_address() == at(0x500));
   t.set_address(at(0x500, diecast::abi::region::sram));
-  CHECK_THROWS_WITH(b.pe.backdoor->transport_dbg(t),
-                    Catch::Contains("ni") && Catch::Contains("expected hbm[0]"));
+  CHECK_THROWS_WITH(b.ni.on_debug(t), Catch::Contains("ni") && Catch::Contains("expected hbm[0]"));
 }
 
 TEST_CASE("memory ni: an access beyond the memory ends the run by name") {

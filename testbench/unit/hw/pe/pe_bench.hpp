@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <memory>
-#include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
 #include "hw/pe/pe.hpp"
@@ -43,7 +42,7 @@ class pe_bench : public sc_core::sc_module {
     t.set_data_ptr(reinterpret_cast<unsigned char*>(data));
     t.set_data_length(static_cast<unsigned>(bytes));
     t.set_streaming_width(static_cast<unsigned>(bytes));
-    const unsigned moved = (*sockets_.at(abi::decode(at)->unit))->transport_dbg(t);
+    const unsigned moved = pes.at(abi::decode(at)->unit)->on_debug(t);
     response = t.get_response_status();
     return moved;
   }
@@ -91,17 +90,13 @@ class pe_bench : public sc_core::sc_module {
   }
 
  private:
-  using socket = tlm_utils::simple_initiator_socket<pe_bench, 64>;
   void add(std::uint32_t p, const hw::firmware& program) {
     const pe_coord self{sip_id{0}, cube_id{0}, pe_id{p}};
     pes.push_back(std::make_unique<hw::processing_element>(
         fmt::format("pe{}", p).c_str(), hw::pe_setup{fabric.config, fabric.hub, faults, self},
         fabric.topology, fabric.pool(0), program, true));
     fabric.attach(pes.back()->terminal(), where(p));
-    sockets_.push_back(std::make_unique<socket>(fmt::format("debug{}", p).c_str()));
-    sockets_.back()->bind(pes.back()->debug_socket());
   }
-  std::vector<std::unique_ptr<socket>> sockets_;
 };
 
 }  // namespace diecast::test
