@@ -386,6 +386,9 @@ class Scripts(Reports):
         # The same bytes cross each link: what differs is when, and who waits.
         self.assertTrue([row for row in links if row[3] == row[4]])
         self.assertIn("A stalls ns  B stalls ns", self.script("compare", "s1", "s4").stdout)
+        whole = self.report(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64KiB", "--set", "sim.fidelity=message")
+        self.assertIn("<th>link</th><th>bytes</th><th>busy</th></tr>", whole, "messages have no stalls")
+        self.assertRegex(self.script("compare", "out", "s4").stdout, r"A stalls ns  B stalls ns\n .*  -            -\n")
 
     def test_compare_is_about_collectives(self):
         subprocess.run([BIN / "diecast-noc", "--cycles", "200", "--quiet", "--out", self.folder / "noc"], check=True)
