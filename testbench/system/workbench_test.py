@@ -94,6 +94,8 @@ class Sweep(ScriptCase):
         document = json.loads((self.folder / "s" / "sweep.json").read_text())
         self.assertEqual((document["schema"], document["points"], [row["ipcq.n_slots"] for row in document["rows"]]),
                          ("diecast.sweep_result/1", 4, [1, 4, 1, 4]))
+        other = self.script("sweep", self.spec(grid={"ipcq.n_slots": [1]}, plots=[]), "--out", "s")
+        self.assertEqual(other.stderr, "s/points: 4 more folders, of points of another sweep, which this one leaves\n")
 
     def test_plots_are_drawn(self):
         path = plotting_path()
