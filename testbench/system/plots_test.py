@@ -96,7 +96,8 @@ class SipGrid(unittest.TestCase):
 class Tables(unittest.TestCase):
     def test_wide_tables_wrap_or_scroll(self):
         self.assertRegex(report.html_table(["a b"], [["c"]]), r"^<div class=wide><table>.*</table></div>$")
-        self.assertIn(".wide { overflow-x: auto; }", report.STYLE)
+        self.assertIn("<td>d</td><td class=text>" + "e, " * 11, report.html_table(["a", "b", "c"], [["c", "d", "e, " * 11]]))
+        self.assertRegex(report.STYLE, r"td\.text \{ white-space: normal;.* \.wide \{ overflow-x: auto; \}")
         self.assertRegex(report.STYLE, r"th, td:first-child \{ white-space: normal; \}")  # headers break between words alone
 
 
