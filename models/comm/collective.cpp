@@ -108,7 +108,7 @@ std::uint64_t largest_output(const collective_shape& s) {
 }
 
 double bus_bandwidth_factor(collective c, std::uint64_t ranks) {
-  if (ranks == 0) return 0;
+  if (ranks < 2) return 0;
   const auto n = static_cast<double>(ranks);
   if (c == collective::all_reduce) return 2 * (n - 1) / n;
   return size_meaning_of(c) == size_meaning::total ? (n - 1) / n : 1;

@@ -228,6 +228,7 @@ void refuse_pairs(flag_reader& r) {
   };
   one_of_two("jitter", "--{} reports no times to compare", {"diagnose", "dump-install"});
   one_of_two("explain", "--{} reports no time to explain", {"diagnose", "dump-install"});
+  one_of_two("no-data", "stores nothing that --{} could fill", {"data"});
   one_of_two("estimate", "simulates nothing that --{} could apply to",
              {"workload", "jitter", "double-run", "record", "verify", "diagnose", "dump-install", "out",
               "vcd", "timeline", "isolate", "explain", "inspect"});

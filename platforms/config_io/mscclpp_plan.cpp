@@ -62,9 +62,12 @@ class plan_reader {
   }
 
   msccl_file run() {
-    read_header();
     const json_array& gpus = list(root_, "gpus", "");
     if (gpus.empty()) refuse("gpus", "is empty", "[]", "an element per GPU");
+    if (find(gpus.front(), "inputChunks", "gpus[0]") != nullptr)
+      refuse("gpus[0].inputChunks", "is of MSCCL++'s older form of plans, which is not read", "",
+             "one of its present DSL: input_chunks, src_buff");
+    read_header();
     comm::program& p = file_.program;
     p.ranks = std::ssize(gpus);
     look_over(root_);

@@ -110,12 +110,11 @@ json fault_row_json(const fault_row& r) {
 
 json run_json(const run_outcome& o) {
   json j = object_of(o);
-  for (const auto& [name, figure] : {std::pair{"time_ns", o.time_ns},
-                                     {"time_min_ns", o.time_min_ns},
-                                     {"time_max_ns", o.time_max_ns},
-                                     {"algbw_gbytes_s", o.algbw_gbytes_s},
-                                     {"busbw_gbytes_s", o.busbw_gbytes_s}})
+  for (const auto& [name, figure] :
+       {std::pair{"time_ns", o.time_ns}, {"time_min_ns", o.time_min_ns}, {"time_max_ns", o.time_max_ns}})
     if (!o.timed(figure)) j[name] = nullptr;
+  for (const char* const bandwidth : {"algbw_gbytes_s", "busbw_gbytes_s"})
+    if (j[bandwidth] == 0.0) j[bandwidth] = nullptr;  // no end, no data, or no other rank
   if (o.jitter) j.update(object_of(*o.jitter, "jitter_"));
   if (o.why) j["explanation"] = explanation_json(*o.why);
   if (!o.team.empty()) j["team"] = o.team;

@@ -70,10 +70,10 @@ std::string number_text(const std::optional<double>& value, int decimals) {
 
 namespace {
 
-/// Nothing for 0, which a run without an end has.
-template <double run_outcome::*Figure, int Decimals>
-std::string figure_text(const run_outcome& o) {
-  return number_text(o.timed(o.*Figure), Decimals);
+/// Nothing for 0, which a run has without an end, data or other ranks.
+template <double run_outcome::*Bandwidth>
+std::string bandwidth_text(const run_outcome& o) {
+  return o.*Bandwidth > 0 ? number_text(o.*Bandwidth, 3) : "-";
 }
 
 std::string verified_text(const run_outcome& o) {
@@ -111,7 +111,7 @@ const std::vector<result_table::column>& result_table::all_columns() {
       {{"size"}, [](const run_outcome& o) { return size_text(o.bytes); }, true, true},
       {{"algorithm", true}, [](const run_outcome& o) { return o.algorithm; }, true},
       {{"team", true}, [](const run_outcome& o) { return o.team; }, true},
-      {{"time_ns", false, 9}, figure_text<&run_outcome::time_ns, 1>},
+      {{"time_ns", false, 9}, [](const run_outcome& o) { return number_text(o.timed(o.time_ns), 1); }},
       {.shape = {"median_ns", false, 9}, .text = jitter_text<&jitter_times::median_ns>, .of_jitter = true},
       {.shape = {"min_ns", false, 9}, .text = jitter_text<&jitter_times::min_ns>, .of_jitter = true},
       {.shape = {"max_ns", false, 9}, .text = jitter_text<&jitter_times::max_ns>, .of_jitter = true},
@@ -121,8 +121,8 @@ const std::vector<result_table::column>& result_table::all_columns() {
       {.shape = {"less_delay", false, 10},
        .text = jitter_text<&jitter_times::spread_without_delay_percent, true>,
        .of_jitter = true},
-      {{"algbw", false, 7}, figure_text<&run_outcome::algbw_gbytes_s, 3>, false, true, true},
-      {{"busbw", false, 7}, figure_text<&run_outcome::busbw_gbytes_s, 3>, false, true, true},
+      {{"algbw", false, 7}, bandwidth_text<&run_outcome::algbw_gbytes_s>, false, true, true},
+      {{"busbw", false, 7}, bandwidth_text<&run_outcome::busbw_gbytes_s>, false, true, true},
       {{"bound_ns"},
        [](const run_outcome& o) { return fmt::format("{:.1f}", o.bound_ns); },
        true,
@@ -187,7 +187,9 @@ std::string result_table::row(const run_outcome& o) {
   text += table_.row(cells) + workload_table(o);
   if (o.algorithm_chosen_by != to_string(chooser::user)) text += wrapped("    why: " + o.algorithm_reason, 9);
   if (o.why) text += explanation_text(o);
-  for (const auto& note : o.notes) text += wrapped("    note: " + note, 10);
+  for (const auto& note : o.notes)
+    if (std::ranges::find(notes_, note) == notes_.end()) text += wrapped("    note: " + note, 10);
+  notes_ = o.notes;
   return text;
 }
 

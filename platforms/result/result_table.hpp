@@ -51,8 +51,8 @@ class result_table {
   result_table(const std::vector<run_outcome>& planned, bool data, bool jitter);
   /// Caption and header of the first row.
   [[nodiscard]] std::string start() const { return first_; }
-  /// A row with its notes. Rows of other ranks than the row before begin with a caption and a header of their
-  /// own: they cannot be compared with those above.
+  /// A row with its notes, but those that the row before has. Rows of other ranks than the row before begin
+  /// with a caption and a header of their own: they cannot be compared with those above.
   [[nodiscard]] std::string row(const run_outcome& o);
 
  private:
@@ -63,7 +63,8 @@ class result_table {
   std::vector<const column*> columns_;
   text_table table_;
   bool one_algorithm_{}, data_;
-  std::string first_, ranks_;  ///< rank sets of the first row and of the row before
+  std::string first_, ranks_;       ///< rank sets of the first row and of the row before
+  std::vector<std::string> notes_;  ///< of the row before
 };
 
 }  // namespace diecast::platforms

@@ -85,7 +85,8 @@ class Jobs:
             return Timing([ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])])
 
     def _run(self, row, sets, flags):
-        return run(self.config, platform=self.platform, sets=sets, **{"no_data": True, **flags})
+        dataless = {} if flags.get("collective") == "barrier" or "data" in flags else {"no_data": True}
+        return run(self.config, platform=self.platform, sets=sets, **dataless, **flags)
 
 
 class Calibration:

@@ -109,12 +109,14 @@ def link_changes(a, b, run_a, run_b, most=10):
             continue
         old, new = left.get(link, {}), right.get(link, {})
         busy, moved, stalls = [(old.get(key, 0), new.get(key, 0)) for key in ("busy_fraction", "bytes", "stall_ns")]
+        if any(row and "stall_ns" not in row for row in (old, new)):  # sim.fidelity=message
+            stalls = (None, None)
         # Less than a point of busy time alone is another length of the run, not another load.
         if moved[0] != moved[1] or stalls[0] != stalls[1] or abs(busy[1] - busy[0]) >= 0.01:
             rows.append((link, *busy, *moved, *stalls))
     old_ns, new_ns = a.runs[run_a].get("time_ns"), b.runs[run_b].get("time_ns")
-    waits = lambda r: abs(r[6] / new_ns - r[5] / old_ns) if old_ns and new_ns else 0.0
-    rows.sort(key=lambda r: (-max(abs(r[2] - r[1]), waits(r)), -abs(r[6] - r[5]), r[0]))
+    waits = lambda r: abs((r[6] or 0) / new_ns - (r[5] or 0) / old_ns) if old_ns and new_ns else 0.0
+    rows.sort(key=lambda r: (-max(abs(r[2] - r[1]), waits(r)), -abs((r[6] or 0) - (r[5] or 0)), r[0]))
     return rows[:most]
 
 
@@ -243,7 +245,7 @@ def run_text(run, a, b):
     if run["links"]:
         text += "  links whose load changed most\n" + rows_text(
             ["link", "A busy", "B busy", "A bytes", "B bytes", "A stalls ns", "B stalls ns"],
-            [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}", f"{s:,.1f}", f"{t:,.1f}"]
+            [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}", *("-" if ns is None else f"{ns:,.1f}" for ns in (s, t))]
              for l, x, y, m, n, s, t in run["links"]])
     for title, rows in (("energy", run["energy"]), ("counters", run["stats"])):
         if rows:

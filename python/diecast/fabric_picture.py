@@ -83,7 +83,8 @@ class Layout:
 
 
 def tip_of(link):
-    return f"{link['link']}: {link['bytes']:,} bytes, busy {link['busy_fraction']:.1%}, stalls {link['stall_ns']:,.0f} ns"
+    return f"{link['link']}: {link['bytes']:,} bytes, busy {link['busy_fraction']:.1%}" + (
+        f", stalls {link['stall_ns']:,.0f} ns" if "stall_ns" in link else "")
 
 
 def draw_mesh_link(picture, layout, match, link, scale):

@@ -73,7 +73,8 @@ def flags_of(row):
         return flags
     flags.pop("ranks", None)
     flags |= {flag: row[name] for flag, name in (("ranks", "rank_set"), ("team", "team")) if row.get(name)}
-    return {name: value for name, value in flags.items() if (name, value) != ("op", "none")}
+    idle = ("bytes", "dtype", "op") if row.get("collective") == "barrier" else ()
+    return {name: value for name, value in flags.items() if (name, value) != ("op", "none") and name not in idle}
 
 
 def read_csv(path, text):
@@ -84,6 +85,7 @@ def read_csv(path, text):
         if row.get("status", ENDED[0]) not in ENDED:
             unended += 1
             continue
+        need(row.get("collective") != "workload", where, "is a row of a workload; expected those of collectives")
         held = row.get("hold_out")
         need(held in (None, "", "0", "1"), where, f"hold_out is {one_line(held)!r}; expected 1, 0 or nothing")
         counted = "rank_set" in row and row.get("ranks")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One self-contained HTML page about a run: no script, no outside resource, readable on paper."""
 import collections
+import itertools
 import shlex
 
 from diecast import fabric_picture, timeline_picture
@@ -29,7 +30,7 @@ body { font: 14px/1.45 sans-serif; color: #222; max-width: 66em; margin: 2em aut
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
-th, td:first-child { white-space: normal; overflow-wrap: anywhere; } td:first-child { min-width: 9em; } .wide { overflow-x: auto; }
+th, td:first-child { white-space: normal; } td:first-child { min-width: 9em; overflow-wrap: anywhere; } td.text { white-space: normal; min-width: 10em; } .wide { overflow-x: auto; }
 tr:nth-child(even) td { background: #f6f6f6; } code, pre { font-size: 0.92em; } pre { overflow-x: auto; } .note { color: #555; }
 svg { max-width: 100%; height: auto; } .key { display: inline-block; width: 0.8em; height: 0.8em; margin-right: 0.5em; } .bad { color: #b00020; font-weight: 600; }
 * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
@@ -39,10 +40,13 @@ svg { max-width: 100%; height: auto; } .key { display: inline-block; width: 0.8e
 
 
 def html_table(head, rows, colors=None):
-    """colors: one per row, shown as a key in its first cell."""
+    """colors: one per row, shown as a key in its first cell. Columns without any text are left out."""
+    filled = [n == 0 or not rows or any(row[n] not in ("", "-") for row in rows) for n in range(len(head))]
+    head, *rows = [list(itertools.compress(row, filled)) for row in (head, *rows)]
     cells = "".join(f"<th>{escape(h)}</th>" for h in head)
     keys = [f'<i class=key style="background:{color}"></i>' for color in colors] if colors else [""] * len(rows)
-    body = "".join("<tr>" + "".join(f"<td>{key if n == 0 else ''}{escape(c)}</td>" for n, c in enumerate(row)) + "</tr>"
+    body = "".join("<tr>" + "".join(f"<td{' class=text' if n > 0 and len(str(c)) > 32 else ''}>{key if n == 0 else ''}{escape(c)}</td>"
+                                    for n, c in enumerate(row)) + "</tr>"
                    for key, row in zip(keys, rows))
     return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
 
@@ -85,7 +89,7 @@ def figure(value, form):
 
 
 def results_table(runs):
-    # A barrier has no efficiency; a run without bandwidth has 0 as its bandwidth.
+    # A barrier has no efficiency; in results of 0.2.0 a run without bandwidth has 0 as its bandwidth.
     columns = {"collective": name_of, "size": size_of, "ranks": lambda r: f"{r['ranks']} {r['rank_set']}",
                "time ns": lambda r: figure(r["time_ns"], ",.1f")}
     if any(row.get("bound_ns") for row in runs):
@@ -123,7 +127,7 @@ def heat_section(results, run):
     busiest = sorted(carried, key=lambda l: (-l["busy_fraction"], l["link"]))[:12]
     text = "<h2>Links</h2>" + fabric_picture.draw(results.config, links)
     for title, shown in (("The busiest links", busiest), ("Links between SIPs", fabric_picture.between_sips(links))):
-        rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in shown]
+        rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", figure(l.get("stall_ns"), ",.0f")] for l in shown]
         if rows or shown is busiest:
             text += f"<p>{title}:</p>" + html_table(["link", "bytes", "busy", "stalls ns"], rows)
     return text

@@ -32,8 +32,8 @@ PATH = {"time_ns": "positive", "ends_at": "text", "causes": [{"cause": "text", "
                    "step?": "text", "links?": ["text"]}]}
 SIZES = {"pod": {"sips": "count"}, "sip": {"columns": "count", "rows": "count"}, "cube": {"pes": "count"},
          "noc": {"topology": "text", "columns": "count", "rows": "count"}, "hbm": {"ports": "count"}}
-# Columns of the tables that are read by name: (texts, numbers).
-TABLES = {"links.csv": (("link",), ("run", "bytes", "busy_fraction", "stall_ns")),
+# Columns of the tables that are read by name: (texts, numbers); with ? those that runs of sim.fidelity=message lack.
+TABLES = {"links.csv": (("link",), ("run", "bytes", "busy_fraction", "stall_ns?")),
           "waits.csv": (("pe",), ("run", "data_ns", "credit_ns", "dma_ns", "memory_ns", "message_ns", "error_ns", "poll_ns",
                                   "never_ended_ns")),
           "hbm.csv": (("channel",), ("run", "busy_share"))}
@@ -111,7 +111,8 @@ class Results:
         path = self.folder / name
         columns, lines = table_of(text, path, BadResults)
         texts, numbers = TABLES.get(name, ((), ("run",)))
-        numbers = (*numbers, *(column for column in columns if column.startswith("lost_")))
+        numbers = [*(name.rstrip("?") for name in numbers if not name.endswith("?") or name[:-1] in columns),
+                   *(column for column in columns if column.startswith("lost_"))]
         for column in (*texts, *numbers):
             need(column in columns, f"{path}: line 1", f"no column {column}", BadResults)
         rows = [{key: value if key in texts else number_of(value) for key, value in cells.items()} for _, cells in lines]

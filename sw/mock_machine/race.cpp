@@ -2,6 +2,7 @@
 #include "sw/mock_machine/race.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -19,14 +20,17 @@ constexpr double many_pes = 256;
 constexpr std::uint64_t events_to_make_a_pe = 60;
 /// From step to step of simulated time; the first one is a part of the least bound.
 constexpr double further = 1.3, first_part = 0.1;
-/// With half of the effort spent, candidates continue whose expected time by progress is less than this many
-/// times the least.
+/// With half of the effort spent, candidates wait whose expected time by progress is this many times the
+/// least or more.
 constexpr double behind = 2;
+/// With all of it spent, as many turns follow, each a part of most_events().
+constexpr std::uint64_t turns = 16, turns_per_effort = 32;
 
 struct runner {
   algorithm_candidate what;
   std::unique_ptr<timed_run> run;
   timed_outcome so_far;
+  bool waits{};
 };
 
 class heats {
@@ -35,20 +39,25 @@ class heats {
       : setup_(pes * events_to_make_a_pe),
         left_(most_events(pes)),
         more_(events_for(least_sent(candidates), pes)),
-        half_(left_ / 2) {
+        half_(left_ / 2),
+        turn_(left_ / turns_per_effort),
+        few_bytes_(more_ < left_) {
     std::ranges::stable_sort(candidates, {}, [](const algorithm_candidate& c) { return c.bound.in_row; });
-    for (algorithm_candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}});
+    for (algorithm_candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}, false});
   }
 
   choice decide() {
-    double until = first_step();
+    double until = open_.empty() ? 1.0 : std::max(1.0, first_part * open_.front().what.bound.in_row);
     for (;;) {
       for (; !open_.empty() && left_ > 0 && best_ > until / further; until *= further) step(until);
       if (left_ > 0 || more_ == 0 || known()) break;
       left_ = std::exchange(more_, 0);
       half_ = left_ / 2;
     }
-    if (left_ == 0) take_by_progress();
+    if (left_ == 0) {
+      if (few_bytes_) follow_the_first();
+      take_by_progress();
+    }
     std::ranges::stable_sort(found_.sorted, {}, &choice::timed::ns);
     return std::move(found_);
   }
@@ -65,14 +74,8 @@ class heats {
     return static_cast<std::uint64_t>(std::min(bytes / bytes_per_event, most));
   }
   [[nodiscard]] static double least_sent(const std::vector<algorithm_candidate>& candidates) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const algorithm_candidate& c : candidates) least = std::min(least, c.bound.sent);
-    return candidates.empty() ? 0 : least;
-  }
-  [[nodiscard]] double first_step() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const runner& r : open_) least = std::min(least, r.what.bound.in_row);
-    return std::max(1.0, first_part * least);
+    const auto sent = [](const algorithm_candidate& c) { return c.bound.sent; };
+    return candidates.empty() ? 0 : sent(*std::ranges::min_element(candidates, {}, sent));
   }
 
   void keep(const runner& r, double ns, known_by how) {
@@ -83,12 +86,24 @@ class heats {
   void step(double until) {
     std::erase_if(open_, [&](runner& r) {
       const double limit = std::min(until, best_);
-      return left_ > 0 && r.what.bound.ns < best_ && ends(r, limit);
+      return left_ > 0 && !r.waits && r.what.bound.ns < best_ && ends(r, limit);
     });
     if (left_ > half_) return;
     double leader = best_;
     for (const runner& r : open_) leader = std::min(leader, end_of(r).value_or(leader));
-    std::erase_if(open_, [&](const runner& r) { return end_of(r).value_or(leader) > behind * leader; });
+    for (runner& r : open_) r.waits = r.waits || end_of(r).value_or(leader) > behind * leader;
+  }
+
+  /// Whichever would end first by its progress takes the next turn: a tree whose leaves have sent seems
+  /// nearer to its end than it is.
+  void follow_the_first() {
+    const auto expected = [](const runner& r) { return end_of(r).value_or(HUGE_VAL); };
+    for (std::uint64_t turn = 0; turn < turns; ++turn) {
+      const auto first = std::ranges::min_element(open_, {}, expected);
+      if (first == open_.end() || expected(*first) >= best_) return;
+      left_ = turn_;
+      if (ends(*first, std::min(best_, 2 * expected(*first)))) open_.erase(first);
+    }
   }
 
   /// When it would end at the rate at which bytes have arrived.
@@ -127,7 +142,8 @@ class heats {
   }
 
   std::vector<runner> open_;
-  std::uint64_t setup_, left_, more_, half_;
+  std::uint64_t setup_, left_, more_, half_, turn_;
+  bool few_bytes_;  ///< its time is that of messages, of which bytes say little
   double best_ = std::numeric_limits<double>::infinity();
   choice found_;
 };

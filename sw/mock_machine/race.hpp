@@ -46,7 +46,8 @@ struct choice {
 [[nodiscard]] std::optional<double> end_by_progress(const timed_outcome& o, double sent);
 
 /// Takes most_events(); where nothing but bounds is known then, one event more for each 64 bytes that the
-/// ranks send together, ten million at most, fewer on machines of more than 256 PEs.
+/// ranks send together, ten million at most, fewer on machines of more than 256 PEs. When that is spent, jobs
+/// of fewer bytes take half of most_events() for those that would end first.
 [[nodiscard]] choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes);
 
 }  // namespace diecast::sw

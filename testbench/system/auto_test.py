@@ -5,6 +5,7 @@ import csv
 import io
 import itertools
 import json
+import re
 
 import harness
 
@@ -53,6 +54,9 @@ class Auto(harness.Case):
         """All bounds of a large all-reduce are equal; double_binary_tree, the first of them, takes 1.28 times the best."""
         row, = self.result("--ranks", "pe", "--bytes", "256KiB", "--no-data")["runs"]
         self.assertIn("by the progress of an estimate", row["algorithm_reason"])
+        small, = self.result("--ranks", "pe", "--bytes", "1KiB", "--no-data")["runs"]
+        expected = re.match(r"auto: recursive_doubling expected to take (\d+) ns by an estimate", small["algorithm_reason"])[1]
+        self.assertAlmostEqual(int(expected), small["time_ns"], delta=0.05 * small["time_ns"], msg="leaves of trees send early")
         self.assertLess(row["time_ns"], 1.15 * self.result("--ranks", "pe", "--bytes", "256KiB", "--no-data", "--algorithm",
                                                           "rabenseifner")["runs"][0]["time_ns"])
 

@@ -86,8 +86,7 @@ class Barriers(harness.Case):
             self.assertIn("no memory channel", self.run_pod(*harness.SMALL, *job, *missing, expect=2).stderr)
             workload = self.file("job.json", json.dumps({"groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": [
                 {"op": "barrier", "algorithm": name}]}]}))
-            done = self.run_pod(*harness.SMALL, "--workload", workload, *missing, expect=2)
-            self.assertIn("no memory channel", done.stderr)
+            self.assertIn("no memory channel", self.run_pod(*harness.SMALL, "--workload", workload, *missing, expect=2).stderr)
 
     @harness.cases(1, 2)
     def test_auto_takes_what_is_fastest_at_both_ends(self, count):
@@ -163,12 +162,10 @@ class Barriers(harness.Case):
                 (("--op", "max"), "--op: does not apply to barriers"),
                 (("--diagnose", "--team", "2..4"), "--diagnose: examines one run (value 3 teams"),
                 (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
-            done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
-            self.assertIn(words, done.stderr)
+            self.assertIn(words, self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2).stderr)
         done = self.run_pod(*MACHINE, "--ranks", "pe", *sets("ccl.errata=no_entry_barrier"), expect=2)
         self.assertIn("ccl.errata: applies to barriers only", done.stderr)
-        done = self.run_pod("--team", "0:1:2", expect=2)
-        self.assertIn("--team: applies to barriers only", done.stderr)
+        self.assertIn("--team: applies to barriers only", self.run_pod("--team", "0:1:2", expect=2).stderr)
 
 
 class Defects(harness.Case):

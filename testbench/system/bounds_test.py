@@ -232,7 +232,10 @@ class Bounds(harness.Case):
 
     def test_nothing_to_do_has_no_bound(self):
         row = self.one(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--bytes", "0")
-        self.assertEqual((row["bound_ns"], row["bound_kind"], row["efficiency"]), (0, "none", None))
+        self.assertEqual([row[key] for key in ("bound_ns", "bound_kind", "efficiency", "algbw_gbytes_s", "busbw_gbytes_s")],
+                         [0, "none", None, None, None])
+        alone = (*harness.SMALL, *harness.sets("pod.sips=1"), "--ranks", "sip", "--algorithm", "ring_1d")
+        self.assertEqual(self.run_pod(*alone).stdout.splitlines()[2].split()[4:6], ["-", "0.0"])
 
     def test_an_element_that_is_the_roots_own(self):
         for collective in ("gather", "scatter"):

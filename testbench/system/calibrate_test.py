@@ -131,6 +131,9 @@ class Calibrate(ScriptCase):
                                "fit.json")
         self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 400, delta=40)
         self.assertRegex(found.stdout, r"ring_1d 2097152 ")
+        barrier = self.run_pod(*harness.SMALL, "--collective", "barrier", "--set", "sip_link.latency_ns=400", "--format", "csv").stdout
+        found = self.calibrate(self.file("b.csv", barrier), "--key", "sip_link.latency_ns", "--jitter", "1")
+        self.assertRegex(found.stdout, r"barrier centralized_pull cube .* [+-]0\.\d\d%")
         # A table of one's own: rank_set without ranks, and megabytes.
         rows = [row for row in csv.DictReader(done.stdout.splitlines()) if (row["algorithm"], row["bytes"]) == ("ring_1d", "2097152")]
         self.assertEqual(len(rows), 1)

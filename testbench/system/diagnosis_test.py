@@ -525,8 +525,7 @@ class Diagnosis(harness.Case):
 
     def test_verdicts_that_cannot_be_written_cost_no_experiment(self):
         self.file("diagnosis", "notes")
-        done = self.run_pod(*SMALL, "--diagnose", expect=5)
-        self.assertIn("--out diagnosis: cannot create this directory", done.stderr)
+        self.assertIn("--out diagnosis: cannot create this directory", self.run_pod(*SMALL, "--diagnose", expect=5).stderr)
         self.assertEqual((self.folder / "diagnosis").read_text(), "notes")
 
     def test_a_trace_on_stderr_is_no_complaint(self):

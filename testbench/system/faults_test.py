@@ -61,8 +61,7 @@ class Kinds(harness.Case):
         self.assertEqual({w["cause"] for r in report["roots"] for w in r["waits"]}, {"lost_message"})
         self.assertEqual([f["state"] for f in report["in_flight"]], ["part_arrived"] + 3 * ["held_behind"])
         # One packet a message: the next one is out of sequence.
-        done = self.run_pod(*self.config("drop"), *sets("ipcq.slot_bytes=1024"), expect=4)
-        self.assertIn("but expected sequence", done.stderr)
+        self.assertIn("but expected sequence", self.run_pod(*self.config("drop"), *sets("ipcq.slot_bytes=1024"), expect=4).stderr)
 
     def test_kind_duplicate(self):
         # The receiver's DMA takes the copy for the next packet of the message and waits for the rest.
@@ -85,8 +84,7 @@ class Kinds(harness.Case):
             self.assertEqual([m["met"] for m in met], [1])
 
     def test_kind_reorder(self):
-        done = self.run_pod(*self.config("reorder"), expect=4)
-        self.assertIn("pod.sip0.cube_1_0.pe2.dma", done.stderr)
+        self.assertIn("pod.sip0.cube_1_0.pe2.dma", self.run_pod(*self.config("reorder"), expect=4).stderr)
 
     def test_kind_lost_credit(self):
         done = self.run_pod(*self.config("lost_credit"), expect=3)

@@ -122,13 +122,11 @@ class Harvested(harness.Case):
         done = self.run_pod(*harness.SMALL, *harness.sets("ipcq.buffer_kind=hbm"), *missing("pod.sip1.cube_0_0.hbm*"),
                             expect=2)
         self.assertIn("no memory channel", done.stderr)
-        done = self.run_pod(*harness.SMALL, *missing("*.pe*"), expect=2)
-        self.assertIn("leave no PE", done.stderr)
+        self.assertIn("leave no PE", self.run_pod(*harness.SMALL, *missing("*.pe*"), expect=2).stderr)
         done = self.run_pod(*harness.SMALL, *missing("pod.sip0.cube_0_0.router_0_0*"), expect=2)
         self.assertIn("routers or links within a die", done.stderr)
         faulty = harness.sets('faults=[{"kind": "dead_pe", "where": "pod.sip0.cube_0_0.pe1"}]')
-        done = self.run_pod(*harness.SMALL, *one, *faulty, expect=2)
-        self.assertIn("faults[0].where", done.stderr)
+        self.assertIn("faults[0].where", self.run_pod(*harness.SMALL, *one, *faulty, expect=2).stderr)
 
     def test_build_order_does_not_show(self):
         job = (*harness.SMALL, "--algorithm", "hierarchical_pipelined", "--bytes", "20000",

@@ -377,8 +377,7 @@ class Chakra(Import):
         self.assertIn("nothing to run", self.script(self.file("e.0.json", "{}"), expect=2).stderr)
         self.script("absent.0.et", expect=2)
         for groups, expected in (('{"a": [0, 0]}', "each once"), ("[", "Expecting"), ('{"a": [], "a": [0]}', "twice")):
-            done = self.script(*good, "--groups", self.file("g.json", groups), expect=2)
-            self.assertIn(expected, done.stderr)
+            self.assertIn(expected, self.script(*good, "--groups", self.file("g.json", groups), expect=2).stderr)
         for flag, value in (("--gflops", "0"), ("--root", "-1"), ("--dtype", "f64")):
             self.script(*good, flag, value, expect=2)
 

@@ -22,8 +22,7 @@ class Messages(harness.Case):
         return self.file("w.json", json.dumps(body))
 
     def refused(self, expected, *ops):
-        done = self.run_pod(*harness.SMALL, "--workload", self.workload(*ops), expect=2)
-        self.assertIn(expected, done.stderr)
+        self.assertIn(expected, self.run_pod(*harness.SMALL, "--workload", self.workload(*ops), expect=2).stderr)
 
     def test_halo_exchange_is_matched_by_the_units(self):
         row = self.run_example("halo_exchange.json")

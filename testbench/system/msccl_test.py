@@ -148,6 +148,10 @@ class Plans(harness.Case):
         row = self.one(*harness.SMALL, "--workload", harness.ROOT / "docs/examples/mscclpp_allreduce_4.json")
         self.assertEqual((row["collective"], row["ranks"]), ("all_reduce", 4))
 
+    def refusal(self, plan):
+        file = self.file("plan.json", json.dumps(plan))
+        return self.run_pod(*harness.SMALL, "--workload", file, "--bytes", "4KiB", expect=2).stderr
+
     def test_what_cannot_be_mapped_is_refused_with_its_place(self):
         def at(plan, *path):
             for key in path[:-1]:
@@ -157,6 +161,7 @@ class Plans(harness.Case):
         wrongs = (
             (("collective",), "broadcast", "plan.json: collective: is not supported (value broadcast"),
             (("inplace",), 1, "plan.json: inplace: is no flag (value 1; expected true or false)"),
+            (("gpus", 0, "inputChunks"), 1, "plan.json: gpus[0].inputChunks: is of MSCCL++'s older form of plans, which is not read"),
             (("gpus", 1, "id"), 3, "gpus[1].id: is no whole number in range (value 3; expected 1 to 1)"),
             (("gpus", 0, "channels", 0, "channel_type"), "switch", "gpus[0].channels[0].channel_type: switch channels (NVLS)"),
             (("gpus", 0, "channels", 0, "connected_to", 0), 9, "gpus[0].channels[0].connected_to[0]: is no whole number in range"),
@@ -175,23 +180,21 @@ class Plans(harness.Case):
             plan = copy.deepcopy(mscclpp_plans.gather_by_puts(4))
             parent, key = at(plan, *path)
             parent[key] = value
-            done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB",
-                                expect=2)
-            self.assertIn(expected, done.stderr)
+            self.assertIn(expected, self.refusal(plan))
 
     def test_two_thread_blocks_on_one_channel_are_refused(self):
         plan = mscclpp_plans.reduce_by_reads(4)
         plan["gpus"][0]["threadblocks"][1]["channels"] = plan["gpus"][0]["threadblocks"][0]["channels"]
-        done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
-        self.assertIn("gpus[0].threadblocks[1].ops[0] (rlxsignal): another thread block does this on the same channel", done.stderr)
+        self.assertIn("gpus[0].threadblocks[1].ops[0] (rlxsignal): another thread block does this on the same channel",
+                      self.refusal(plan))
 
     def test_a_plan_that_lacks_a_wait_is_refused(self):
         plan = mscclpp_plans.reduce_through_scratch(4)
         plan["gpus"][2]["threadblocks"][0]["ops"] = [op for op in plan["gpus"][2]["threadblocks"][0]["ops"]
                                                      if (op["name"], op.get("channel_type")) != ("wait", "port")]
-        done = self.run_pod(*harness.SMALL, "--workload", self.file("plan.json", json.dumps(plan)), "--bytes", "4KiB", expect=2)
-        self.assertRegex(done.stderr, r"plan.json: gpus\[2\].threadblocks\[0\].ops\[\d+\] \(re\): reads chunks of s that "
-                                      r"\S*plan.json: gpus\[\d\]\S* \(put\) writes, and nothing orders them \(expected a signal and the wait")
+        self.assertRegex(self.refusal(plan),
+                         r"plan.json: gpus\[2\].threadblocks\[0\].ops\[\d+\] \(re\): reads chunks of s that "
+                         r"\S*plan.json: gpus\[\d\]\S* \(put\) writes, and nothing orders them \(expected a signal and the wait")
 
 
 class OwnPrograms(harness.Case):

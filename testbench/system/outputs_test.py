@@ -275,6 +275,10 @@ class Formats(harness.Case):
             self.assertEqual(float(row["time_ns"]), same["time_ns"])
             self.assertEqual(row["fingerprint"], same["fingerprint"])
 
+    def test_a_note_on_the_machine_is_said_once(self):
+        text = self.run_pod(*self.JOB, "--set", "pod.topology=torus_2d").stdout
+        self.assertEqual(text.count("note: pod.topology torus_2d of 2 x 1 SIPs is a mesh"), 1, text)
+
     def test_csv_of_a_workload_leaves_out_what_it_does_not_have(self):
         text = self.run_pod(*SMALL, "--workload", harness.ROOT / "platforms/workloads/overlapping_teams.json", "--format",
                             "csv").stdout

@@ -155,8 +155,7 @@ class Processes(harness.Case):
         self.nothing_is_left()
 
     def refused(self, *flags, name):
-        done = self.run_pod(*POD4, "--bytes", "1KiB", *flags, "--processes", "2", expect=2)
-        self.assertIn(name, done.stderr)
+        self.assertIn(name, self.run_pod(*POD4, "--bytes", "1KiB", *flags, "--processes", "2", expect=2).stderr)
 
     def test_what_is_not_known_is_refused_by_name(self):
         self.refused("--ccl-trace", name="--ccl-trace")

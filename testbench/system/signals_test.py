@@ -243,8 +243,7 @@ class Orphans(ScriptCase):
         held = os.open(self.point, os.O_RDONLY)
         self.addCleanup(os.close, held)
         fcntl.flock(held, fcntl.LOCK_EX)
-        done = self.script("sweep", self.spec, "--out", "s", expect=5)
-        self.assertIn("another run is writing there", done.stderr)
+        self.assertIn("another run is writing there", self.script("sweep", self.spec, "--out", "s", expect=5).stderr)
         self.assertEqual((self.point / "result.json").read_bytes(), before)
 
     def test_a_result_of_another_machine_is_not_kept(self):

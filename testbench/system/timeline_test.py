@@ -154,8 +154,7 @@ class Timeline(harness.Case):
                 self.assertIn(f"--{flag}-scope: matches nothing of this run (value {scope}", done.stderr)
 
     def test_one_run_only(self):
-        done = self.run_pod(*harness.SMALL, "--bytes", "4KiB:8KiB", "--timeline", "t.json", expect=2)
-        self.assertIn("--timeline", done.stderr)
+        self.assertIn("--timeline", self.run_pod(*harness.SMALL, "--bytes", "4KiB:8KiB", "--timeline", "t.json", expect=2).stderr)
         self.run_pod(*harness.SMALL, "--timeline", self.folder / "absent" / "t.json", expect=5)
 
     def test_network_study(self):

@@ -94,6 +94,8 @@ class Sweep(ScriptCase):
         document = json.loads((self.folder / "s" / "sweep.json").read_text())
         self.assertEqual((document["schema"], document["points"], [row["ipcq.n_slots"] for row in document["rows"]]),
                          ("diecast.sweep_result/1", 4, [1, 4, 1, 4]))
+        other = self.script("sweep", self.spec(grid={"ipcq.n_slots": [1]}, plots=[]), "--out", "s")
+        self.assertEqual(other.stderr, "s/points: 4 more folders, of points of another sweep, which this one leaves\n")
 
     def test_plots_are_drawn(self):
         path = plotting_path()
@@ -101,8 +103,7 @@ class Sweep(ScriptCase):
             self.skipTest("python3-matplotlib is not installed")
         pictures = []
         for _ in range(2):
-            done = self.script("sweep", self.spec(), "--out", "s", environment={"PATH": path})
-            self.assertIn("s/sweep_0.svg", done.stdout)
+            self.assertIn("s/sweep_0.svg", self.script("sweep", self.spec(), "--out", "s", environment={"PATH": path}).stdout)
             pictures.append((self.folder / "s" / "sweep_0.svg").read_text())
         self.assertEqual(pictures[0], pictures[1], "the same figures, another file")
         lines = [g for g in xml.fromstring(pictures[0]).iter("{http://www.w3.org/2000/svg}g") if g.get("id", "").startswith("line2d_")]
@@ -313,8 +314,7 @@ class Sweep(ScriptCase):
         half = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
         spec = self.spec(grid={"overrides": [[], half], "sim.strict_memory": [True]}, plots=[],
                          flags={"algorithm": "intercube", "bytes": "16KiB", "no-data": False, "isolate": None})
-        done = self.script("sweep", spec, "--out", "s")
-        self.assertIn("sim.strict_memory=true: ok", done.stdout)
+        self.assertIn("sim.strict_memory=true: ok", self.script("sweep", spec, "--out", "s").stdout)
         rows = self.rows()
         self.assertEqual([json.loads(row["overrides"]) for row in rows], [[], half])
         for row in rows:
