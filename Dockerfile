@@ -4,7 +4,8 @@
 FROM debian:12 AS build
 WORKDIR /src
 COPY . .
-RUN scripts/setup
+# dpkg-dev and file are what CPack finds the libraries of a package with.
+RUN scripts/setup && apt-get install -y --no-install-recommends dpkg-dev file
 RUN cmake --preset release -DDIECAST_TESTS=OFF && cmake --build build
 RUN cd build && cpack -G DEB
 
