@@ -35,7 +35,7 @@ std::string read_input(std::size_t bytes) {
   return text;
 }
 
-/// The job, as the requesting program sends it: its length, a line end and its archive.
+/// Reads the job that the requesting program sends: its length, a line end and its archive.
 std::string read_job() {
   std::string length;
   for (std::string digit; (digit = read_input(1)) != "\n";) length += digit;

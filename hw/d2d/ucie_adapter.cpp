@@ -138,7 +138,7 @@ void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_
 
 namespace {
 
-/// Both directions of a link have the same settings.
+/// Number of the outgoing link of a SIP port. The incoming one has the same settings.
 std::uint32_t outgoing(const fabric::topology& t, sip_id sip, cube_id cube, fabric::terminal_index terminal) {
   return t.layout(sip, cube).terminals.at(terminal).index;
 }

@@ -63,7 +63,7 @@ class memory_ni : public sc_core::sc_module,
   struct incoming {
     packet_ptr request;
     std::uint8_t vc{};
-    std::uint64_t offset{};  ///< within the memory
+    std::uint64_t offset{};  ///< byte offset within the memory
     std::uint64_t taken{};   ///< bytes that have gone to the memory
   };
   struct transaction;

@@ -52,7 +52,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
       transactions_(study_ && topology.classes() > 1),
       one_leg_(topology.legs() == 1 && !topology.has_trees()),
-      // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
+      // A pipelined router grants at the end of its pipeline, another one directly after allocation.
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
       exit_cycles_(timing_.pipeline_cycles() - head_delay_ + timing_.ni_out_cycles),

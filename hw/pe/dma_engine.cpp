@@ -135,10 +135,10 @@ bool dma_engine::may_issue(port which) const {
   return false;
 }
 
-/// Besides its window of reads, a fetched packet needs a place in a buffer of two windows until it enters the
-/// NoC: reads go on while as many packets as the window has wait for the network. Packets leave in order:
-/// those of the own TCM after fetched ones wait in the same buffer, not among the few that are read ahead,
-/// where they would prevent copies from being issued.
+/// How the source of a job's next packet is read. A packet fetched from another memory counts in the window
+/// of reads, and until it enters the NoC in a buffer of two windows: reads continue while a full window of
+/// packets waits for the network. Packets leave in order, so packets from the own TCM that follow fetched
+/// ones wait in that buffer, too: among the few packets read ahead they would block copies.
 dma_engine::message_way dma_engine::way_of(const job& j) const {
   const bool is_here = j.next >= j.total || is_local(j.message.source + j.next);
   if (!is_here) return message_way::fetch;
@@ -155,8 +155,8 @@ dma_engine::port dma_engine::choose(bool compute, bool message) {
   return which;
 }
 
-/// Issues what may be issued now. What it sees was known before this instant: packets that the
-/// terminal sends in it are counted a cycle later.
+/// Issues packets as long as a port may. Decides by what was known before this instant: packets that the
+/// terminal sends now are counted a cycle later.
 void dma_engine::pump() {
   while (ahead_ < packets_read_ahead) {
     const bool compute = may_issue(compute_port);
@@ -166,18 +166,19 @@ void dma_engine::pump() {
   }
 }
 
-/// Which job's packet is next: the first, but with channels the messages at the head of as many queue pairs
-/// take turns, in the order of those.
+/// Index of the job whose packet is next. With one channel that is the first job; with several the first
+/// messages of that many queue pairs take turns, in the order of queue pairs.
 std::size_t dma_engine::next_job(port which) const {
   if (which != ipcq_port || pe_.config.pe.dma_channels == 1) return 0;
   const auto& queue = jobs_[ipcq_port];
   std::array<std::uint16_t, config::most_dma_channels> taken{};
   std::size_t channels = 0;
-  std::size_t first = 0, after = queue.size();  // lowest queue pair, and lowest one beyond the last served
+  std::size_t first = 0,
+              after = queue.size();  // of the lowest queue pair; of the next after the last
   for (std::size_t i = 0; i < queue.size() && queue[i].ready <= now(); ++i) {
     const std::uint16_t qp = queue[i].message.qp;
     const auto end = taken.begin() + static_cast<std::ptrdiff_t>(channels);
-    if (std::find(taken.begin(), end, qp) != end) continue;  // its messages follow each other
+    if (std::find(taken.begin(), end, qp) != end) continue;  // messages of one queue pair keep their order
     taken[channels++] = qp;
     if (qp < queue[first].message.qp) first = i;
     if (qp > last_sent_ && (after == queue.size() || qp < queue[after].message.qp)) after = i;
@@ -224,7 +225,7 @@ void dma_engine::issue_message(job& j) {
   j.next += at_least_one(bytes);  // an empty message is one packet
 }
 
-/// The source is another memory: its bytes come over the network and leave again.
+/// Reads the bytes of a packet from another memory, over the network, before the packet is sent.
 void dma_engine::fetch(std::uint32_t index, abi::address from, std::uint64_t bytes) {
   pending_[index].what = stage::message_fetch;
   ++fetching_;
@@ -301,7 +302,7 @@ void dma_engine::finished(std::uint32_t index) {
   }
 }
 
-/// Banks may serve a later read first, but the packets of a flow leave in order.
+/// The banks may finish a later read first; the packets of a flow leave in order all the same.
 void dma_engine::message_read_done(std::uint32_t index) {
   pending_[index].read = true;
   while (!reads_.empty() && pending_[reads_.front()].read) {

@@ -82,7 +82,7 @@ void pe_core::count_write() {
   if (writes_++ >= health_.dies_after_writes) die_if_due();
 }
 
-/// A dead core does nothing any more; what it has begun in other blocks goes on.
+/// A dead core executes nothing more; operations that it started in other blocks continue.
 void pe_core::die_if_due() {
   if (hw::now() < health_.dies_at) return;
   dead_ = true;
@@ -214,7 +214,7 @@ void pe_core::end_wait(sim_time from) {
   tell_wait(from, raised, why);
 }
 
-/// The timer goes off half a cycle after an edge of the PE's clock, when firmware acts; a slow core's, too.
+/// The timer fires half a cycle after an edge of the PE's clock, where firmware acts, also on a slow core.
 void pe_core::wait_for_event_until(sim_time when) {
   wait_owed();
   const sim_time from = hw::now();
@@ -227,7 +227,7 @@ void pe_core::wait_for_event_until(sim_time when) {
     set_state(events::core_state::running);
   }
   if (interrupt->pending_since() != sim_time::never()) return end_wait(from);
-  // No event came: firmware slept from one poll to the next.
+  // No event came: the time was the pause between two polls.
   tell(events::core_work::pause, from, hw::now());
 }
 
@@ -270,7 +270,7 @@ std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
 }
 
 void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
-  if (watched_.has_value() != wanted.has_value()) ++moves_;  // from one word to another is no movement
+  if (watched_.has_value() != wanted.has_value()) ++moves_;  // watching another word is no progress
   watched_ = wanted;
   tasks_.watches(wanted.has_value());
 }
@@ -312,7 +312,7 @@ void pe_core::vector(const abi::vector_command& c) {
   if (move_data_) evaluate(c);
 }
 
-/// The operands and the place of the result are what the core has written, if it has.
+/// Reports the bytes of operands and destination to the write buffer: the core may have written them.
 void pe_core::meet_operands(const abi::vector_command& c) {
   stores_->meet(c.a, c.count * numeric::size_of(c.type_of_a()));
   if (c.two_operands()) stores_->meet(c.b, c.count * numeric::size_of(c.type_of_b()));

@@ -26,9 +26,9 @@ class register_file {
   [[nodiscard]] virtual std::uint64_t debug_read_register(abi::register_offset reg) = 0;
 };
 
-/// Does `access` for `block`. What a file refuses (std::logic_error: a register that it does not have or not
-/// in this direction, a value that the register cannot hold) is an error of the initiator: protocol_error. A
-/// defect of the model that throws logic_error within an access is reported the same way.
+/// Runs `access` for `block`. A std::logic_error of the register file (unknown register or direction, a value
+/// that the register cannot hold) becomes a protocol_error: it is the initiator's error. A defect of the
+/// model that throws logic_error within an access is reported the same way.
 template <class Access>
 void as_asked(const char* block, Access&& access) {
   try {

@@ -114,7 +114,7 @@ void tag_engine::end_turn() {
     write_payload(t.p, t.vc);
     auto& packets = waiting_[abi::origin_of(t.p->header)];
     packets.pop_front();
-    // Packets that have arrived since, up to the next message's first.
+    // Takes the packets of this message that have arrived in the meantime.
     while (!packets.empty() && packets.front().p->header.offset != 0) {
       write_payload(packets.front().p, packets.front().vc);
       packets.pop_front();
@@ -132,7 +132,7 @@ void tag_engine::packet_arrived(const packet_ptr& p, std::uint8_t vc) {
   put(work_kind::packet_in, edge_after(1), sequence_++, {work_kind::packet_in, 0, vc, p});
 }
 
-/// Publishes received bytes, packet by packet; only firmware knows the buffer they are for.
+/// Publishes received bytes packet by packet; only firmware knows their buffer.
 void tag_engine::tell_content(const packet_ptr& p, pe_coord source) const {
   if (p->header.payload_bytes == 0 || !pe_.events.wants(events::contents)) return;
   events::message_content e{now(), pe_.self, {}, checksum::digest_of_part(p->header.offset, p->data)};

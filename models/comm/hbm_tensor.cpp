@@ -59,7 +59,7 @@ tensor_chunks::tensor_chunks(const collective_shape& s, std::uint64_t piece)
       blocks_(blocks(s)),
       chunks_(std::max<std::uint64_t>(1, (largest_block(s) + piece - 1) / piece)) {}
 
-/// The last chunk has what the others leave: part_of cuts it as it cuts the whole, less their pieces.
+/// The last chunk has the rest of the blocks: part_of cuts it like the whole, less the other pieces.
 std::uint64_t tensor_chunks::elements(std::uint64_t chunk) const {
   const std::uint64_t before = blocks_ * piece_ * (chunks_ - 1);
   return chunk + 1 < chunks_ ? blocks_ * piece_ : shape_.count - before;
@@ -101,7 +101,7 @@ home_ports home_ports_of(const config::machine_config& c, const config::memory_c
   h.first = channels.home_of(pe);
   const std::uint32_t left = channels.count_of(pe.sip, pe.cube);
   const std::uint32_t share = std::max(1U, (own + 1) * left / pes - own * left / pes);
-  // Addresses go on from port to port, so a gap ends the share.
+  // Addresses continue from port to port, so a gap ends the share.
   while (h.count < share && channels.has(pe.sip, pe.cube, h.first + h.count)) ++h.count;
   h.slices = static_cast<std::uint32_t>(channels.sharers());
   h.slice = channels.place_of(pe);

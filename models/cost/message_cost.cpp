@@ -115,7 +115,7 @@ sim_time message_idle(const fabric::topology& t, const config::machine_config& c
   };
   const abi::node_address begin = terminal_of(t, from), end = terminal_of(t, to);
   if (!is_staged(c) || from.sip == to.sip) return over(begin, end);
-  // Written to host memory as a whole, then read as a whole.
+  // A staged message is written to host memory as a whole, then read as a whole.
   return over(begin, comm::io_cpu_node(t, from.sip)) + staging_idle(c, flits) +
          over(comm::io_cpu_node(t, to.sip), end);
 }
@@ -134,7 +134,7 @@ sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coo
 
 sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap) {
   if (ranks <= 1) return {};
-  // When the next message of some rank that has the word would arrive.
+  // Arrival times of the next messages from ranks that have the data.
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> arrivals;
   arrivals.push(hop.fs);
   for (std::uint64_t have = 1;;) {

@@ -50,8 +50,8 @@ struct collective_tree {
 [[nodiscard]] std::vector<std::string> find_tree_cycle(const topology& t,
                                                        std::span<const collective_tree> trees);
 
-/// Links between routers, dies and packages on the way from the root to a member's terminal, and the routers
-/// of the tree on it.
+/// Path from the root to a member's terminal: links between routers, dies and packages, and routers of the
+/// tree.
 struct tree_way {
   std::uint32_t routers{};
   std::uint32_t mesh_links{};

@@ -47,7 +47,7 @@ void lost_time::activate(const dram_state& s, std::uint32_t pc, std::uint32_t ba
   bank_account& b = c.banks[bank];
   const std::uint32_t closed_row = std::exchange(b.closed_row, dram_state::no_row);
   b.until = {};
-  if (closed_row == row) {  // without the refresh it would still be open
+  if (closed_row == row) {  // without the refresh the row would still be open
     b.until[index(lost_cause::refresh)] = t;
   } else {
     b.until[index(lost_cause::refresh)] = std::max({c.refreshed, b.refreshed, c.refreshed_one, released_});
@@ -81,7 +81,7 @@ void lost_time::refresh(const dram_state& s, std::uint32_t pc, std::uint32_t ban
   }
 }
 
-/// What the column commands before allow at the earliest.
+/// Earliest tick that the previous column commands allow.
 void lost_time::limit_by_columns(const pc_account& c, std::uint32_t bank, bool write, limits& until) const {
   const std::uint32_t group = bank / p_.banks_per_group;
   const std::uint32_t sid = group / p_.bank_groups;
@@ -99,7 +99,7 @@ void lost_time::limit_by_columns(const pc_account& c, std::uint32_t bank, bool w
   if (c.last_in_group[group] != 0) conflict = std::max(conflict, c.last_in_group[group] + p_.col_to_col_l);
 }
 
-/// All that delayed a column command.
+/// All limits that delayed a column command.
 lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, bool write,
                                        const origin& from) const {
   limits until{};
@@ -151,7 +151,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
     const std::uint64_t none = empty - c.empty + filling;
     const std::uint64_t idle = std::min(gap, none > grace ? none - grace : 0);
     window_.alone[index(lost_cause::initiator)] += idle;
-    // In the time of commands; a read after a write may reach back before tick 0 of them.
+    // In ticks of commands; a read after a write may reach back before tick 0.
     const std::uint64_t rest = gap - idle;
     const std::uint64_t before = rest > t ? rest - t : 0;
     window_.alone[index(lost_cause::turnaround)] += before;
@@ -180,8 +180,8 @@ std::uint64_t lost_time::bus_floor(std::uint64_t activates, std::uint64_t column
   return bus > data ? bus - data : 0;
 }
 
-/// What the row-command bus would need anyway, up to `floor`, is not lost to another limit. Returns what was
-/// moved.
+/// Moves ticks that the row-command bus would need in any case, up to `floor`, from another limit to the bus.
+/// Returns how many.
 std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost) {
   std::uint64_t& bus = lost[index(lost_cause::row_bus)];
   const std::uint64_t moved = std::min(from, floor > bus ? floor - bus : 0);
@@ -223,7 +223,7 @@ void lost_time::divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill
     lost[i] += whole;
     nobody -= whole;
   }
-  // Time without requests is time that the row bus may need. So much less it takes of tFAW and tRRD.
+  // The row bus may use time without requests; it then takes so much less of tFAW and tRRD.
   const std::uint64_t met = std::min(nobody, to_bus);
   nobody -= met;
   faw += met;

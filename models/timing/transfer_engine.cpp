@@ -84,7 +84,7 @@ void transfer_engine::handle(const timed_event& e) {
   }
 }
 
-/// By input, class and leg; at the interface of a source by flow and class.
+/// Number of a transfer's queue: by input, class and leg; at a source's interface by flow and class.
 std::uint64_t transfer_engine::queue_at(const transfer& t, std::uint32_t stage) const {
   const std::uint64_t input = stage == 0 ? t.shape.flow : (*t.route)[stage - 1].server;
   return (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : (*t.route)[stage].leg);
@@ -272,7 +272,7 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
     if (e.queue == queue) {
       start = std::max(start, begins_behind(e, now, buffer));
     } else if (e.traffic_class == t.shape.traffic_class && e.rest > nothing && e.asof <= now) {
-      // On average half of a packet of that queue is still to be sent, if there is one.
+      // On average half of a packet of a non-empty queue is still to be sent.
       turn += std::min(e.packet, e.rest) / 2 * std::min(1.0, e.rest / std::max(nothing, e.end - now));
     }
   }

@@ -39,7 +39,7 @@ void check_one_run(const options& o) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-/// Reports the flags that experiments ignore: --diagnose may be added to any command line that failed.
+/// Reports the flags that experiments ignore: a user may add --diagnose to any command line that failed.
 void tell_what_is_left_out(const options& o) {
   std::vector<std::string> flags;
   for (const auto& [flag, path] : flag_files{
@@ -104,7 +104,7 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   options with_folder = o;
   if (o.out.empty()) with_folder.out = "diagnosis";
   if (!o.point.workload.empty())
-    (void)platforms::read_input("--workload", o.point.workload);  // before opening outputs
+    (void)platforms::read_input("--workload", o.point.workload);  // read before outputs are opened
   const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
   tell_what_is_left_out(o);
   auto [arguments, faults] = without_faults(argc, argv);

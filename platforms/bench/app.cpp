@@ -114,7 +114,7 @@ struct measured {
   std::string message;
   bool output_lost{};
   measurements numbers;
-  /// What is wrong with the input, by the parts of each problem.
+  /// The problems of the input, part by part.
   std::vector<std::pair<std::pair<std::string, std::string>, std::pair<std::string, std::string>>> problems;
 
   DIECAST_MEMBERS(status, message, output_lost, numbers, problems)

@@ -114,7 +114,7 @@ void experiment_series::measure() {
   const double until_s = seconds_left() * (1 - share);
   const bool was_right = right(base());
   const bool silent = was_right && signs_of(base()).empty();
-  std::optional<observation> other;  // where the base is right: a draw that fails, or else shows a new fault
+  std::optional<observation> other;  // if the base is right: a draw that fails, else one with a new fault
   s.failed.add(!was_right);
   for (std::uint32_t i = 1; !is_known(s.failed, s.varies); ++i) {
     if (i == s.draw) continue;
@@ -135,8 +135,8 @@ void experiment_series::measure() {
   if (!s.part && s.own == own_kind::none) whole_ = s;
 }
 
-/// Where draws differ, a single right one shows nothing: repeats the experiment until a draw fails, which is
-/// its result, or until the rates differ significantly; then `first` is.
+/// Where draws differ, a single right one shows nothing: repeats the experiment until a draw fails, which
+/// then is the result, or until the rates differ significantly; the result then is `first`.
 const observation* experiment_series::until_told_apart(const observation* first, const std::string& name,
                                                        double limit_s) {
   constexpr double share = 0.04;

@@ -34,7 +34,7 @@ void cache_monitor(experiment_series& t) {
   if (gone) t.let_stand(disabled, right(*o));
 }
 
-/// Firmware and a tag-matching unit contradict each other: is the unit's list to blame?
+/// Firmware and a tag-matching unit contradict each other: examines whether the unit's list is the cause.
 void matching_unit(experiment_series& t) {
   const bool contradicted = t.found("tag_list_race");
   // Messages can also be matched in software; a collective has no other transport.
@@ -52,7 +52,7 @@ void checksums(experiment_series& t) {
   const auto sees = [](const observation& a) { return a.exit_code == 4 && names(signs_of(a), "bit_flip"); };
   if (o == nullptr) return t.ask_seen("checksum", o, sees);
   const bool seen = sees(*o);
-  if (!seen && right(t.base()) && right(*o)) return;  // there is nothing to see
+  if (!seen && right(t.base()) && right(*o)) return;  // without a failure checksums have nothing to see
   t.answer("checksums see it", seen ? "yes: " + o->complaint() : "no");
   t.ask_seen("checksum", o, sees);
 }
@@ -127,7 +127,7 @@ void history(experiment_series& t) {
   }
 }
 
-/// Examines what is wrong with the subject.
+/// Examines the faults of the subject.
 void ask_what_is_wrong(experiment_series& t) {
   cache_monitor(t);
   matching_unit(t);
@@ -140,7 +140,7 @@ void ask_what_is_wrong(experiment_series& t) {
   try_mitigations(t);
 }
 
-/// Examines what is wrong with a subject that is not the job as given, and what that depends on.
+/// Examines the faults of a subject that is not the job as given, and the conditions of these faults.
 void look_closer(experiment_series& t) {
   ask_what_is_wrong(t);
   t.ask_of_what_is_wrong();
@@ -160,7 +160,7 @@ case_file examination(experiment_runner& runner, const target& who) {
   look_into_a_cheap_part(t);
   ask_what_is_wrong(t);
   t.look_into_all_again();
-  // Narrows what is wrong; workarounds of known faults stay if others are left.
+  // Finds the conditions of a fault; workarounds of known faults stay if other faults are left.
   t.ask_of_what_is_wrong();
   narrowing(t).run();
   look_into_another_algorithm(t, look_closer);

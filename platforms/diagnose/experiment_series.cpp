@@ -119,7 +119,7 @@ changes experiment_series::joined(const changes& more) const {
 
 const observation& experiment_series::first_look() {
   constexpr double share = 1.0 / 3;  // most of the time that the run as given may use
-  constexpr double few = 5;          // with time for fewer repetitions, a smaller run is used
+  constexpr double few = 5;          // repetitions; with time for fewer, a smaller run is used
   const observation& given = keep(runner_.run("as given", {}, runner_.budget() * share));
   merge(open_, signs_of(given));
   unfinished_ = given.timed_out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The experiments of one examination: the subject that they change, the workarounds that all of them get,
-// what each has shown, and whether there is time for another one.
+// the result of each, and whether there is time for another one.
 #pragma once
 
 #include <cstddef>
@@ -44,14 +44,14 @@ class experiment_series {
     std::size_t base{};                    ///< number of the observation that others are compared with
     changes flags;                         ///< flags beside those of the run as given
     std::uint64_t bytes{};                 ///< message size
-    std::optional<collective_job> part{};  ///< the collective, where it is one of some ranks
-    own_kind own{};                        ///< none: it is the run as given, a smaller one or a part of it
-    rate failed{};                         ///< failures among its draws; no draws: not measured
-    bool varies{};                         ///< those draws differ
-    std::uint32_t draw{};                  ///< the draw of `base`
+    std::optional<collective_job> part{};  ///< collective, if it runs on some ranks only
+    own_kind own{};  ///< own job of the diagnosis; none: the run as given, a smaller one or a part of it
+    rate failed{};   ///< failures among its draws; no draws: not measured
+    bool varies{};   ///< the draws of `failed` differ
+    std::uint32_t draw{};  ///< the draw of `base`
   };
 
-  /// Both arguments must outlive it.
+  /// Both arguments must outlive this object.
   experiment_series(experiment_runner& runner, const target& who)
       : runner_(runner), who_(who), whole_{0, {}, who.bytes} {
     at_ = whole_;
@@ -94,7 +94,7 @@ class experiment_series {
   [[nodiscard]] std::uint64_t bytes() const { return at_.bytes; }
   /// The subject's collective with all its ranks; none where no ranks can be left out.
   [[nodiscard]] std::optional<collective_job> job() const;
-  /// Whether that is the run as given, or the smaller one that takes its place.
+  /// Whether `o` is the run as given, or the smaller one that takes its place.
   [[nodiscard]] bool is_the_whole(const observation& o) const {
     return &o == &file_.observations.at(whole_.base);
   }
@@ -126,9 +126,9 @@ class experiment_series {
   [[nodiscard]] std::string workload() const { return runner_.workload(); }
   [[nodiscard]] const target& who() const { return who_; }
 
-  /// Whether it fails as the subject does.
+  /// Whether the run of `o` fails like the subject.
   [[nodiscard]] bool shows(const observation& o) const { return o.exit_code == base().exit_code; }
-  /// That as text: "the same", "right" or "another way" with the exit code.
+  /// Outcome of a run compared with the subject's: "the same", "right", or "another way" with the exit code.
   [[nodiscard]] std::string outcome(const observation& o) const;
   [[nodiscard]] bool healthy_so_far() const { return open_.empty() && file_.findings.empty(); }
   /// Whether the subject's findings have one of this class.
@@ -212,9 +212,9 @@ class experiment_series {
     double wall_s{};
   } last_;  ///< the last experiment that was made
   std::string prefix_;
-  bool cured_{};               ///< with standing_ results are right
+  bool cured_{};               ///< results are right with the workarounds standing_
   bool unfinished_{};          ///< the run as given was stopped
-  std::vector<finding> open_;  ///< not concluded yet
+  std::vector<finding> open_;  ///< findings since conclude()
   case_file file_;
 };
 

@@ -38,7 +38,7 @@ changes mitigation::at(const delay& d) const {
   for (const char* key : settings)
     all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
   if (settings.empty()) return all;
-  // Nothing moves during the delay, which is no hang.
+  // Nothing moves during the delay; the watchdog must not take it for a hang.
   constexpr std::uint64_t cycles_per_us = 1000, patience = 100;
   all.insert(all.end(),
              {"--set", fmt::format("sim.watchdog_us={}",
@@ -258,7 +258,7 @@ void mitigation_search::blame(const mitigation_set& some, bool cures) {
 
 bool mitigation_search::run() {
   const observation* all = all_at_once();
-  // All at once do not remove it, so none alone does.
+  // All mitigations at once do not remove the fault, so none alone does.
   if (all == nullptr) return (void)t_.ask_removed("split_sendrecv", last_), false;
   const std::vector<mitigation_set> enough = fewest(*all);
   blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
@@ -290,7 +290,7 @@ std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
 
 void try_mitigations(experiment_series& t) {
   if (t.is_barrier()) return;
-  // Other times also keep packets from overtaking each other: a mitigation that helps then shows nothing.
+  // Changed times alone can keep packets in order, so a mitigation that helps shows nothing.
   for (const char* disorder : {"gap", "reorder", "duplicate", "drop"})
     if (t.found(disorder)) return;
   const auto [bad, job] = wrong_run(t);

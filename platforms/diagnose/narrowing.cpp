@@ -17,7 +17,7 @@ bool at_a_link(const std::vector<finding>& resolved) {
          parts_of_path(resolved.front().where).pe.empty();
 }
 
-/// The first few, and how many more there are.
+/// The first few texts, and the number of the others.
 std::string some_of(std::vector<std::string> ways) {
   constexpr std::size_t most = 6;
   const std::size_t more = ways.size() > most ? ways.size() - most : 0;
@@ -53,7 +53,7 @@ void narrowing::other_ways() {
     return;
   }
   if (!t_.in_part()) other_algorithm();
-  // A right result (of a slow link, say) is also right by other algorithms, which shows nothing.
+  // If the result is right (with a slow link, for example), right results of other algorithms show nothing.
   if (right(t_.base())) return;
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
@@ -109,7 +109,7 @@ void narrowing::other_transport() {
                                                       : fmt::format("no: {} ({})", t_.outcome(*o), name));
 }
 
-/// From its statistics, which only a run that ends has, or from its flight recorder.
+/// Determined from a run's statistics, which exist only if it ended, or from its flight recorder.
 bool narrowing::uses_tags() const {
   if (t_.base().run().value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
   const json entries = t_.base().flight.value("entries", json::array());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds on what a fault depends: algorithm, transport, size and route, and the fewest ranks that show it.
+// Finds the conditions of a fault: algorithm, transport, size and route, and the fewest ranks that show it.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace diecast::diagnose {
 
 class narrowing {
  public:
-  /// `t` must outlive it.
+  /// `t` must outlive this object.
   explicit narrowing(experiment_series& t) : t_(t) {}
 
   /// Answers the questions that apply to the subject, those with the cheapest experiments first.

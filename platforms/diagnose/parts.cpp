@@ -53,7 +53,7 @@ std::vector<std::string> neighbors_of(const std::string& cube) {
   return all;
 }
 
-/// Examines the part that is looked into; then all is looked into again, with the same workarounds.
+/// Examines the subject, a part; then makes the whole run the subject again, with the same workarounds.
 void examine_part(experiment_series& t, const std::string& prefix,
                   const std::function<void(experiment_series&)>& examine) {
   const changes standing = t.standing();
@@ -136,7 +136,7 @@ void look_into_another_algorithm(experiment_series& t,
     return (wrong_data(*o) || o->exit_code == 3) && o->text("algorithm") != job->algorithm;
   });
   if (bad == all.end()) return;
-  t.dismiss();  // its findings are made again, with what the examination of that job adds
+  t.dismiss();  // the examination of that job finds them again, with further evidence
   job->algorithm = (*bad)->text("algorithm");
   look_into_job(t, *job, "the collective with " + job->algorithm, {}, examine);
 }

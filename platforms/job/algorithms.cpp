@@ -84,7 +84,7 @@ void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_p
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-/// Those that run on the same ranks one after the other: a table compares equal ranks.
+/// Groups the algorithms that run on the same ranks: a table compares equal ranks.
 void sort_by_ranks(std::vector<std::string>& algorithms, const app::registries& tables,
                    const std::string& collective) {
   std::ranges::stable_sort(algorithms, {},

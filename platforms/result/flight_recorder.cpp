@@ -25,7 +25,7 @@ void flight_recorder::next_launch() {
   }
 }
 
-/// A new record, in the step of its task; of one that has marked none, the kernel's.
+/// Adds a record with the step of its task, or the kernel's step if the task has marked none.
 flight_operation& flight_recorder::add(track& t, sim_time at, abi::task_id task) {
   if (t.ring.size() < kept_) t.ring.emplace_back();
   flight_operation& o = t.ring[t.records % kept_];
@@ -41,7 +41,7 @@ flight_operation& flight_recorder::add(track& t, sim_time at, abi::task_id task)
   return o;
 }
 
-/// Null when a later record has its place.
+/// The record of that number; null when a later record has replaced it.
 flight_operation* flight_recorder::find(track& t, std::uint64_t record) {
   return record + kept_ < t.records ? nullptr : &t.ring[record % kept_];
 }
@@ -88,11 +88,11 @@ void flight_recorder::on(const events::message_event& e) {
 }
 
 void flight_recorder::on(const events::message_content& e) {
-  // A packet of a tag-matched message is no message of a queue pair.
+  // Ignores packets of tag-matched messages, which belong to no queue pair.
   if (e.fields.source_direction != comm::no_direction) tracks_[shape_.pe_index(e.pe)].crc = e.digest;
 }
 
-/// A slot is given to other teams when one is given back.
+/// Number of the group of a team slot with these PEs: a freed slot may get another team.
 std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_coord> told) {
   const auto known = latest_group_.find(slot);
   if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, told))
@@ -105,11 +105,11 @@ std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_c
   return latest_group_[slot] = at;
 }
 
-/// A PE that no list names follows the first PE of its rank, in any order of arrival.
+/// Adds a PE to a group; if it is not listed, behind the first PE of its rank, in any order of arrival.
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
   const auto told = [&g](pe_coord p) { return std::ranges::find(g.told, p) != g.told.end(); };
   if (std::ranges::find(g.members, pe) != g.members.end()) return;
-  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last reported PE before
+  std::optional<pe_coord> first;  // ranks are ranges of PEs, so this is the last listed PE before `pe`
   for (const pe_coord p : g.told)
     if (p < pe && (!first || *first < p)) first = p;
   auto at = first ? std::ranges::find(g.members, *first) + 1 : g.members.begin();
@@ -158,7 +158,7 @@ void flight_recorder::on(const events::operation_changed& e) {
   track& t = tracks_[shape_.pe_index(e.pe)];
   if (e.note.phase == phase::posted) return post(t, e);
   const auto noted = t.noted.find({e.note.kind, e.note.id});
-  if (noted == t.noted.end()) return;  // a probe or a receipt
+  if (noted == t.noted.end()) return;  // probes and receipts are not recorded
   const noted_record record = noted->second;
   flight_operation* const o = find(t, record.id);
   const bool barrier = e.note.kind == abi::operation_kind::barrier;

@@ -182,7 +182,7 @@ void mock_pe::make_present(abi::address at) {
 }
 
 void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
-  if (!watched_) empty_polls_ = 0;  // it does more than poll for events
+  if (!watched_) empty_polls_ = 0;  // the PE does more than poll for events
   interruption();
   check_global("load", at, out.size());
   make_present(at);
@@ -234,7 +234,7 @@ void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
   const bool begins_or_ends = watched_.has_value() != wanted.has_value();
   watched_ = wanted;
   tasks_.watches(wanted.has_value());
-  if (!begins_or_ends) return;  // from one word to another: it still only polls
+  if (!begins_or_ends) return;  // watching another word: the PE still only polls
   looks_ = 0;
   words_.clear();
   empty_polls_ = 0;

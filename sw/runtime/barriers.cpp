@@ -110,9 +110,9 @@ void rank_barriers::barrier(const team& t, barrier_algorithm how) {
   hal_.count(firmware_count::barriers, 1);
 }
 
-/// A flag has another writer in another algorithm: one that is late in the last barrier would write its count
-/// over that of one that is early in the next, which is not set again. Flags of a pull are written by their
-/// owners alone, when these have got all signals of the barrier before, so a pull keeps the two apart.
+/// Another algorithm has other writers of a flag: a writer that is late in the last barrier would overwrite
+/// the count of one that is early in the next, and that count is not set again. Owners alone write the flags
+/// of a pull, when they have got all signals of the barrier before.
 void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
   const auto last = last_.try_emplace(t.slot, how).first;
   const auto pull = barrier_algorithm::centralized_pull;
@@ -171,7 +171,7 @@ void rank_barriers::wait_for_cores(const team& t, std::string_view stage) {
   cores_.barrier([&](std::uint32_t round, pe_coord from) { note_wait(t, stage, round, from); });
 }
 
-/// All PEs give the same value: where ranks differ, none knows more of another rank than its first PE.
+/// All PEs give the same value: where ranks differ in PEs, a PE knows only the first PE of another rank.
 const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
   std::vector<pe_coord>& all = members_[t.slot];
   if (!all.empty()) return all;

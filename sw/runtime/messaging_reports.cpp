@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports show of messaging: waits, operations, counters.
+// Messaging in reports: waits, operations, counters.
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -70,7 +70,7 @@ void messaging::block_until(const std::string& what, const std::function<bool()>
   wait.end();
 }
 
-/// Called before the core idles: publishes what its waits lack, for reports about this PE.
+/// Called before the core idles: publishes the state of its waits, for reports about this PE.
 void messaging::tell_waits() {
   for (open_wait* const w : waits_) w->tell_changes();
 }
@@ -113,8 +113,8 @@ std::vector<abi::operation_note> messaging::open_receipts() const {
   return open;
 }
 
-/// Messages whose credits are not home: nothing has matched them and they lie in their receivers' rings.
-/// Which of those sent to a peer they are is known only when all had one tag.
+/// Messages whose credits have not returned: nothing has matched them, and they lie in their receivers'
+/// rings. Their tag is known only when all messages to the peer had one tag.
 std::string messaging::not_received() const {
   constexpr std::size_t most_peers = 4;
   std::vector<std::string> of_peer;

@@ -44,7 +44,7 @@ void pe_runtime::enter(abi::entry_point e) {
   }
   const std::string step = abi::sleep_step(e);
   hal_.mark_step({step, abi::no_step_index});
-  for (;;) {  // as a core does that has nothing to do
+  for (;;) {  // like a core without work
     hal_.wait_for_event();
     driver_.drain();
   }
@@ -72,7 +72,7 @@ void pe_runtime::work(std::uint64_t cycles) {
     const std::uint64_t piece = std::min(options_.quantum_cycles, cycles - done);
     hal_.compute(piece);
     done += piece;
-    driver_.drain();  // what has arrived meanwhile may be what another task waits for
+    driver_.drain();  // an event that has arrived meanwhile may end the wait of another task
     tasks_.yield();
   }
 }

@@ -276,7 +276,7 @@ class pipeline_runner {
     return false;
   }
 
-  /// `out` sends on the very slot that comes next.
+  /// `out` forwards the slot that arrives next.
   [[nodiscard]] static bool passes_next(const stream_pipeline& pipeline, const stream_pipeline& sender,
                                         const stream_out& out) {
     const stage_cursor& next = pipeline.begun->next;
@@ -329,7 +329,7 @@ class pipeline_runner {
     return moved;
   }
 
-  /// Whether an end of a pipeline wants a slot or a message that it has (`has`), or has not.
+  /// Whether an end of a pipeline wants a slot or a message and has it (`has`), or has not.
   [[nodiscard]] bool wants(const stream_pipeline& pipeline, bool has) const {
     const auto space = [&](const stream_out& out) {
       return may_send(pipeline, out) && (out.queue->free > 0) == has;

@@ -133,7 +133,7 @@ class message_op final : public planned_op {
   send_mode mode_{send_mode::standard};
   std::vector<std::string> names_;                ///< "for"
   std::vector<message_op*> named_;                ///< wait, test, cancel: the ops concerned
-  std::map<std::uint32_t, message_op*> senders_;  ///< by op: those in this op's group
+  std::map<std::uint32_t, message_op*> senders_;  ///< by op: message ops in this op's group
   bool data_{};                                   ///< messages are verified
   mutable std::map<pe_coord, std::vector<received>> unchecked_;
   /// By receiver, sending rank: place in the order of sending, by arrival.

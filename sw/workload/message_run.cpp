@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ops on the machine: posting, waiting, and what has come against what was sent.
+// Message ops on the machine: posting, waiting, and comparing received with sent bytes.
 #include <iterator>
 #include <list>
 #include <utility>
@@ -39,7 +39,7 @@ struct message_op::open_requests {
     std::uint64_t iteration{}, place{};
     bool receive{};
   };
-  std::list<entry> open;  ///< until concluded; tasks keep their places while others add and remove
+  std::list<entry> open;  ///< not concluded; tasks hold references while others add and remove
 };
 
 message_op::open_requests& message_op::requests_of(pe_runtime& runtime) {

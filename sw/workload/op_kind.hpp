@@ -59,7 +59,7 @@ struct op_wiring {
   /// Ops of one chain and group with the same pattern share queue pairs: equal names, equal edges.
   std::string pattern;
   std::vector<comm::edge> edges;
-  std::vector<std::string> direction_names;  ///< from first_named on, for reports
+  std::vector<std::string> direction_names;  ///< names of the directions from first_named on, for reports
   comm::direction first_named{comm::first_custom};
 };
 
@@ -85,7 +85,7 @@ struct op_neighbors {
 /// What a member's firmware has while it runs an op.
 struct op_context {
   pe_runtime& runtime;
-  std::uint32_t rank{};             ///< in the op's group
+  std::uint32_t rank{};             ///< rank in the op's group
   std::uint64_t iteration{};        ///< iteration of the stream, from 0
   const direction_map& directions;  ///< queue pairs of the op's pattern; never empty
   abi::address hbm{};               ///< start of the op's HBM area on this PE's home port

@@ -55,7 +55,7 @@ struct workload_tables {
   const op_table& ops;
   const kernel_table& kernels;
   const std::vector<comm::pattern_entry>& patterns;
-  std::vector<cost::algorithm_rule> rules{};  ///< before estimates (models/cost/rules.hpp)
+  std::vector<cost::algorithm_rule> rules{};  ///< user's rules (models/cost/rules.hpp)
 };
 
 /// Not movable: ops refer to the groups.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE's part of a workload: a task per chain, flags in its own memory for what has ended.
+// A PE's part of a workload: a task per chain, and flags in its own memory for ops that have ended.
 #include <algorithm>
 
 #include "sw/runtime/messaging.hpp"

@@ -33,7 +33,7 @@ using op_value = std::variant<bool, std::uint64_t, double, std::string, std::vec
 struct op_field {
   std::string name;
   op_field_type type{};
-  std::string description{};  ///< with the unit
+  std::string description{};  ///< description of the field, with the unit
   bool required{};
   double least{0}, most{1e15};          ///< numbers and elements of lists, inclusive
   std::vector<std::string> choices{};   ///< word and count_or_word
@@ -114,7 +114,7 @@ struct resolved_op {
   std::uint32_t stream{};
   std::uint32_t chain{};
   group members;
-  std::string group_name;  ///< for reports: equal names are equal members in equal order
+  std::string group_name;  ///< name for reports: equal names mean equal members in equal order
   /// Ops that must have ended on the same PE: those of `after`, else the one before in the stream.
   std::vector<std::uint32_t> after;
   std::vector<std::uint32_t> followers;  ///< ops with this one in their `after`

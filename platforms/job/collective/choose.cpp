@@ -60,7 +60,7 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
   }
 }
 
-/// What each candidate that cannot run is short of or lacks otherwise.
+/// Reasons why candidates cannot run.
 class refusals {
  public:
   void add(const std::string& name, const user_error& e) {
@@ -76,7 +76,7 @@ class refusals {
   }
 
  private:
-  /// One for each algorithm, with its name; where several have the same, that alone.
+  /// The reasons, each with its algorithm's name; without names where all are equal.
   [[nodiscard]] std::vector<problem> problems() const {
     const auto& first = refused_.front().second;
     const auto text = [](const std::vector<problem>& all) { return std::string(user_error(all).what()); };
@@ -98,7 +98,7 @@ class refusals {
 };
 
 /// The candidates of a choice, each prepared when its turn comes. They do the same job: an algorithm whose
-/// own settings put it on another number of ranks than `shared` has is none of them.
+/// settings give it another number of ranks than `shared` has is no candidate.
 class contest {
  public:
   contest(const machine_model& machine, const app::registries& tables, const run_point& asked,
@@ -112,7 +112,7 @@ class contest {
 
   std::unique_ptr<prepared_run> winner(const std::vector<std::string>& names) {
     const auto root = static_cast<std::uint32_t>(machine_.config.ccl.root_rank);
-    // No candidate has another rank for it.
+    // All candidates have the same root.
     if (comm::has_root(what_))
       (void)comm::root_of({machine_.config, machine_.topology.shape(), common_, root});
     const cost::bound any =
@@ -176,7 +176,7 @@ class contest {
   comm::group common_;
   std::map<std::string, std::unique_ptr<prepared_run>> runs_;
   refusals refused_;
-  std::string passed_over_;  ///< for the reason
+  std::string passed_over_;  ///< algorithms left out, for the text of the reason
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ void sharded_run::describe(run_outcome& o) const {
   add_bound_of_shards(o);
 }
 
-/// The strongest of what each shard's group needs and of what must cross the edges of a SIP for all of them.
+/// The strongest bound: of each shard's group, and of all shards' bytes over the edges of a SIP.
 void sharded_run::add_bound_of_shards(run_outcome& outcome) const {
   const comm::collective what = *comm::collective_named(point.collective);
   const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
@@ -112,7 +112,7 @@ void sharded_run::add_bound_of_shards(run_outcome& outcome) const {
     const cost::bound b = cost::lower_bound(machine.topology, machine.config, {what, s.members, bytes, root});
     if (!b.terms.empty()) keep(b.terms.front(), "shard of " + s.place);
   }
-  // Whoever holds them, all shards together cross the edge of a SIP.
+  // All shards together cross the edge of a SIP, independently of their holders.
   const cost::bound whole =
       cost::lower_bound(machine.topology, machine.config, {what, shards.front().members, point.bytes, root});
   for (const cost::bound_term& term : whole.terms)
@@ -131,7 +131,7 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
   }
 }
 
-/// comm.deterministic_reduction: its algorithm, on the ranks of the one that was named.
+/// With comm.deterministic_reduction its algorithm replaces the named one, on the same ranks.
 std::vector<run_point> deterministic_points(const app::registries& tables, const job_request& request) {
   std::string reason = "comm.deterministic_reduction";
   std::optional<comm::rank_set> ranks = request.point.ranks;

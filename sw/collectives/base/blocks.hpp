@@ -57,9 +57,9 @@ void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std:
 [[nodiscard]] block_vector gathered_in_output(pe_context& pe);
 [[nodiscard]] block_vector reduced_in_output(pe_context& pe);
 [[nodiscard]] block_vector scattered_from_input(pe_context& pe);
-/// Puts this rank's block of the vector where the result belongs.
+/// Copies this rank's block of the vector to the place of the result.
 void deliver_own_block(pe_context& pe, const block_vector& v);
-/// deliver_own_block() of sums: averages are divided.
+/// deliver_own_block() for sums, which divides averages.
 void deliver_own_sum(pe_context& pe, const block_vector& v);
 
 /// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
@@ -91,7 +91,7 @@ template <class Make>
   return pipelines;
 }
 
-/// A pipeline round the ring; way > 0: towards the next position.
+/// A pipeline round the ring. way +1: towards the next position; -1: towards the previous one.
 [[nodiscard]] pe_context::pipeline ring_pipeline(std::int64_t way);
 /// Pipelines of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes
 /// to the children. Up: the children's sums are added to it, and it goes to the parent (at the root it

@@ -91,8 +91,7 @@ class stepwise_exchange {
   }
   void send_at(sim_time when, std::uint32_t round, pe_context::left_copies& left) {
     pe_context::pipeline pipeline;
-    if (target(round) != rank_)
-      (void)pe_.n_slots(towards(target(round)));  // its first use is before the step
+    if (target(round) != rank_) (void)pe_.n_slots(towards(target(round)));  // its first use reads registers
     pe_.sleep_until(when);
     send(round, pipeline, left);
     pe_.stream({pipeline}, "all_to_all", left);
@@ -141,7 +140,7 @@ class stepwise_exchange {
   [[nodiscard]] tcm_range from(std::uint32_t rank) const { return {rank * own_bytes_, own_bytes_}; }
 
   [[nodiscard]] std::uint32_t target(std::uint32_t round) const { return partners_[round % n_].to; }
-  /// The first to be used; its registers are read before the first step.
+  /// The queue pair used first; its registers are read before the first step.
   [[nodiscard]] comm::direction first_direction() const {
     return towards(target(0) != rank_ ? target(0) : target(1));
   }

@@ -126,8 +126,8 @@ class flows {
   enum class kind : std::uint8_t { along_x, along_y, into_rank };
   struct link {
     kind what{};
-    std::uint32_t x{}, y{};   ///< where it begins
-    bool ahead{};             ///< to the next greater coordinate
+    std::uint32_t x{}, y{};   ///< place where the flow begins
+    bool ahead{};             ///< whether the flow goes to greater coordinates
     std::uint8_t pipeline{};  ///< along y: came from the west, starts here, came from the east
     auto operator<=>(const link&) const = default;
   };
@@ -160,7 +160,7 @@ class shortest_chain {
   }
 
   [[nodiscard]] const std::vector<std::uint32_t>& order() const { return order_; }
-  /// From one step to the next, at most.
+  /// Greatest delay from one step to the next.
   [[nodiscard]] std::uint32_t most() const { return most_; }
 
  private:
@@ -295,7 +295,7 @@ bool is_one_per_cube(const group& g) {
   return true;
 }
 
-/// As far as is known without the steps: putting them in order takes long.
+/// Start times as far as they are known without the order of steps, whose search takes long.
 bool may_have_times(const group& g) {
   const std::size_t ranks = g.members.size();
   return ranks >= fewest_timed_steps && ranks <= most_ordered && is_one_per_cube(g);

@@ -240,7 +240,7 @@ class level_blocks {
       }
     }
   }
-  /// What is sent between SIPs: single blocks if they are joined later.
+  /// Block groups that are sent between SIPs: single blocks if they are joined later.
   [[nodiscard]] bundle bundle_at_sips(std::uint32_t sip) const {
     if (splits()) return bundle_of(sip, own_.cube, own_.pe);
     return {sip, own_.cube, own_.pe, 1};

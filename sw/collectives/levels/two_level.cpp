@@ -32,7 +32,7 @@ using row_passes = both_ways<std::vector<ring_pass>>;
 
 struct parameters {
   comm::sip_rows grid;
-  std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
+  std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, so copies share the network interface
 };
 
 /// Blocks on the rings of the own row and column. Pipelines 0 and 1 are the two directions of the row's ring,
@@ -83,8 +83,8 @@ class ring_blocks {
     return pipelines_;
   }
 
-  /// The reverse: the row's passes sum the blocks of the other rows first, in the order in which the column's
-  /// passes send these sums.
+  /// The reverse of the gather: the row's passes sum the blocks of the other rows first, in the order in
+  /// which the column's passes send these sums.
   [[nodiscard]] const pipelines& reduce_scatter() {
     row_passes row;
     std::map<std::uint32_t, std::size_t> pass_for;        // by row
@@ -202,7 +202,7 @@ class ring_blocks {
 
   const block_vector& v_;
   grid_place place_;
-  std::vector<std::uint32_t> columns_;  ///< in the order of the row's ring, from the own one on
+  std::vector<std::uint32_t> columns_;  ///< columns in the order of the row's ring, from the own one on
   two_way_ring row_ring_, column_ring_;
   std::uint32_t apart_;  ///< turns between the row's passes
   pipelines pipelines_;

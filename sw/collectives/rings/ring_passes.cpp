@@ -30,7 +30,7 @@ void add(pe_context::pipeline& pipeline, const pass_item& item, pe_context::arri
   } else {
     pipeline.sent.push_back({stage.offset, stage.bytes, {}});
   }
-  // Entry 0 is the item's own arrival.
+  // Entry 0 stands for the item's own arrival.
   if (item.sent) std::ranges::copy(item.after, pipeline.sent.back().after.begin() + 1);
 }
 

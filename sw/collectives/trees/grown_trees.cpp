@@ -30,7 +30,7 @@ struct sip_task {
   std::array<std::optional<cube_id>, trees_of_pair> exit{}, entrance{};
 };
 
-/// Both trees within one SIP.
+/// Grows both trees within one SIP.
 class sip_trees {
  public:
   sip_trees(const pattern_context& c, bool up, const sip_task& task, tree_pair& found)
@@ -167,7 +167,7 @@ class sip_trees {
   /// One more member of a tree, beyond a limit.
   void force() {
     const std::uint32_t t = complete(0) ? 1 : 0;
-    // Not the root while there are others: its whole rate is used for its first child.
+    // The root gets a further child only when no other member can: its first child uses its whole rate.
     const auto first = in_tree_[t].begin() + (task_.root && in_tree_[t].size() > 1 ? 1 : 0);
     const std::uint32_t giver = *std::max_element(
         first, in_tree_[t].end(), [this](std::uint32_t a, std::uint32_t b) { return sends_[a] < sends_[b]; });
@@ -186,7 +186,7 @@ class sip_trees {
   std::array<std::uint32_t, trees_of_pair> feeder_{};
 };
 
-/// Where packets leave a SIP for another; those from there arrive at the same place, or near it.
+/// Place where packets leave a SIP for another; packets from there arrive at the same place, or near it.
 class gateways {
  public:
   explicit gateways(const config::machine_config& c) {
@@ -276,8 +276,8 @@ class planting {
   [[nodiscard]] const tree_pair& found() const { return found_; }
 
  private:
-  /// The member that passes on next, among those of a cube that the tree has: first the tree's own ones in
-  /// the order in which they were added, then the others.
+  /// The member of a cube in the tree that forwards next: first the tree's own members in the order in which
+  /// they were added, then the others.
   [[nodiscard]] std::uint32_t giver(std::uint32_t t, const rank_list& in) const {
     if (in.size() == 1) return in.front();
     const auto worth = [&](std::uint32_t m) { return std::pair(left_[m] > 0, is_own(t, m)); };
@@ -295,7 +295,7 @@ class planting {
   }
 
   void plant(std::uint32_t t, std::uint32_t cube, std::uint32_t above) {
-    // Own members first: they forward.
+    // The tree's own members come first, because they forward.
     rank_list order = cubes_[cube];
     std::stable_partition(order.begin(), order.end(),
                           [&](std::uint32_t m) { return is_own(t, m) && left_[m] > 0; });

@@ -160,7 +160,7 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
   std::vector<std::uint32_t> copies;
   for (std::uint32_t pair = 0; std::size_t{2} * pair < g.links().size(); ++pair)
     copies.insert(copies.end(), std::min(trees, g.share(2 * pair, limit)), pair);
-  // From the middle outwards, which gives shallow trees, or in any order, which may give shallower ones.
+  // From the middle outwards, for shallow trees, or in random order, which may give shallower ones.
   near_lists near(g.ranks());
   for (const neighbor_graph::link& l : g.links()) near[l.from].push_back(l.to);
   const std::vector<std::uint32_t> away = depths_from(near, middle_of(near));

@@ -51,9 +51,9 @@ struct used_link {
 
 /// The path of messages from one member to another.
 struct way {
-  double ns{};  ///< from a slot at the one to the slot at the other, on an idle machine
-  /// Without those at its ends, which are as busy as these are. A member that receives from another SIP needs
-  /// much memory: there its link counts, so that the two trees enter a SIP at two members.
+  double ns{};  ///< time from a slot at one member to the slot at the other, on an idle machine
+  /// Links of the path without those at its ends, which are as busy as the inner ones. Where a member
+  /// receives from another SIP its link counts: so the two trees enter a SIP at two members.
   std::vector<std::uint32_t> links;
 };
 
@@ -165,7 +165,7 @@ class tree_improver {
   }
 
  private:
-  /// From the root to a member, ns.
+  /// Time from the root to a member, ns.
   struct latency {
     double most{}, mean{};
   };
