@@ -94,7 +94,7 @@ int sc_main(int, char**) {
   } catch (const std::exception&) {
     const platforms::fault_text why = platforms::explain(std::current_exception());
     const nlohmann::json said{group.self(), platforms::to_string(why.status), why.message};
-    platforms::tell("diecast-worker failed: " +
+    platforms::warn("diecast-worker failed: " +
                     said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     mpi::mpi_group::abort(platforms::exit_code(why.status));
   }

@@ -47,7 +47,7 @@ class link_end : public sc_core::sc_module,
   void packet_from_link(std::uint8_t port, packet_ptr p, std::uint8_t vc, const timing::span& arrival);
   void credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable);
   /// Reports a packet that starts on the link to observers.
-  void tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
+  void report_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
 
  private:
   void act();

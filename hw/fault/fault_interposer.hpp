@@ -16,7 +16,7 @@
 
 namespace diecast::hw {
 
-/// What an interposer is built with.
+/// Setup of an interposer.
 struct fault_place {
   std::vector<config::placed_fault> faults;
   std::string path;    ///< instance path; keys the random draws of this place
@@ -33,7 +33,7 @@ class fault_interposer : public sc_core::sc_module, private fabric_owner {
   fabric_initiator out;  ///< bind out.socket to the receiver
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
   [[nodiscard]] const std::string& place() const { return place_; }
-  /// Calls visit(const packet&) for every packet that has come and does not leave.
+  /// Calls visit(const packet&) for every packet that has arrived and not left.
   template <class Visit>
   void visit_held(Visit visit) const {
     for (const packet_ptr& p : held_) visit(*p);
@@ -76,7 +76,7 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   /// Name of the link in this direction.
   [[nodiscard]] const std::string& link() const { return link_; }
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
-  /// Calls visit(const sip_message&) for every packet that has come and not left. They are in no pool.
+  /// Calls visit(const sip_message&) for every packet that has arrived and not left. These are in no pool.
   template <class Visit>
   void visit(Visit visit) const {
     for (const sip_message& m : held_) visit(m);

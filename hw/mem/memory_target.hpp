@@ -39,7 +39,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
 
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] const sparse_memory& memory() const { return memory_; }
-  /// This memory, where it has banks; null for others.
+  /// The controller of a memory with banks; null for others.
   [[nodiscard]] virtual hbm_controller* controller() { return nullptr; }
 
  protected:

@@ -55,7 +55,7 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
            const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub,
            fault_sink& faults);
 
-  /// Where blocks send to and receive from; numbered as the terminals of the cube's layout.
+  /// The socket of a terminal's block; terminals are numbered as in the cube's layout.
   [[nodiscard]] fabric_initiator_socket& terminal_socket(unsigned terminal) {
     return terminals_.at(terminal).socket;
   }

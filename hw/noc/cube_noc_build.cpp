@@ -193,7 +193,7 @@ std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machi
   return static_cast<std::uint32_t>(p.ports.size() - 1);
 }
 
-/// A port of a router to its unit and back. What the unit has decided goes straight to the switch; it has
+/// A port of a router to its unit and back. The unit's packets go directly to the switch; it has
 /// room for a buffer of copies, and for all sums and credits that members may send.
 void cube_noc::add_unit_port(switch_core::parameters& p, const config::machine_config& config,
                              std::uint16_t router, fabric::tree_port at) {

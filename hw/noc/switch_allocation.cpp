@@ -81,7 +81,7 @@ inline void switch_core::choose_among(std::uint32_t o) {
     wait = std::min(wait, at - (cycle_ + 1));
   });
   const heads ready(list, count);
-  // Wrapped: never, all bits. Without a branch.
+  // A wrapped `wait` gives `never`, all bits set, without a branch.
   const std::uint64_t next = (cycle_ + 1 + wait) | (0 - (wait >> 63));
   if (ready.empty()) return schedule(o, next);
   const candidate best = ready.size() == 1 ? choose_alone<Plain>(o, ready[0]) : choose<Plain>(o, ready);

@@ -292,12 +292,12 @@ class switch_core : private switch_records {
                   std::uint64_t last);
   void announce_along(const in_vc& queue, std::uint32_t flits);
   void return_along(const in_vc& queue, std::uint32_t flits, bool begins);
-  void put_off_credits(const in_vc& queue);
+  void delay_credits(const in_vc& queue);
   [[nodiscard]] std::uint32_t take_back(out_vc& ov, std::uint32_t flits);
   void drop_credits(out_vc& ov, std::uint32_t* from);
   [[nodiscard]] std::vector<std::uint64_t> credit_times(const out_vc& ov) const;
-  void tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
-                    const std::vector<std::uint64_t>& is) const;
+  void report_delayed(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& reported,
+                      const std::vector<std::uint64_t>& present) const;
   /// Whole flits of which a total of `parts` is left to send, rounded up.
   [[nodiscard]] static std::uint32_t whole_flits(std::uint32_t parts) {
     return (parts + flit_parts - 1) / flit_parts;

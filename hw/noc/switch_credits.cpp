@@ -98,7 +98,7 @@ void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool beg
   const transfer_progress& moving = progress_[class_index(queue)];
   const rate_schedule& rates = rate_schedules_[class_index(queue)];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
-  std::uint64_t told = ov.last == none ? 0 : returning_[ov.last].last;  // rounding must not reorder credits
+  std::uint64_t reported = ov.last == none ? 0 : returning_[ov.last].last;  // rounding keeps the order
   rate_schedule::point earlier{moving.parts, moving.cycles * flit_parts};
   for (std::uint32_t k = rates.count + 1; k-- != 0;) {
     const rate_schedule::point later = k == 0 ? rate_schedule::point{} : rates.points[k - 1];
@@ -108,11 +108,11 @@ void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool beg
       const auto back = [&](std::uint32_t n) {
         return queue.end - 1 + in.credit_cycles - time_left(earlier, later, n) / flit_parts;
       };
-      const std::uint64_t last = std::max(back(behind), told);
+      const std::uint64_t last = std::max(back(behind), reported);
       const bool at_once = begins && here > behind + 1;
-      const std::uint64_t first = at_once ? cycle_ + in.credit_cycles : std::max(back(here - 1), told);
+      const std::uint64_t first = at_once ? cycle_ + in.credit_cycles : std::max(back(here - 1), reported);
       add_credit(in.upstream, queue.vc, here - behind, first, last);
-      told = last;
+      reported = last;
       returning_[ov.last].goes_on = behind != 0;
       begins = false;
     }
@@ -129,13 +129,13 @@ std::uint64_t switch_core::time_left(const rate_schedule::point& earlier, const 
 
 /// Delays the credits of a transfer that now ends later than was reported, except those of flits that have
 /// left.
-void switch_core::put_off_credits(const in_vc& queue) {
+void switch_core::delay_credits(const in_vc& queue) {
   const in_port& in = ins_[queue.port];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
   take_credits(ov);
   if (ov.last == none) return;  // a wormhole packet's credits may be back before its last flits leave
-  std::vector<std::uint64_t> told;
-  if (credits_observed_) told = credit_times(ov);
+  std::vector<std::uint64_t> reported;
+  if (credits_observed_) reported = credit_times(ov);
   if (wormhole_) {
     returning_credit& batch = returning_[ov.last];
     batch.cycle = batch.last = std::max(batch.last, queue.end - batch.flits + in.credit_cycles);
@@ -143,7 +143,7 @@ void switch_core::put_off_credits(const in_vc& queue) {
   } else {
     return_along(queue, take_back(ov, whole_flits(progress_[class_index(queue)].parts)), false);
   }
-  if (credits_observed_) tell_put_off(in.upstream, queue.vc, told, credit_times(ov));
+  if (credits_observed_) report_delayed(in.upstream, queue.vc, reported, credit_times(ov));
 }
 
 /// Removes the returning credits of the last flits of the last transfer, at most `flits`; returns how many.
@@ -195,12 +195,12 @@ std::vector<std::uint64_t> switch_core::credit_times(const out_vc& ov) const {
   return times;
 }
 
-void switch_core::tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
-                               const std::vector<std::uint64_t>& is) const {
-  for (std::size_t n = 0; n < told.size(); ++n) {
-    if (told[n] == is[n]) continue;
-    environment_.credits_changed(o, vc, -1, told[n], told[n]);
-    environment_.credits_changed(o, vc, 1, is[n], is[n]);
+void switch_core::report_delayed(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& reported,
+                                 const std::vector<std::uint64_t>& present) const {
+  for (std::size_t n = 0; n < reported.size(); ++n) {
+    if (reported[n] == present[n]) continue;
+    environment_.credits_changed(o, vc, -1, reported[n], reported[n]);
+    environment_.credits_changed(o, vc, 1, present[n], present[n]);
   }
 }
 

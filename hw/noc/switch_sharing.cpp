@@ -247,7 +247,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const rate_schedu
   const unsigned c = queue.own_class;
   on_in_[queue.port * classes_ + c].end = end;
   keep_schedule(queue, rates);
-  if (in.upstream != none) put_off_credits(queue);
+  if (in.upstream != none) delay_credits(queue);
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return environment_.delay(t.output, t.vc, end - 1);
   const std::uint64_t tail = end - 1 + out.next_hop_cycles[0];

@@ -177,12 +177,12 @@ class dma_engine : public sc_core::sc_module,
   [[nodiscard]] std::size_t next_job(port which) const;
   void issue_message(job& j);
   /// Source of a message's next packet: own TCM, own TCM behind fetched packets, or another memory.
-  enum class message_way : std::uint8_t {
+  enum class source_access : std::uint8_t {
     read,         ///< out of the own TCM
     read_behind,  ///< a read queued after fetched packets
     fetch         ///< out of another memory, over the network
   };
-  [[nodiscard]] message_way way_of(const job& j) const;
+  [[nodiscard]] source_access access_of(const job& j) const;
   void fetch(std::uint32_t index, abi::address from, std::uint64_t bytes);
   void message_left();
   void issue_copy(job& j);
@@ -216,7 +216,7 @@ class dma_engine : public sc_core::sc_module,
   void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
   [[nodiscard]] inbound_message& take_part(const abi::packet_header& h);
   void publish(abi::node_address flow);
-  void tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const;
+  void report(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const;
   [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const {
     return hw::make_packet(setup_, kind, target);
   }

@@ -77,7 +77,7 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   }
   inbound_message& message = take_part(h);
   if (pe_.events.wants(events::contents)) message.digest += checksum::digest_of_part(h.offset, p->data);
-  if (ends_message(h)) tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
+  if (ends_message(h)) report(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
   const abi::address to = h.ipcq.match_address + h.offset;
   pending write;
   write.what = stage::message_write;
@@ -139,7 +139,7 @@ void dma_engine::publish(abi::node_address flow) {
   while (!messages.empty()) {
     inbound_message& m = messages.front();
     const bool written = m.missing == 0;
-    if (written) tell(events::transfer_phase::written, m.fields.source, m.fields.source_direction);
+    if (written) report(events::transfer_phase::written, m.fields.source, m.fields.source_direction);
     if (!m.published && (written || m.early_by != sim_time::never())) {
       ipcq->message_arrived(m.fields);
       m.published = true;

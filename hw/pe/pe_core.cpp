@@ -73,7 +73,8 @@ void pe_core::wait_owed() {
     ++moves_;
     busy_until_ = hw::now() + owed;
   }
-  if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + core_clock_.cycles(owed_pause_));
+  if (owed_pause_ > 0)
+    report(events::core_work::pause, hw::now(), hw::now() + core_clock_.cycles(owed_pause_));
   owed_cycles_ = owed_work_ = owed_pause_ = 0;
   sc_core::wait(to_sc(owed));
 }
@@ -90,12 +91,12 @@ void pe_core::die_if_due() {
   for (;;) sc_core::wait(never);
 }
 
-void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
+void pe_core::report(events::core_work what, sim_time from, sim_time to) {
   if (to > from && setup_.events.wants(events::work))
     setup_.events.publish(events::core_worked{from, to, setup_.self, what});
 }
 
-void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
+void pe_core::report_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
   if (hw::now() == from || !setup_.events.wants(events::work)) return;
   events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
   switch (why.kind) {
@@ -180,7 +181,7 @@ void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes,
   tcm->request({tcm_port::core, offset, bytes, write, data, 0, this},
                clock_.edge_at_or_after(hw::now()) + clock_.cycles(1));
   wait_for_accesses({}, {});
-  tell(events::core_work::tcm, from, hw::now());
+  report(events::core_work::tcm, from, hw::now());
 }
 
 void pe_core::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
@@ -211,7 +212,7 @@ void pe_core::end_wait(sim_time from) {
   const sim_time seen =
       clock_.edge_at_or_after(raised) + core_clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
   wait_until(std::max(seen, hw::now()));
-  tell_wait(from, raised, why);
+  report_wait(from, raised, why);
 }
 
 /// The timer fires half a cycle after an edge of the PE's clock, where firmware acts, also on a slow core.
@@ -228,7 +229,7 @@ void pe_core::wait_for_event_until(sim_time when) {
   }
   if (interrupt->pending_since() != sim_time::never()) return end_wait(from);
   // No event came: the time was the pause between two polls.
-  tell(events::core_work::pause, from, hw::now());
+  report(events::core_work::pause, from, hw::now());
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {
@@ -308,7 +309,7 @@ void pe_core::vector(const abi::vector_command& c) {
     const bool last = offset + bytes >= total;
     wait_for_accesses(last ? sim_time{} : clock_.cycles(setup_.config.pe.tcm_read_cycles), lanes_done);
   }
-  tell(events::core_work::vector, from, hw::now());
+  report(events::core_work::vector, from, hw::now());
   if (move_data_) evaluate(c);
 }
 

@@ -132,8 +132,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// Called before every write to a register or to global memory, which a dead core does not execute.
   void count_write();
   void die_if_due();
-  void tell(events::core_work what, sim_time from, sim_time to);
-  void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
+  void report(events::core_work what, sim_time from, sim_time to);
+  void report_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
   void end_wait(sim_time from);
   void wait_until(sim_time t);
   void wait_for_accesses(sim_time ahead, sim_time not_before);

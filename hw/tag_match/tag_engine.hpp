@@ -125,7 +125,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   void begin_turn();
   void end_turn();
   void packet_in(const packet_ptr& p, std::uint8_t vc);
-  void tell_content(const packet_ptr& p, pe_coord source) const;
+  void report_content(const packet_ptr& p, pe_coord source) const;
   void write_payload(const packet_ptr& p, std::uint8_t vc);
   void payload_written(const access& done);
 

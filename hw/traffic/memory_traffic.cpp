@@ -52,7 +52,7 @@ void memory_traffic::act() {
       retire(t);
     }
     issue();
-    tell_finished();
+    report_finished();
   });
 }
 
@@ -218,10 +218,10 @@ void memory_traffic::retire(transaction& t) {
   results_.last_response = now();
   --in_flight_;
   t.release();
-  tell_finished();
+  report_finished();
 }
 
-void memory_traffic::tell_finished() {
+void memory_traffic::report_finished() {
   if (!finished() || !on_finished_) return;
   // Cleared before the call: the function is called once only, whatever it does.
   const auto call = std::exchange(on_finished_, nullptr);

@@ -79,7 +79,7 @@ class memory_traffic final : public sc_core::sc_module,
   void answered(transaction& t, sim_time at);
   void retire(transaction& t);
   void wake_at(sim_time at);
-  void tell_finished();
+  void report_finished();
   void check_data(const transaction& t);
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;

@@ -126,7 +126,7 @@ struct watched_word {
   std::uint64_t memory{};
   std::optional<cached_word> writer;  ///< copy in the data cache of the expected writer
   std::optional<word_history> history;
-  std::optional<abi::signal_watch> writer_waits{};  ///< what the expected writer itself waits for
+  std::optional<abi::signal_watch> writer_waits{};  ///< wait of the expected writer
 };
 
 enum class word_finding : std::uint8_t {

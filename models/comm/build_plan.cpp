@@ -97,17 +97,17 @@ memory_kind kind_of(const plan_options& o) {
 /// Changes that make `rings` slot rings fit: for each key the largest or smallest value that does.
 std::string suggestions(std::uint64_t rings, const plan_options& o, const memory_kind& m) {
   const std::uint64_t room = m.bytes > m.reserved ? m.bytes - m.reserved : 0;
-  std::vector<std::string> ways;
+  std::vector<std::string> keys;
   const std::uint64_t slots = room / rings / o.slot_bytes;
-  if (slots > 0) ways.push_back(fmt::format("ipcq.n_slots at most {}", slots));
+  if (slots > 0) keys.push_back(fmt::format("ipcq.n_slots at most {}", slots));
   const std::uint64_t slot_bytes = room / rings / o.n_slots / slot_alignment * slot_alignment;
-  if (slot_bytes > 0) ways.push_back(fmt::format("ipcq.slot_bytes at most {}", slot_bytes));
+  if (slot_bytes > 0) keys.push_back(fmt::format("ipcq.slot_bytes at most {}", slot_bytes));
   const std::uint64_t needed = rings * o.n_slots * o.slot_bytes + m.reserved;
-  ways.push_back(fmt::format("{} at least {}", m.key, (needed + m.key_bytes - 1) / m.key_bytes));
+  keys.push_back(fmt::format("{} at least {}", m.key, (needed + m.key_bytes - 1) / m.key_bytes));
   const std::uint64_t fitting = room / (std::uint64_t{o.n_slots} * o.slot_bytes);
   if (fitting > 0)
-    ways.push_back(fmt::format("a pattern with at most {} here (ipcq.queue_pairs)", plural(fitting, "ring")));
-  return fmt::format("{}", fmt::join(ways, ", or "));
+    keys.push_back(fmt::format("a pattern with at most {} here (ipcq.queue_pairs)", plural(fitting, "ring")));
+  return fmt::format("{}", fmt::join(keys, ", or "));
 }
 
 /// Slot rings that do not fit one memory: their number, and the owner of the first.

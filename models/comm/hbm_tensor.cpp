@@ -126,8 +126,8 @@ bool slots_keep_to_stripes(const config::machine_config& c, const collective_sha
 namespace {
 
 /// From the read of a message's source to the credit of its slot, which waits for the store.
-bool rings_cover_the_way(const config::machine_config& c, const collective_shape& s,
-                         std::uint64_t element_bytes) {
+bool rings_cover_the_path(const config::machine_config& c, const collective_shape& s,
+                          std::uint64_t element_bytes) {
   constexpr std::uint64_t shortest = 32'768;         // least bytes of the slots of one queue pair
   constexpr std::uint64_t shortest_of_all = 98'304;  // least bytes of the slots to all other ranks
   const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
@@ -141,7 +141,7 @@ bool rings_cover_the_way(const config::machine_config& c, const collective_shape
 bool moves_out_of_hbm(const config::machine_config& c, const collective_shape& s,
                       std::uint64_t element_bytes) {
   if (c.ccl.tensors != config::tensor_kind::hbm || c.ccl.tensor_chunk_bytes) return false;
-  return slots_keep_to_stripes(c, s, element_bytes) && rings_cover_the_way(c, s, element_bytes);
+  return slots_keep_to_stripes(c, s, element_bytes) && rings_cover_the_path(c, s, element_bytes);
 }
 
 std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {

@@ -175,9 +175,10 @@ class bound_finder {
     const bool out = r_.what == collective::broadcast;
     const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
     const sim_time flits = timing::noc_clock(c_).cycles(message_flits(c_, 1));  // the vector's own flits
-    const sim_time way = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) + ends_.arrival +
-                         consume_ + end_ + staging_latency_;
-    keep(out ? "injection" : "ejection", way.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
+    const sim_time time = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) +
+                          ends_.arrival + consume_ + end_ + staging_latency_;
+    keep(out ? "injection" : "ejection",
+         time.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
          fmt::format("network interface of the root, {}, and the path {} {}", out ? "out" : "in",
                      out ? "to" : "from", pe_path(t_.shape(), out ? far.to : far.from)));
   }
@@ -230,10 +231,10 @@ class bound_finder {
   /// Payload of messages and of the own tensors over a rank's network interface.
   void interface_terms(const char* who, double sent, double received, const staged_bytes& own) {
     const staged_wire staged = staged_wire_of(c_, own);
-    const auto term = [&](const char* kind, double messages, double tensors, const char* way) {
+    const auto term = [&](const char* kind, double messages, double tensors, const char* direction) {
       const double wire_bytes = messages * rates_.wire_bytes_per_byte() + tensors;
       keep(kind, staging_startup_ns_ + wire_bytes / rates_.noc_gbytes_s(),
-           fmt::format("network interface of {}, {}: messages and its tensors in HBM", who, way));
+           fmt::format("network interface of {}, {}: messages and its tensors in HBM", who, direction));
     };
     term("injection", sent, staged.out, "out");
     term("ejection", received, staged.in, "in");

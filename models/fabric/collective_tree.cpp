@@ -189,17 +189,17 @@ std::vector<std::string> find_tree_cycle(const topology& t, std::span<const coll
   return names;
 }
 
-tree_way way_of(const topology& t, const abi::node_address& root, const abi::node_address& member) {
-  tree_way way;
+tree_path path_of(const topology& t, const abi::node_address& root, const abi::node_address& member) {
+  tree_path path;
   for (const step& s : route(t, root, member)) {
-    ++way.routers;
+    ++path.routers;
     if (!s.out.terminal) {
-      ++way.mesh_links;
+      ++path.mesh_links;
     } else if (t.layout(s.sip, s.cube).terminals[s.out.number].leads_on()) {
-      way.outer_links.push_back(outer_link(t, s.sip, s.cube, s.out.number));
+      path.outer_links.push_back(outer_link(t, s.sip, s.cube, s.out.number));
     }
   }
-  return way;
+  return path;
 }
 
 }  // namespace diecast::fabric

@@ -16,7 +16,7 @@ namespace diecast::fabric {
 
 /// An entry and exit of a router: one of its sides, or a terminal of the cube that is on it.
 struct tree_port {
-  bool terminal{};         ///< else a side
+  bool terminal{};         ///< false: a side
   std::uint16_t number{};  ///< terminal_index or side
   auto operator<=>(const tree_port&) const = default;
 };
@@ -52,12 +52,12 @@ struct collective_tree {
 
 /// Path from the root to a member's terminal: links between routers, dies and packages, and routers of the
 /// tree.
-struct tree_way {
+struct tree_path {
   std::uint32_t routers{};
   std::uint32_t mesh_links{};
   std::vector<std::uint32_t> outer_links;  ///< UCIe and SIP links, as numbered by the topology
 };
-[[nodiscard]] tree_way way_of(const topology& t, const abi::node_address& root,
-                              const abi::node_address& member);
+[[nodiscard]] tree_path path_of(const topology& t, const abi::node_address& root,
+                                const abi::node_address& member);
 
 }  // namespace diecast::fabric

@@ -112,7 +112,7 @@ enum class entry : std::uint8_t { injected, from_cube, from_sip };
 /// Decision made once per cube a packet enters.
 struct cube_step {
   terminal_index exit{};  ///< terminal of this cube the packet leaves by
-  leg next{};             ///< its leg while in this cube
+  leg next{};             ///< the packet's leg in this cube
 };
 
 /// One link of a traced route, with the leg and the dateline set of the buffer at its far end.

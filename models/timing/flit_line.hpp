@@ -87,7 +87,7 @@ class flit_line {
 
   struct transfer {
     sim_time end;  ///< time at which the last flit of the packet was sent, or sent again
-    span arrival;  ///< of first and last flit at the far end
+    span arrival;  ///< arrival of head and tail at the far end
   };
   /// Starts a packet. Precondition: earliest(c, now) == now. `ready`: since when it waits for the wire,
   /// never for "since now"; decides only how much of it was lost after a corrupted frame.

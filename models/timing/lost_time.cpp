@@ -105,7 +105,7 @@ lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, 
   limits until{};
   if (from.opened != 0) {
     const dram_tick row = write ? p_.act_to_write : p_.act_to_read;
-    for (std::size_t i = 0; i < payers; ++i)
+    for (std::size_t i = 0; i < lost_accounts; ++i)
       if (const dram_tick at = c.banks[bank].until[i]; at != 0) until[i] = at + row;
   }
   limit_by_columns(c, bank, write, until);
@@ -123,11 +123,11 @@ void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, 
   limits until = limits_of(c, bank, write, from);
   const auto latest = [&until](std::size_t but) {
     std::size_t last = but == 0 ? 1 : 0;
-    for (std::size_t i = last + 1; i < payers; ++i)
+    for (std::size_t i = last + 1; i < lost_accounts; ++i)
       if (i != but && until[i] > until[last]) last = i;
     return last;
   };
-  std::size_t first = latest(payers);
+  std::size_t first = latest(lost_accounts);
   if (t > std::max(begin, until[first]) + 2 * p_.clock) {  // the scheduler did something else first
     first = index(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus);
     until[first] = t;
@@ -167,7 +167,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
   ++columns_;
   if (++window_.columns < window_columns) return;
   to_bus_ += close_window(window_, lost_);
-  for (std::size_t i = 0; i < payers; ++i) alone_[i] += window_.alone[i];
+  for (std::size_t i = 0; i < lost_accounts; ++i) alone_[i] += window_.alone[i];
   window_ = {};
 }
 
@@ -194,15 +194,15 @@ std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, b
 /// other is charged what it adds. Returns the part of tFAW and tRRD that is charged to the row bus.
 std::uint64_t lost_time::close_window(const window& w, bill& into) const {
   bill lost = w.alone;
-  for (std::size_t a = 0; a < payers; ++a) {
-    for (std::size_t b = 0; b < payers; ++b) {
+  for (std::size_t a = 0; a < lost_accounts; ++a) {
+    for (std::size_t b = 0; b < lost_accounts; ++b) {
       const bool first = alone_[a] + w.alone[a] >= alone_[b] + w.alone[b];
       lost[first ? a : b] += w.joint[a][b];
     }
   }
   const std::uint64_t floor = bus_floor(w.activates, w.columns);
   const std::uint64_t moved = move_to_bus(floor, lost[index(lost_cause::activate_window)], lost);
-  for (std::size_t i = 0; i < payers; ++i) into[i] += lost[i];
+  for (std::size_t i = 0; i < lost_accounts; ++i) into[i] += lost[i];
   return moved;
 }
 
@@ -216,7 +216,7 @@ void lost_time::divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill
   known[index(lost_cause::initiator)] = columns_ * p_.burst;
   const std::uint64_t sum = std::accumulate(known.begin(), known.end(), std::uint64_t{});
   std::uint64_t nobody = ticks;
-  for (std::size_t i = 0; i < payers && sum != 0; ++i) {
+  for (std::size_t i = 0; i < lost_accounts && sum != 0; ++i) {
     if (i == index(lost_cause::initiator)) continue;
     const double part = static_cast<double>(ticks) * static_cast<double>(known[i]) / static_cast<double>(sum);
     const std::uint64_t whole = std::min(nobody, static_cast<std::uint64_t>(part));

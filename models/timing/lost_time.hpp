@@ -87,10 +87,10 @@ class lost_time {
  private:
   /// Accounts of lost ticks: the causes, and (elsewhere) requests that were all for other pseudo-channels.
   static constexpr std::size_t elsewhere = lost_causes;
-  static constexpr std::size_t payers = lost_causes + 1;
-  using bill = std::array<std::uint64_t, payers>;
+  static constexpr std::size_t lost_accounts = lost_causes + 1;
+  using bill = std::array<std::uint64_t, lost_accounts>;
   /// Tick until which each account's limit delayed a command; 0: it did not.
-  using limits = std::array<dram_tick, payers>;
+  using limits = std::array<dram_tick, lost_accounts>;
   struct bank_account {
     limits until{};                                ///< limits that delayed the last activation
     std::uint32_t closed_row{dram_state::no_row};  ///< the row that a refresh closed
@@ -112,8 +112,8 @@ class lost_time {
     std::vector<bank_account> banks;
   };
   struct window {
-    bill alone{};                      ///< ticks delayed by this limit alone
-    std::array<bill, payers> joint{};  ///< ticks delayed by two limits together
+    bill alone{};                             ///< ticks delayed by this limit alone
+    std::array<bill, lost_accounts> joint{};  ///< ticks delayed by two limits together
     std::uint64_t activates{};
     std::uint64_t columns{};
   };

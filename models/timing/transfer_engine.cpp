@@ -7,8 +7,8 @@
 namespace diecast::timing {
 constexpr double nothing = 1e-9;  ///< ns; less work than this counts as none
 
-transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener told)
-    : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
+transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener who)
+    : events_(events), first_kind_(first_kind), listener_(std::move(who)) {}
 
 std::uint32_t transfer_engine::add_server(double flit_ns) {
   servers_.push_back({flit_ns, {}, 0, 0, {}});
@@ -74,12 +74,12 @@ void transfer_engine::handle(const timed_event& e) {
     case end:
       if (at(t.tail) > e.at) return events_.put(at(t.tail), first_kind_ + end, id);
       t.finished = true;
-      told_.done(t.user, e.at);
+      listener_.done(t.user, e.at);
       return close_if_over(id);
     case leave:
       if (at(leaves_at(t)) > e.at) return events_.put(at(leaves_at(t)), first_kind_ + leave, id);
       t.has_left = true;
-      told_.left(t.user, e.at);
+      listener_.left(t.user, e.at);
       return close_if_over(id);
   }
 }

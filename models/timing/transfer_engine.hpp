@@ -58,7 +58,7 @@ class transfer_engine {
     std::function<void(std::uint32_t user, sim_time at)> left;
   };
   /// Events of the engine have kinds from `first_kind` on, `kinds` of them.
-  transfer_engine(event_queue& events, std::uint32_t first_kind, listener told);
+  transfer_engine(event_queue& events, std::uint32_t first_kind, listener who);
   static constexpr std::uint32_t kinds = 3;
 
   /// `flit_ns`: the time of a flit. Servers are numbered from 0.
@@ -147,7 +147,7 @@ class transfer_engine {
 
   event_queue& events_;
   std::uint32_t first_kind_;
-  listener told_;
+  listener listener_;
   std::vector<server> servers_;
   std::vector<transfer> transfers_by_id_;
   std::vector<std::uint32_t> free_;

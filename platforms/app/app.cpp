@@ -90,7 +90,7 @@ class reporter {
     const std::string rows = table_->row(o);
     report_.add(std::move(o), rows);
     for (const platforms::fault_row& f : report_.outcomes().back().faults)
-      if (f.met == 0) platforms::tell(platforms::to_text(f));
+      if (f.met == 0) platforms::warn(platforms::to_text(f));
   }
 
   [[nodiscard]] bool interrupted() const { return report_.interrupted(); }

@@ -227,17 +227,17 @@ void add_window(const std::string& flag, const std::string& value, std::vector<s
 
 /// A flag that prints without a run must be the only such flag, without output files. --help always works.
 void refuse_beside_information(flag_reader& r) {
-  std::string asked;
+  std::string first;
   if (r.flag("help")) return;
   for (const char* name :
        {"dump-config", "check-config", "dump-install", "print-map", "version", "schema", "list", "doc"}) {
     if (!r.flag(name)) continue;
     const std::string flag = fmt::format("--{}", name);
-    if (!asked.empty()) r.add({flag, "cannot be combined with " + asked, "", "one of the two"});
-    if (asked.empty()) asked = flag;
+    if (!first.empty()) r.add({flag, "cannot be combined with " + first, "", "one of the two"});
+    if (first.empty()) first = flag;
   }
-  if (asked.empty()) return;
-  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}, "cannot be combined with " + asked,
+  if (first.empty()) return;
+  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}, "cannot be combined with " + first,
            "a run, or one of the two");
 }
 

@@ -113,7 +113,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
   if (problems.empty() && runs.empty())
     for (const omission& o : left_out) problems.push_back(problem_of(o));
   if (!problems.empty()) throw user_error(problems);
-  for (const omission& o : left_out) platforms::tell(text_of(o));
+  for (const omission& o : left_out) platforms::warn(text_of(o));
   return runs;
 }
 

@@ -39,10 +39,10 @@ int refused(const user_error& e) {
   try {
     record_problems(e);
   } catch (const output_error& lost) {
-    platforms::tell(lost.what());
+    platforms::warn(lost.what());
     return platforms::output_failed;
   }
-  platforms::tell(e.what());
+  platforms::warn(e.what());
   return platforms::exit_code(run_status::error);
 }
 
@@ -83,18 +83,18 @@ int exit_code_of(const std::function<int()>& body) {
     const int code = body();
     flush();
     if (reader_gone || std::ferror(stdout) == 0) return code;
-    platforms::tell("standard output: cannot be written");
+    platforms::warn("standard output: cannot be written");
     const int internal = platforms::exit_code(run_status::internal);
     return code == internal ? internal : platforms::output_failed;
   } catch (const user_error& e) {
     return refused(e);
   } catch (const output_error& e) {
-    platforms::tell(e.what());
+    platforms::warn(e.what());
     return platforms::output_failed;
   } catch (const std::exception&) {
     const platforms::fault_text why = platforms::explain(std::current_exception());
     const bool system = why.status == run_status::system;
-    platforms::tell((system ? "the system refuses: " : "internal error: ") + why.message);
+    platforms::warn((system ? "the system refuses: " : "internal error: ") + why.message);
     return platforms::exit_code(system ? run_status::system : run_status::internal);
   }
 }

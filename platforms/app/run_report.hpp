@@ -83,7 +83,7 @@ class run_report {
       print(table_rows);
       flush();
     }
-    if (!o.message.empty()) platforms::tell(platforms::complaint(o.status, o.message));
+    if (!o.message.empty()) platforms::warn(platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
   }
 

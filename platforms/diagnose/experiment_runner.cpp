@@ -357,7 +357,7 @@ observation experiment_runner::run(const std::string& name, const changes& chang
   return o;
 }
 
-std::string experiment_runner::ask(const std::vector<std::string>& arguments) {
+std::string experiment_runner::output_of(const std::vector<std::string>& arguments) {
   bool timed_out = false;
   const fs::path out = folder_ / "answer";
   execute(arguments, out, folder_ / "stderr", seconds_left(), timed_out);

@@ -91,9 +91,9 @@ class experiment_runner {
   observation run(const std::string& name, const changes& changed,
                   double limit_s = std::numeric_limits<double>::infinity());
   /// Standard output of the binary with these arguments alone.
-  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
+  [[nodiscard]] std::string output_of(const std::vector<std::string>& arguments);
   /// Standard output of the examined run's command line with this flag.
-  [[nodiscard]] std::string ask_of_run(const std::string& flag) { return ask(with({flag})); }
+  [[nodiscard]] std::string output_of_run(const std::string& flag) { return output_of(with({flag})); }
   /// Whether the user has interrupted the diagnosis: no time is left then, whatever the budget.
   [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] double seconds_left() const;

@@ -165,7 +165,7 @@ std::vector<mitigation_set> mitigation_search::fewest(const observation& all) {
   const mitigation& split = mitigations().front();
   for (const mitigation& r : mitigations()) {
     const observation* o = give({&r}, delay_);
-    if (&r == &split) (void)t_.ask_removed("split_sendrecv", o);
+    if (&r == &split) (void)t_.answer_removed("split_sendrecv", o);
     if (o == nullptr) continue;
     t_.answer(r.question, helped(*o, bad_));
     if (as_well(*o, all)) enough.push_back({&r});
@@ -252,14 +252,14 @@ void mitigation_search::blame(const mitigation_set& some, bool cures) {
     finding f = made(r->kind, "", {of_run(), r->evidence + by}, r->workaround);
     for (evidence& e : unseen()) f.evidence.push_back(std::move(e));
     t_.add(std::move(f));
-    t_.let_stand(r->at(delay_), cures);
+    t_.add_workaround(r->at(delay_), cures);
   }
 }
 
 bool mitigation_search::run() {
   const observation* all = all_at_once();
   // All mitigations at once do not remove the fault, so none alone does.
-  if (all == nullptr) return (void)t_.ask_removed("split_sendrecv", last_), false;
+  if (all == nullptr) return (void)t_.answer_removed("split_sendrecv", last_), false;
   const std::vector<mitigation_set> enough = fewest(*all);
   blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
   return true;
@@ -281,7 +281,7 @@ finding mitigation_search::unexplained() const {
 /// A run with wrong results, the subject's own or an experiment, and the changes that make it of the subject.
 std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
   if (wrong_data(t.base())) return {&t.base(), {}};
-  for (const observation* o : t.looked_at())
+  for (const observation* o : t.subject_runs())
     if (wrong_data(*o)) return {o, o->changes};
   return {};
 }

@@ -40,9 +40,9 @@ void hold_standard_streams() {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error of its write
 }
 
-void tell(const std::string& line) { tell(stderr, visible(line) + '\n'); }
+void warn(const std::string& line) { print_to(stderr, visible(line) + '\n'); }
 
-void tell(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
+void print_to(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
 
 namespace {
 

@@ -26,9 +26,9 @@ void hold_standard_streams();
 /// control a terminal.
 [[nodiscard]] std::string visible(const std::string& text);
 /// Writes a line to standard error. What cannot be written there is lost.
-void tell(const std::string& line);
+void warn(const std::string& line);
 /// Writes `text` as it is; what cannot be written is lost.
-void tell(std::FILE* to, const std::string& text);
+void print_to(std::FILE* to, const std::string& text);
 
 // Errors of files that could not be written.
 

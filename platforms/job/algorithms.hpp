@@ -19,10 +19,10 @@ namespace diecast::platforms {
 
 /// The algorithms that a request names for its collective: "all" stands for each that runs on its ranks, none
 /// for auto. Those that run on the same ranks come one after the other: a table compares equal ranks.
-[[nodiscard]] std::vector<std::string> algorithms_asked(const app::registries& tables,
-                                                        const job_request& request);
+[[nodiscard]] std::vector<std::string> requested_algorithms(const app::registries& tables,
+                                                            const job_request& request);
 /// Whether a request is for every algorithm.
-[[nodiscard]] bool asks_for_all(const job_request& request);
+[[nodiscard]] bool requests_all(const job_request& request);
 /// The rank set of an algorithm without --ranks.
 [[nodiscard]] std::optional<comm::rank_set> usual_ranks_of(const app::registries& tables,
                                                            const std::string& collective,

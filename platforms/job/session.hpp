@@ -107,7 +107,7 @@ class workload_session final : public host_side, private sw::op_observer {
  private:
   void started(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
   void ended(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
-  void tell(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const;
+  void report(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const;
   void messages(const sw::message_counts& counts) override { log_.messages(counts); }
   [[nodiscard]] std::vector<abi::pe_launch> launches_of(sip_id sip, sim_time start) const;
   void report_ops(run_outcome& o) const;

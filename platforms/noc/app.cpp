@@ -130,7 +130,7 @@ int run_checked(int argc, char** argv) {
     report.add(std::move(outcome), row);
     if (report.interrupted()) break;
   }
-  if (not_run > 0) platforms::tell(fmt::format("{} higher rates are skipped", not_run));
+  if (not_run > 0) platforms::warn(fmt::format("{} higher rates are skipped", not_run));
   report.finish([&] { return result_json(report.context(), net, report.outcomes()); },
                 [&] { return result_csv(report.outcomes()); },
                 [&] { report.write("links.csv", links_csv(report.outcomes())); });

@@ -177,7 +177,7 @@ class study_run {
 
   void deadlock(const std::string& why) {
     o_.status = run_status::deadlock;
-    o_.message = fmt::format("{} and {} packets are under way", why, machine_.packets_under_way());
+    o_.message = fmt::format("{} and {} packets are in flight", why, machine_.packets_under_way());
   }
 
   void collect() {

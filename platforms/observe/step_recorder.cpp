@@ -119,8 +119,8 @@ ccl_trace::ccl_trace(const platforms::run_names& run, std::FILE* to) : run_(run)
 
 void ccl_trace::on(const events::message_event& e) {
   const auto line = [&](const char* what, const std::string& bytes) {
-    platforms::tell(to_, fmt::format("ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe), e.at.ns(),
-                                     what, run_.direction(e.pe, e.qp), bytes, e.sequence));
+    platforms::print_to(to_, fmt::format("ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe),
+                                         e.at.ns(), what, run_.direction(e.pe, e.qp), bytes, e.sequence));
   };
   const std::string bytes = fmt::format(" {} bytes", e.bytes);
   switch (e.phase) {

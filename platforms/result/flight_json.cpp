@@ -58,7 +58,7 @@ class writer {
     const auto& groups = recorder.groups();
     for (std::uint32_t g = 0; g < groups.size(); ++g) order_.push_back(g);
     std::ranges::sort(order_, {}, [&groups](std::uint32_t g) {
-      return std::tie(groups[g].begun, groups[g].slot, groups[g].told);
+      return std::tie(groups[g].begun, groups[g].slot, groups[g].listed);
     });
     number_.resize(groups.size());
     for (std::uint32_t n = 0; n < order_.size(); ++n) number_[order_[n]] = n + 1;

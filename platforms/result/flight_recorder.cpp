@@ -93,27 +93,27 @@ void flight_recorder::on(const events::message_content& e) {
 }
 
 /// Number of the group of a team slot with these PEs: a freed slot may get another team.
-std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_coord> told) {
+std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_coord> pes) {
   const auto known = latest_group_.find(slot);
-  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, told))
+  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].listed, pes))
     return known->second;
   const auto same = std::ranges::find_if(
-      groups_, [&](const flight_group& g) { return g.slot == slot && std::ranges::equal(g.told, told); });
+      groups_, [&](const flight_group& g) { return g.slot == slot && std::ranges::equal(g.listed, pes); });
   const auto at = static_cast<std::uint32_t>(same - groups_.begin());
   if (same == groups_.end())
-    groups_.push_back({slot, sim_time::never(), {told.begin(), told.end()}, {told.begin(), told.end()}});
+    groups_.push_back({slot, sim_time::never(), {pes.begin(), pes.end()}, {pes.begin(), pes.end()}});
   return latest_group_[slot] = at;
 }
 
 /// Adds a PE to a group; if it is not listed, behind the first PE of its rank, in any order of arrival.
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
-  const auto told = [&g](pe_coord p) { return std::ranges::find(g.told, p) != g.told.end(); };
+  const auto listed = [&g](pe_coord p) { return std::ranges::find(g.listed, p) != g.listed.end(); };
   if (std::ranges::find(g.members, pe) != g.members.end()) return;
   std::optional<pe_coord> first;  // ranks are ranges of PEs, so this is the last listed PE before `pe`
-  for (const pe_coord p : g.told)
+  for (const pe_coord p : g.listed)
     if (p < pe && (!first || *first < p)) first = p;
   auto at = first ? std::ranges::find(g.members, *first) + 1 : g.members.begin();
-  while (at != g.members.end() && *at < pe && !told(*at)) ++at;
+  while (at != g.members.end() && *at < pe && !listed(*at)) ++at;
   g.members.insert(at, pe);
 }
 
@@ -205,7 +205,7 @@ void flight_recorder::add(const flight_recorder& other) {
   for (const std::string& name : other.step_names_) step.push_back(number_of(name));
   std::vector<std::uint32_t> group;
   for (const flight_group& g : other.groups_) {
-    flight_group& own = groups_[group.emplace_back(group_of(g.slot, g.told))];
+    flight_group& own = groups_[group.emplace_back(group_of(g.slot, g.listed))];
     for (const pe_coord pe : g.members) admit(own, pe);
     own.begun = std::min(own.begun, g.begun);
   }

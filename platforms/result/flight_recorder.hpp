@@ -62,10 +62,10 @@ struct flight_operation {
 struct flight_group {
   std::uint32_t slot{};
   sim_time begun{sim_time::never()};  ///< time of the group's first barrier
-  std::vector<pe_coord> told;
+  std::vector<pe_coord> listed;
   std::vector<pe_coord> members;
 
-  DIECAST_MEMBERS(slot, begun, told, members)
+  DIECAST_MEMBERS(slot, begun, listed, members)
 };
 
 class flight_recorder : public events::observer {
@@ -129,7 +129,7 @@ class flight_recorder : public events::observer {
   void post(track& t, const events::operation_changed& e);
   void end(track& t, const events::operation_changed& e, const noted_record& record);
   static void admit(flight_group& g, pe_coord pe);
-  [[nodiscard]] std::uint32_t group_of(std::uint32_t slot, std::span<const pe_coord> told);
+  [[nodiscard]] std::uint32_t group_of(std::uint32_t slot, std::span<const pe_coord> pes);
   [[nodiscard]] std::uint16_t number_of(std::string_view step);
 
   machine_shape shape_;

@@ -92,7 +92,7 @@ std::vector<unread_key> unread_keys(const loaded_config& given, const config::ma
 std::string unread_text(const std::vector<unread_key>& keys) {
   std::string text;
   for (const unread_key& k : keys)
-    if (k.told) text += (text.empty() ? "note: this machine does not read " : ", ") + k.path;
+    if (k.reported) text += (text.empty() ? "note: this machine does not read " : ", ") + k.path;
   return text.empty() ? text : text + '\n';
 }
 

@@ -18,7 +18,7 @@ struct unread_key {
   std::string path;
   /// Whether the key is reported to the user: it was given on the command line, or is a list of changes of
   /// this machine (overrides, faults).
-  bool told{};
+  bool reported{};
 };
 
 /// Given keys outside the blocks `read`, in alphabetical order.

@@ -142,7 +142,7 @@ struct run_point : watched_run {
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string flight_file;              ///< file for the flight recorder, which a signal makes the run write
-  bool tell_faults{true};               ///< report which faults were met
+  bool report_faults{true};             ///< report which faults were met
   bool inspect{};                       ///< report where dispatch tables lead
   bool record{};                        ///< keep what every rank did in every step
   bool critical_path{};                 ///< keep what it takes to find the critical path
@@ -153,7 +153,7 @@ struct run_point : watched_run {
   /// Sent to processes that simulate a run together.
   DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
                   iters, warmup, isolate, data, pattern_data, team, workload, ccl_trace, vcd, flight_file,
-                  tell_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
+                  report_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
 };
 
 enum class run_status : std::uint8_t {

@@ -146,7 +146,7 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
 }
 
 /// The layout for chunks of ccl.tensor_chunk_bytes, with as many buffers as fit, at least one.
-chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context& launch,
+chunk_layout layout_as_given(const kernel_entry& kernel, const argument_context& launch,
                              std::uint64_t chunk_bytes) {
   const comm::collective_shape s = shape_of(kernel, launch);
   const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
@@ -317,7 +317,7 @@ hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launc
 
 chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch) {
   if (stays_in_hbm(kernel, launch)) return layout_without_chunks(kernel, launch);
-  if (const auto asked = launch.config.ccl.tensor_chunk_bytes) return layout_as_asked(kernel, launch, *asked);
+  if (const auto bytes = launch.config.ccl.tensor_chunk_bytes) return layout_as_given(kernel, launch, *bytes);
   return layout_with(kernel, launch, automatic_piece(kernel, launch));
 }
 

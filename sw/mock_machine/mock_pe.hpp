@@ -117,7 +117,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const std::vector<abi::operation_note>& awaiting() const { return awaited_.list(); }
 
  private:
-  void give_way();
+  void yield();
   void interruption();
   template <class Access>
   auto trapped(Access access) const;

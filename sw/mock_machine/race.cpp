@@ -108,7 +108,7 @@ class heats {
     try {
       r.so_far = r.run->go({nanoseconds(limit), left_});
     } catch (const user_error&) {
-      return true;  // its firmware uses features that are not modelled
+      return true;  // the firmware uses features that are not modelled
     }
     left_ -= std::min(left_, r.so_far.events);
     if (r.so_far.finished) keep(r, r.so_far.time_ns, known_by::estimate);

@@ -10,7 +10,7 @@
 
 namespace diecast::sw {
 /// The TCM reads a packet when the one two before it begins to leave (hw/pe: packets_read_ahead).
-constexpr std::uint32_t packets_under_way = 3;
+constexpr std::uint32_t packets_in_flight = 3;
 /// Pieces that a window of the DMA is cut into.
 constexpr std::uint64_t window_pieces = 4;
 
@@ -227,7 +227,7 @@ void timed_dma::start(std::uint32_t id) {
   const bool last_part = i.kind == item::what::part && items_[i.owner].started == items_[i.owner].bytes &&
                          i.copy.bytes == items_[i.owner].bytes;
   const bool tells = i.kind == item::what::message || last_part;
-  engine_.start(route, i.shape, events_.now(), events_.now(), id, tells ? packets_under_way : 0);
+  engine_.start(route, i.shape, events_.now(), events_.now(), id, tells ? packets_in_flight : 0);
 }
 
 void timed_dma::pump(std::uint32_t pe, port which) {
@@ -295,7 +295,7 @@ void timed_dma::transfer_left(std::uint32_t id, sim_time at) {
   const std::uint32_t message = is_part ? items_[id].owner : id;
   const item& i = items_[message];
   // The TCM reads a packet of a long message when one before it has left.
-  const bool waits = i.shape.packets >= packets_under_way && !is_part;
+  const bool waits = i.shape.packets >= packets_in_flight && !is_part;
   const sim_time read =
       waits ? clock_.edge_at_or_after(at) + clock_.cycles(1 + read_cycles(i.pe, i.bytes)) : at;
   events_.put(std::max(i.read_done, read) + clock_.cycles(1), source_read, message);
@@ -360,10 +360,10 @@ timed_dma::flow_key timed_dma::flow_of(const item& i) const {
 
 /// Messages and credits of a flow become visible in their order.
 void timed_dma::deliver(const flow_key& flow) {
-  std::deque<std::uint32_t>& under_way = flows_[flow];
-  while (!under_way.empty() && items_[under_way.front()].arrived) {
-    const std::uint32_t id = under_way.front();
-    under_way.pop_front();
+  std::deque<std::uint32_t>& in_flight = flows_[flow];
+  while (!in_flight.empty() && items_[in_flight.front()].arrived) {
+    const std::uint32_t id = in_flight.front();
+    in_flight.pop_front();
     const item& i = items_[id];
     timed_pe& receiver = *pes_[i.receiver];
     if (i.kind == item::what::credit) {
@@ -377,8 +377,8 @@ void timed_dma::deliver(const flow_key& flow) {
 }
 
 void timed_dma::visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const {
-  for (const auto& [flow, under_way] : flows_) {
-    for (const std::uint32_t id : under_way)
+  for (const auto& [flow, in_flight] : flows_) {
+    for (const std::uint32_t id : in_flight)
       visit(flow.second, flow.second ? items_[id].credit.fields : items_[id].message.fields);
   }
 }

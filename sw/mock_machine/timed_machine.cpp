@@ -138,13 +138,13 @@ void timed_host::wake() {
 
 void timed_host::sleep() {
   asleep_ = true;
-  give_way();
+  yield();
 }
 
 void timed_host::wait_until(sim_time when) {
   if (when <= now()) return;
   machine_.events_.put(when, timed_dma::kinds, self_.value);
-  give_way();
+  yield();
 }
 
 void timed_host::completed(std::uint32_t launch_id) {

@@ -93,7 +93,7 @@ class timed_host final : public abi::host_hal {
   /// Runs until it waits or ends; rethrows what its program threw.
   void resume();
   /// Yields until the machine resumes it.
-  void give_way() { machine_.main_ = std::move(machine_.main_).resume(); }
+  void yield() { machine_.main_ = std::move(machine_.main_).resume(); }
   void wake();
   void sleep();
   /// A PE has reported the end of a launch.

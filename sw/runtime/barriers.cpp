@@ -79,7 +79,7 @@ pe_coord core_group::neighbor(pe_coord first, std::uint32_t core) const {
           pe_id{first.pe.value + there.pe.value - here.pe.value}};
 }
 
-void core_group::barrier(const before_wait& tell) {
+void core_group::barrier(const before_wait& notify) {
   const std::uint32_t n = size();
   if (n == 1) return;
   const std::uint32_t count = counter_ + 1;
@@ -87,7 +87,7 @@ void core_group::barrier(const before_wait& tell) {
     const std::uint32_t to = (me_ + reach) % n, from = (me_ + n - reach) % n;
     signals_.set(comm::core_flag(cores_[to].home, round), count);
     hal_.count(firmware_count::core_signals_set, 1);
-    tell(round, cores_[from].pe);
+    notify(round, cores_[from].pe);
     signals_.wait_for_barrier(comm::core_flag(cores_[me_].home, round), count, cores_[from].pe);
     hal_.count(firmware_count::core_flags_checked, 1);
   }

@@ -74,7 +74,7 @@ class core_group {
 
   /// Called before each wait, with its round and the PE whose signal ends it.
   using before_wait = std::function<void(std::uint32_t round, pe_coord from)>;
-  void barrier(const before_wait& tell);
+  void barrier(const before_wait& notify);
   /// Core `core` of the rank whose first core is `first`: as far from it as here. For reports only.
   [[nodiscard]] pe_coord neighbor(pe_coord first, std::uint32_t core) const;
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cores_.size()); }

@@ -50,7 +50,7 @@ messaging::messaging(pe_runtime& runtime)
     throw firmware_trap(runtime.hal().self(), "messages without an installed ring of the tag-matching unit");
   }
   runtime.driver().on_tag_event([this] { progress(); });
-  runtime.before_idle([this] { tell_waits(); });
+  runtime.before_idle([this] { publish_waits(); });
   driver_.arm();
 }
 

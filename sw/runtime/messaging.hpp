@@ -162,8 +162,8 @@ class messaging : immovable {
     bool staging_until_fin{};  ///< the staging is kept until FIN, because the receiver reads from it
     // receives
     remote_bytes remote;
-    std::uint64_t asked{}, end{};  ///< bytes of the message requested so far, and bytes to request
-    std::uint64_t pieces{};        ///< reads in flight
+    std::uint64_t requested{}, end{};  ///< bytes of the message requested so far, and bytes to request
+    std::uint64_t pieces{};            ///< reads in flight
     std::uint16_t rkey{};
   };
   /// An unexpected message: header, and where its payload lies.
@@ -204,7 +204,7 @@ class messaging : immovable {
   /// or the heap's state has changed. `ready` has no side effect.
   void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
-  void tell_waits();
+  void publish_waits();
   [[nodiscard]] abi::operation_note note_of(std::uint32_t request, abi::operation_phase phase) const;
   void note(std::uint32_t request, abi::operation_phase phase);
   void end(std::uint32_t request, abi::operation_phase phase);
@@ -230,7 +230,7 @@ class messaging : immovable {
   void land_in_place(const protocol::tag_message& m, std::uint32_t receive);
   void read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive);
   void read_on();
-  void ask_piece(operation& o, std::uint32_t receive);
+  void request_piece(operation& o, std::uint32_t receive);
   void piece_read(std::uint16_t id);
   void end_reads(std::uint32_t receive);
   void matched(std::uint32_t receive, pe_coord source);

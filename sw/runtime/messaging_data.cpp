@@ -61,9 +61,9 @@ void messaging::complete_receive(std::uint32_t receive) { end(receive, abi::oper
 void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive) {
   operation& o = operations_.at(receive);
   o.remote = from;
-  o.asked = begin;
+  o.requested = begin;
   o.end = std::min(from.bytes, o.buffer.bytes);
-  if (o.asked >= o.end) return end_reads(receive);
+  if (o.requested >= o.end) return end_reads(receive);
   reading_.push_back(receive);
   read_on();
 }
@@ -75,21 +75,21 @@ void messaging::read_on() {
   while (!reading_.empty() && reads_.size() < most_reads) {
     const std::uint32_t receive = reading_.front();
     operation& o = operations_.at(receive);
-    ask_piece(o, receive);
-    if (o.asked == o.end) reading_.pop_front();
+    request_piece(o, receive);
+    if (o.requested == o.end) reading_.pop_front();
   }
 }
 
-void messaging::ask_piece(operation& o, std::uint32_t receive) {
+void messaging::request_piece(operation& o, std::uint32_t receive) {
   const message_buffer source{0, o.remote.bytes, o.remote.block, o.remote.stride};
-  const message_buffer::place to = o.buffer.at(o.asked), out = source.at(o.asked);
-  const std::uint64_t bytes = std::min({to.run, out.run, o.end - o.asked, std::uint64_t{1} << 30});
+  const message_buffer::place to = o.buffer.at(o.requested), out = source.at(o.requested);
+  const std::uint64_t bytes = std::min({to.run, out.run, o.end - o.requested, std::uint64_t{1} << 30});
   while (reads_.contains(next_read_)) ++next_read_;
   reads_[next_read_] = receive;
   ++o.pieces;
   driver_.read(next_read_++, o.remote.va + out.offset, runtime_.options().tcm_base + to.offset,
                static_cast<std::uint32_t>(bytes));
-  o.asked += bytes;
+  o.requested += bytes;
 }
 
 void messaging::piece_read(std::uint16_t id) {
@@ -98,7 +98,7 @@ void messaging::piece_read(std::uint16_t id) {
   reads_.erase(id);
   --o.pieces;
   read_on();
-  if (o.pieces == 0 && o.asked == o.end) end_reads(receive);
+  if (o.pieces == 0 && o.requested == o.end) end_reads(receive);
 }
 
 void messaging::end_reads(std::uint32_t receive) {

@@ -23,7 +23,7 @@ class messaging::open_wait : immovable {
   }
   ~open_wait() { std::erase(owner_.waits_, this); }
 
-  void tell_changes() {
+  void publish_changes() {
     if (state now = current(); now != shown_) show(std::move(now));
   }
   void end() { note_all(abi::operation_phase::resumed); }
@@ -71,8 +71,8 @@ void messaging::block_until(const std::string& what, const std::function<bool()>
 }
 
 /// Called before the core idles: publishes the state of its waits, for reports about this PE.
-void messaging::tell_waits() {
-  for (open_wait* const w : waits_) w->tell_changes();
+void messaging::publish_waits() {
+  for (open_wait* const w : waits_) w->publish_changes();
 }
 
 abi::operation_note messaging::note_of(std::uint32_t request, abi::operation_phase phase) const {

@@ -135,7 +135,7 @@ std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
 std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   posted_receives& p = posted[t.dir];
   while (!p.done.contains(t.sequence)) {
-    const auto next = static_cast<std::uint32_t>(p.asked - p.open.size());
+    const auto next = static_cast<std::uint32_t>(p.requested - p.open.size());
     if (t.sequence < next || p.open.empty()) {
       throw firmware_trap(hal.self(), "wait for receive {} of queue pair {} a second time", t.sequence,
                           comm::queue_pair_mark(hal.self(), queue_pair(t.dir)));
@@ -178,7 +178,7 @@ ticket pe_context::recv_async(comm::direction dir, std::uint64_t tcm_offset) {
   (void)impl_->rx(dir);
   impl::posted_receives& p = impl_->posted[dir];
   p.open.push_back(tcm_offset);
-  return {dir, p.asked++, true};
+  return {dir, p.requested++, true};
 }
 
 slot_view pe_context::recv(comm::direction dir) {

@@ -123,7 +123,7 @@ struct pe_context::impl {
 
   /// Receives of one queue pair that recv_async has requested; numbered from 0.
   struct posted_receives {
-    std::uint32_t asked{};
+    std::uint32_t requested{};
     std::deque<std::uint64_t> open;               ///< destinations, oldest first
     std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
     bool receiving{};                             ///< a task handles the oldest of `open`

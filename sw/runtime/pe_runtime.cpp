@@ -15,7 +15,7 @@ pe_runtime::pe_runtime(abi::hal& hal, const runtime_options& options)
       options_(options),
       tasks_(hal, options.task_switch_cycles, options.task_stack_bytes,
              [this](sim_time until) {
-               tell_before_idle();
+               call_before_idle();
                driver_.sleep(until);
              }),
       driver_(hal, options_, tasks_) {}
@@ -61,9 +61,9 @@ void pe_runtime::leave_collective() {
   if (options_.exit != sim_time{}) sleep_until(hal_.now() + options_.exit);
 }
 
-void pe_runtime::before_idle(std::function<void()> tell) {
+void pe_runtime::before_idle(std::function<void()> update) {
   if (before_idle_) throw std::logic_error("pe_runtime::before_idle is called a second time");
-  before_idle_ = std::move(tell);
+  before_idle_ = std::move(update);
 }
 
 void pe_runtime::work(std::uint64_t cycles) {
@@ -82,7 +82,7 @@ void pe_runtime::between_looks(const abi::signal_watch& word, std::uint64_t cycl
   const bool others = tasks_.others_can_run();
   if (others || tasks_.others_await_time()) hal_.watch({});
   if (!others) {
-    tell_before_idle();
+    call_before_idle();
     hal_.pause(cycles);
   }
   tasks_.yield_looking();

@@ -64,7 +64,7 @@ class pe_runtime : immovable {
 
   /// Sets the only callback that runs before the core sleeps or pauses because no task can run, to update
   /// what reports show of waits. Throws std::logic_error at a second call.
-  void before_idle(std::function<void()> tell);
+  void before_idle(std::function<void()> update);
 
   /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first
   /// use: state that outlives the op that made it, e.g. a messaging library's open requests.
@@ -76,7 +76,7 @@ class pe_runtime : immovable {
   }
 
  private:
-  void tell_before_idle() {
+  void call_before_idle() {
     if (before_idle_) before_idle_();
   }
 

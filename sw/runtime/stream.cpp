@@ -70,7 +70,7 @@ std::optional<std::uint32_t> held_slots::next_copy() const {
   return first;
 }
 
-void held_slots::ask() {
+void held_slots::arm_events() {
   if (const auto job = next_copy()) driver_.arm_copy(*job);
   for (auto& [dir, l] : lines_) {
     if (l.copied == 0) continue;
@@ -81,7 +81,7 @@ void held_slots::ask() {
   }
 }
 
-bool held_slots::stirred() const {
+bool held_slots::is_due() const {
   const auto job = next_copy();
   if (job && (driver_.has_copied(*job) || !driver_.awaits_copy())) return true;
   return std::ranges::any_of(lines_, [](const auto& entry) {
@@ -95,8 +95,8 @@ bool held_slots::stirred() const {
 void held_slots::finish() {
   while (!lines_.empty()) {
     if (return_due()) continue;
-    ask();
-    tasks_.block([this] { return stirred(); });
+    arm_events();
+    tasks_.block([this] { return is_due(); });
   }
   if (last_copy_) driver_.wait_copy(*last_copy_);
   last_copy_.reset();
@@ -153,8 +153,8 @@ class pipeline_runner {
       for (stream_pipeline& pipeline : pipelines_) moved |= turn(pipeline);
       if (c_.own != nullptr) leave();
       if (!moved) {
-        c_.held.ask();
-        c_.tasks.block([this, seen] { return any_wants(true) || c_.held.stirred() || departures() != seen; });
+        c_.held.arm_events();
+        c_.tasks.block([this, seen] { return any_wants(true) || c_.held.is_due() || departures() != seen; });
       } else {
         if (any_wants(false)) c_.driver.drain();  // an event may be queued for it
         if (follows()) c_.tasks.yield();          // others wait for what the kernel before has to send

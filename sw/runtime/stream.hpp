@@ -54,9 +54,9 @@ class held_slots {
 
   /// Returns the credits that are due, in order; true when something changed.
   bool return_due();
-  /// Requests the events that return_due() needs. A sleeping task wakes when stirred() is true.
-  void ask();
-  [[nodiscard]] bool stirred() const;
+  /// Requests the events that return_due() needs. A sleeping task wakes when is_due() is true.
+  void arm_events();
+  [[nodiscard]] bool is_due() const;
   /// Waits until nothing is held: all copies are complete, and all forwarded slots have been read.
   void finish();
 

@@ -31,7 +31,7 @@ struct memory_plan {
   std::uint32_t highest{};  ///< chain
 };
 
-/// Where the memory that a PE's ops have so far ends.
+/// End of the memory that a PE's ops have so far.
 using memory_ends = std::map<pe_coord, std::uint64_t>;
 
 namespace {

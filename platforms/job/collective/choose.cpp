@@ -101,13 +101,13 @@ class refusals {
 /// settings give it another number of ranks than `shared` has is no candidate.
 class contest {
  public:
-  contest(const machine_model& machine, const app::registries& tables, const run_point& asked,
+  contest(const machine_model& machine, const app::registries& tables, const run_point& point,
           comm::rank_set shared)
       : machine_(machine),
         tables_(tables),
-        asked_(asked),
+        point_(point),
         shared_(shared),
-        what_(*comm::collective_named(asked.collective)),
+        what_(*comm::collective_named(point.collective)),
         common_(comm::map_ranks(machine.topology.population(), shared)) {}
 
   std::unique_ptr<prepared_run> winner(const std::vector<std::string>& names) {
@@ -116,17 +116,17 @@ class contest {
     if (comm::has_root(what_))
       (void)comm::root_of({machine_.config, machine_.topology.shape(), common_, root});
     const cost::bound any =
-        cost::lower_bound(machine_.topology, machine_.config, {what_, common_, asked_.bytes, root});
+        cost::lower_bound(machine_.topology, machine_.config, {what_, common_, point_.bytes, root});
     std::vector<sw::algorithm_candidate> candidates;
     for (const std::string& name : names) {
       try {
-        const run_point own = point_for(machine_.config, asked_, name, shared_);
+        const run_point own = point_for(machine_.config, point_, name, shared_);
         const sw::kernel_entry& kernel = *kernel_of(tables_, own);
         if (kernel.by_config) continue;
         const comm::group members = members_for(tables_, machine_.config, kernel, own);
         if (sharded_layout(machine_.config, own, kernel, members.set)) continue;
         if (members.set != shared_ || members.members.size() != common_.members.size()) continue;
-        const cost::bound_request r{what_, members, asked_.bytes, root};
+        const cost::bound_request r{what_, members, point_.bytes, root};
         candidates.push_back({name, cost::bound_of(machine_.topology, machine_.config, r, any, name),
                               [this, name] { return start(name); }});
       } catch (const user_error& e) {
@@ -144,9 +144,9 @@ class contest {
     const auto [at, fresh] = runs_.try_emplace(name);
     if (!fresh) return at->second.get();
     try {
-      at->second = prepare_named(machine_, tables_, point_for(machine_.config, asked_, name, shared_));
+      at->second = prepare_named(machine_, tables_, point_for(machine_.config, point_, name, shared_));
     } catch (const user_error& e) {
-      if (e.problems().front().kind == problem_kind::barriers_only) throw;  // so it is of every candidate
+      if (e.problems().front().kind == problem_kind::barriers_only) throw;  // every candidate has this
       refused_.add(name, e);
       passed_over_ += (passed_over_.empty() ? "; " : ", ") + name;
     }
@@ -170,7 +170,7 @@ class contest {
 
   const machine_model& machine_;
   const app::registries& tables_;
-  const run_point& asked_;
+  const run_point& point_;
   comm::rank_set shared_;
   comm::collective what_;
   comm::group common_;

@@ -135,7 +135,7 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
 std::vector<run_point> deterministic_points(const app::registries& tables, const job_request& request) {
   std::string reason = "comm.deterministic_reduction";
   std::optional<comm::rank_set> ranks = request.point.ranks;
-  if (!asks_for_all(request)) {
+  if (!requests_all(request)) {
     check_names(request.algorithms, algorithms_of(tables, request.point.collective),
                 request.point.collective);
     const std::string named = request.algorithms.empty() ? automatic_algorithm : request.algorithms.front();
@@ -156,14 +156,14 @@ std::vector<run_point> deterministic_points(const app::registries& tables, const
 std::vector<run_point> collective_points(const app::registries& tables, const job_request& request,
                                          const config::machine_config& config) {
   refuse_isolate(request);
-  const std::vector<std::string> algorithms = algorithms_asked(tables, request);
+  const std::vector<std::string> algorithms = requested_algorithms(tables, request);
   refuse_teams(request);
   std::vector<run_point> points =
       config.comm.deterministic_reduction &&
               request.point.collective == comm::to_string(comm::collective::all_reduce)
           ? deterministic_points(tables, request)
           : request.points(algorithms);
-  for (run_point& p : points) p.if_possible = asks_for_all(request);
+  for (run_point& p : points) p.if_possible = requests_all(request);
   return points;
 }
 

@@ -145,8 +145,8 @@ void workload_run::run_more(const simulator& simulate, run_outcome& o) const {
 std::vector<run_point> workload_points(const app::registries& /*tables*/, const job_request& request,
                                        const config::machine_config& /*config*/) {
   std::vector<problem> problems;
-  const bool readable = read_input("--workload", request.point.workload)
-                            .failure.empty();  // else the failure is reported when the run is prepared
+  const bool readable =
+      read_input("--workload", request.point.workload).failure.empty();  // prepare() reports a failure
   for (const std::string& flag : request.run_flags) {
     if (flag == "--no-data" || !readable) continue;  // a flag that applies to every op
     problems.push_back({flag, "cannot be combined with a --workload of streams", request.point.workload,

@@ -79,20 +79,20 @@ void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uin
 [[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
 
 /// The two directions round a ring.
-inline constexpr std::array<std::int64_t, 2> ways{1, -1};
+inline constexpr std::array<std::int64_t, 2> ring_directions{1, -1};
 
 /// One pipeline for each of the two directions. Moved into the list: elements of a list in braces are copied,
 /// and pipelines round thousands of ranks are long.
 template <class Make>
-[[nodiscard]] std::vector<pe_context::pipeline> pipelines_both_ways(const Make& make) {
+[[nodiscard]] std::vector<pe_context::pipeline> pipelines_both_directions(const Make& make) {
   std::vector<pe_context::pipeline> pipelines;
-  pipelines.reserve(ways.size());
-  for (const std::int64_t way : ways) pipelines.push_back(make(way));
+  pipelines.reserve(ring_directions.size());
+  for (const std::int64_t direction : ring_directions) pipelines.push_back(make(direction));
   return pipelines;
 }
 
-/// A pipeline round the ring. way +1: towards the next position; -1: towards the previous one.
-[[nodiscard]] pe_context::pipeline ring_pipeline(std::int64_t way);
+/// A pipeline round the ring. direction +1: towards the next position; -1: towards the previous one.
+[[nodiscard]] pe_context::pipeline ring_pipeline(std::int64_t direction);
 /// Pipelines of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes
 /// to the children. Up: the children's sums are added to it, and it goes to the parent (at the root it
 /// stays).

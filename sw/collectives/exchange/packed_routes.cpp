@@ -316,7 +316,7 @@ class link_schedule {
     m.start = now;
     m.end = now + std::lround(stamps_per_part * g_.fastest() / g_.links()[l].gbytes_s);
     free_at_[l] = m.end;
-    std::vector<std::uint32_t>& due = due_[m.end];  // also without moves: the link becomes free
+    std::vector<std::uint32_t>& due = due_[m.end];  // an entry without moves: the link is free
     due.insert(due.end(), next_[number].begin(), next_[number].end());
   }
 

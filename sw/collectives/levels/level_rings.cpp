@@ -95,12 +95,12 @@ class mesh_flows {
     constexpr std::uint32_t shared = 64;
     return (users_ - used_) * shared + users_;
   }
-  void add(const rank_order& ring, bool both_ways) {
+  void add(const rank_order& ring, bool both_directions) {
     const std::size_t n = ring.size();
     for (std::size_t i = 0; i < n; ++i) {
       ++user_;
       flow(ring[i], ring[(i + 1) % n]);
-      if (both_ways) flow(ring[i], ring[(i + n - 1) % n]);
+      if (both_directions) flow(ring[i], ring[(i + n - 1) % n]);
     }
   }
   void flow(std::uint32_t sender, std::uint32_t receiver) {

@@ -121,7 +121,7 @@ class tree_memory {
     bool shares_queue_pairs{}, up{};
   };
   struct known {
-    question asked;
+    question key;
     tree_pair found;
   };
   static constexpr std::size_t most_known = 16;

@@ -20,9 +20,9 @@ struct parameters {
 };
 
 /// A pipeline of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
-pe_context::pipeline chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
+pe_context::pipeline chain(pe_context& pe, std::int64_t direction, std::uint32_t hop, const tcm_range& range,
                            arrival how) {
-  const pe_context::pipeline ring = ring_pipeline(way);
+  const pe_context::pipeline ring = ring_pipeline(direction);
   const directions before = hop > 0 ? ring.recv : directions{};
   const directions behind = hop + 1 < pe.args().ranks ? ring.send : directions{};
   return how == arrival::copy ? down_pipeline(range, before, behind) : up_pipeline(range, before, behind);
