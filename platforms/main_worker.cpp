@@ -35,7 +35,7 @@ std::string read_input(std::size_t bytes) {
   return text;
 }
 
-/// The job, as the requesting program sends it: its length, a line end and its archive.
+/// Reads the job that the requesting program sends: its length, a line end and its archive.
 std::string read_job() {
   std::string length;
   for (std::string digit; (digit = read_input(1)) != "\n";) length += digit;
@@ -94,7 +94,7 @@ int sc_main(int, char**) {
   } catch (const std::exception&) {
     const platforms::fault_text why = platforms::explain(std::current_exception());
     const nlohmann::json said{group.self(), platforms::to_string(why.status), why.message};
-    platforms::tell("diecast-worker failed: " +
+    platforms::warn("diecast-worker failed: " +
                     said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     mpi::mpi_group::abort(platforms::exit_code(why.status));
   }

@@ -11,7 +11,7 @@
 namespace diecast::hw {
 namespace {
 
-/// The agenda of the nearest agenda_owner above the module; null where no module above it is one.
+/// The agenda of the nearest agenda_owner above the module; null when no module above it is an agenda_owner.
 agenda* agenda_above(const sc_core::sc_object& module) {
   for (sc_core::sc_object* o = module.get_parent_object(); o != nullptr; o = o->get_parent_object())
     if (auto* owner = dynamic_cast<agenda_owner*>(o)) return &owner->timed_work();
@@ -40,7 +40,7 @@ void agenda::add(alarm& a) {
   alarms_.push_back(&a);
 }
 
-/// Whatever order they were built in.
+/// The order of calls must not depend on the order in which modules were built.
 void agenda::start_of_simulation() {
   std::ranges::stable_sort(alarms_, {}, [](const alarm* a) { return std::string_view(a->module_.name()); });
   for (std::uint32_t n = 0; n < alarms_.size(); ++n) alarms_[n]->number_ = n;

@@ -5,7 +5,7 @@
 // one) calls the alarms of an instant one after the other, in the order of their modules' names. A process
 // and an event per module would cost the kernel several times what the work itself costs.
 //
-// What is set for the present instant is called in the next delta cycle, as a notified process would be.
+// An alarm set for the present instant is called in the next delta cycle, like a notified process.
 //
 // Alarms of the next quarter of a microsecond are in a wheel of slots, later ones in a heap.
 #pragma once
@@ -57,7 +57,7 @@ class agenda : public sc_core::sc_module {
   void move_down(std::size_t n);
 
   std::vector<alarm*> alarms_;
-  std::array<alarm*, slots> wheel_{};                 ///< by slot modulo slots: the first of a list
+  std::array<alarm*, slots> wheel_{};  ///< by slot modulo `slots`: first alarm of the slot's list
   std::array<std::uint64_t, slots / 64> occupied_{};  ///< a bit per slot
   std::uint64_t present_slot_{};                      ///< slot of the last call; the wheel begins here
   std::vector<alarm*> heap_;
@@ -86,7 +86,7 @@ class alarm : immovable {
   void set(sim_time at) {
     if (at < at_) agenda_->set(*this, at);
   }
-  /// There is no call but for what is set from here on.
+  /// Cancels the call that is set, if any.
   void clear() {
     if (place_ != nowhere) agenda_->clear(*this);
   }
@@ -101,8 +101,8 @@ class alarm : immovable {
   agenda* agenda_;
   sim_time at_{sim_time::never()};
   std::uint32_t number_{};       ///< in the order of the modules' names
-  std::size_t place_{nowhere};   ///< in the heap, or one of the constants above
-  alarm *before_{}, *behind_{};  ///< in a slot of the wheel
+  std::size_t place_{nowhere};   ///< index in heap_, or `nowhere` or `in_wheel`
+  alarm *before_{}, *behind_{};  ///< neighbors in the list of a wheel slot
 };
 
 }  // namespace diecast::hw

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block of a PE reaches another of the same PE.
+// The connection of a block of a PE to another block of the same PE.
 #pragma once
 
 namespace diecast::hw {

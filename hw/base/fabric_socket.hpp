@@ -71,7 +71,7 @@ class fabric_end {
   void send_credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
     pass({}, {fabric_phase::kind::credit, vc, flits, at, at, 0});
   }
-  /// To the far end, as it came by another interface.
+  /// Passes a packet on to the far end, with the phase that it had at another interface.
   virtual void pass(packet_ptr p, fabric_phase phase) = 0;
 
  protected:
@@ -91,7 +91,7 @@ class fabric_end {
   unsigned port_;
 };
 
-/// The end with the target socket: a block's.
+/// The end of a block, with the target socket.
 class fabric_target final : public fabric_end, private fabric_fw_if {
  public:
   fabric_target(const char* name, fabric_owner& owner, unsigned port)
@@ -110,7 +110,7 @@ class fabric_target final : public fabric_end, private fabric_fw_if {
   }
 };
 
-/// The end with the initiator socket: a NoC's.
+/// The end of a NoC, with the initiator socket.
 class fabric_initiator final : public fabric_end, private fabric_bw_if {
  public:
   fabric_initiator(const char* name, fabric_owner& owner, unsigned port)
@@ -131,8 +131,8 @@ class fabric_initiator final : public fabric_end, private fabric_bw_if {
 
 // How modules report the credits of links to observers.
 
-/// Credits of a link spent (flits < 0), or usable again, all at `at`. `cycle`: of the clock that they return
-/// on, where they return on one.
+/// Reports credits of a link that are spent (flits < 0) or become usable, all at `at`. `cycle`: period of the
+/// clock on which they return, where there is one.
 inline void report_credits(const events::hub& hub, sim_time now, std::uint32_t link, std::uint8_t vc,
                            std::int32_t flits, sim_time at, sim_time cycle = {}) {
   if (!hub.wants(events::credits)) return;

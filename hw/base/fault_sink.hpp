@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a module reports an error of the simulated machine. The first in time stops the simulation, unless
-// other processes simulate parts of the machine, and the run ends with it after the present slice.
+// Modules report errors of the simulated machine here. The earliest error stops the simulation, unless other
+// processes simulate parts of the machine, and becomes the result of the run after the present slice.
 #pragma once
 
 #include <exception>

@@ -20,7 +20,7 @@ class packet_pool;
 struct packet {
   abi::packet_header header;
   std::uint32_t flits{1};
-  sim_time created;             ///< for latency statistics
+  sim_time created;             ///< time at which the packet was made, for latency statistics
   std::vector<std::byte> data;  ///< payload; empty when the run moves no data
 
  private:

@@ -57,7 +57,7 @@ class ipcq_if : public abstract_interface {
   virtual void register_written(abi::register_offset reg, std::uint64_t value) = 0;
 };
 
-/// In place of the virtual channel of a packet that did not come over the network.
+/// Value of `vc` for a packet that did not come over the network.
 inline constexpr std::uint8_t no_buffer = UINT8_MAX;
 using abi::core_access_bit;
 using abi::tag_read_bit;
@@ -133,7 +133,7 @@ struct packet_setup {
   bool move_data{true};  ///< false: packets carry no bytes, accesses cost time alone
 };
 
-/// Whether a place in a region that PEs have is that of `pe`.
+/// Whether a decoded address, in a region that every PE has, belongs to `pe`.
 [[nodiscard]] inline bool is_of(pe_coord pe, const abi::location& where) {
   return where.sip == pe.sip && where.cube == pe.cube && where.unit == pe.pe.value;
 }

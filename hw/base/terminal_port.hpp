@@ -82,7 +82,7 @@ class terminal_port : public sc_core::sc_module, private fabric_owner {
 
   [[nodiscard]] std::uint64_t packets_sent() const { return packets_sent_; }
   [[nodiscard]] std::uint64_t packets_received() const { return packets_received_; }
-  /// What was received, by source.
+  /// Packets and flits received, by source.
   [[nodiscard]] const source_tally& received() const { return received_; }
   [[nodiscard]] abi::node_address address() const { return self_; }
   /// True when nothing is queued here and the NoC has returned every credit.
@@ -136,8 +136,8 @@ class terminal_port : public sc_core::sc_module, private fabric_owner {
   fabric_target noc_;
   std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;
   std::array<std::uint32_t, abi::traffic_classes> room_;  ///< room in the NoC's buffer of a VC, in flits
-  std::vector<std::uint32_t> credits_;                    ///< by VC, usable now
-  std::vector<returning_credit> returning_;               ///< usable later; few, not sorted
+  std::vector<std::uint32_t> credits_;                    ///< by VC: credits usable now
+  std::vector<returning_credit> returning_;               ///< credits usable later; few, not sorted
   std::vector<arrival> arrivals_;                         ///< a heap, earliest tail in front
   std::uint64_t arrival_sequence_{};
   timing::shared_link link_;

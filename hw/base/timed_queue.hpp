@@ -14,9 +14,8 @@
 
 namespace diecast::hw {
 
-// What waits for its instant in a module: one alarm however many items wait. Items of one instant come
-// out in ascending key order, so the order in which they were handed in never shows. calendar and
-// timed_queue are made of it.
+// Due items of a module, with one alarm for all of them. Items of one instant are taken in ascending order of
+// keys, so the order of the calls of put() changes nothing. calendar and timed_queue are built on it.
 
 /// `Item` has members `at` (sim_time) and `key` (an unsigned integer).
 template <class Item>
@@ -67,8 +66,7 @@ class timed_queue {
   /// `act` of the module takes what is due.
   timed_queue(const sc_core::sc_module& module, std::function<void()> act) : items_(module, std::move(act)) {}
 
-  /// Precondition: at >= now, and > now for what another module hands in: what is done at an instant was
-  /// known before it.
+  /// Precondition: at >= now, and > now when another module calls: the work of an instant is known before it.
   void put(sim_time at, std::uint64_t key, Work work) { items_.put({at, key, std::move(work)}); }
 
   /// Takes the next item due now; false when there is none, and the alarm is set for the next.

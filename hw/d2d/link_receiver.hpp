@@ -19,7 +19,7 @@ class link_receiver {
    public:
     virtual ~owner() = default;
     virtual void inject(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time head, sim_time tail) = 0;
-    /// To the sender at the far end: `flits` of the link's buffer of `vc` are usable at `usable`.
+    /// Returns a credit to the far end: `flits` of the link's buffer of `vc` are usable at `usable`.
     virtual void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) = 0;
   };
   /// Where this end is. `terminals`: the ports' terminals of cube (sip, cube).
@@ -46,7 +46,7 @@ class link_receiver {
   /// For packets of several flits: flits after the first, and the time from the first to the last.
   [[nodiscard]] std::uint64_t measured_flits() const { return measured_flits_; }
   [[nodiscard]] sim_time measured_time() const { return measured_time_; }
-  /// Counts of packets as they come.
+  /// Counts of the packets that arrive.
   [[nodiscard]] const link_monitor::counters& seen() const { return monitor_.seen(); }
   [[nodiscard]] bool quiescent() const;
 
@@ -54,7 +54,7 @@ class link_receiver {
   struct waiting {
     packet_ptr p;
     std::uint64_t earliest;  ///< cycle
-    std::uint8_t vc;         ///< it is injected on
+    std::uint8_t vc;         ///< VC on which the packet is injected
     std::uint8_t traffic_class;
   };
   struct returning_credit {

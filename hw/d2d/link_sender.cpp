@@ -24,14 +24,14 @@ void link_monitor::pass(const packet& p, sim_time at) {
   if (!follows(h)) ++seen_.out_of_order;
 }
 
-/// With a checksum, tag-matched packets have consecutive numbers; those of queue pairs have their message's.
+/// With a checksum, tag-matched packets have consecutive numbers, packets of queue pairs their message's.
 bool link_monitor::follows(const abi::packet_header& h) {
   const bool tags = h.kind == abi::packet_kind::tag_message;
   const place here = tags ? place{h.transaction, 0} : place{h.ipcq.sequence, h.offset};
   place after{here.number + 1, 0};
   if (!tags && h.offset + h.payload_bytes < h.ipcq.message_bytes)
     after = {here.number, std::uint64_t{h.offset} + h.payload_bytes};
-  // Staged packets have numbers of their own: control packets are not staged.
+  // Staged packets are numbered separately, because control packets are not staged.
   const flow of{abi::origin_of(h), h.staged.set ? h.staged.to : h.destination, h.kind, h.ipcq.source,
                 tags ? std::uint16_t{h.staged.set} : h.ipcq.source_direction};
   place& next = next_[of];

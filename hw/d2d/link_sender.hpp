@@ -26,18 +26,17 @@ namespace diecast::hw {
 
 class link_monitor {
  public:
-  /// Checksums and the order of packets are compared only where packets carry checksums, and of packets that
-  /// belong to a flow: not of answers to a tag-matching unit's reads, whose numbers are those of the
-  /// requests.
+  /// Compares checksums and order only where packets carry checksums, and only of packets that belong to a
+  /// flow. Answers to a tag-matching unit's reads do not: they have the numbers of the requests.
   explicit link_monitor(config::packet_checksum checksum) : checksum_(checksum) {}
 
-  /// `at`: when its first flit reaches the receiving end; at the sending end, the time computed for that.
+  /// `at`: time at which the first flit reaches the receiving end; the sending end gives the computed time.
   void pass(const packet& p, sim_time at);
 
   struct counters {
-    sim_time oldest_credit;        ///< from the release of a credit until it was here
+    sim_time oldest_credit;        ///< longest time from the release of a credit to its arrival
     std::uint64_t corrupted{};     ///< packets of messages whose checksum is wrong
-    std::uint64_t out_of_order{};  ///< packets of messages that do not follow the one before of their flow
+    std::uint64_t out_of_order{};  ///< message packets that do not follow the previous one of their flow
   };
   [[nodiscard]] const counters& seen() const { return seen_; }
 
@@ -102,7 +101,7 @@ class link_sender {
     virtual ~owner() = default;
     virtual void transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time start,
                           const timing::flit_line::transfer& t) = 0;
-    /// To the NoC: `flits` of the port's receive buffer are usable again at `usable`.
+    /// Returns a credit to the NoC: `flits` of the port's receive buffer are usable again at `usable`.
     virtual void return_noc_credit(std::uint8_t port, std::uint8_t vc, std::uint32_t flits,
                                    sim_time usable) = 0;
   };
@@ -122,7 +121,7 @@ class link_sender {
   [[nodiscard]] const std::vector<std::uint32_t>& initial_credits() const { return buffer_; }
   [[nodiscard]] const link_counters& statistics() const { return counters_; }
   [[nodiscard]] const timing::line_counters& line_statistics() const { return line_.statistics(); }
-  /// Counts of packets as they leave.
+  /// Counts of the packets that leave.
   [[nodiscard]] const link_monitor::counters& seen() const { return monitor_.seen(); }
   /// Energy of all bits that were on the wire, those sent again included.
   [[nodiscard]] double energy_pj() const;
@@ -141,7 +140,7 @@ class link_sender {
   [[nodiscard]] std::uint8_t vc_of(std::uint32_t queue) const {
     return static_cast<std::uint8_t>(queue / ports_);
   }
-  /// When each class may start its next packet, looked up once per instant.
+  /// Time at which each class may start its next packet, computed once per instant.
   using class_times = std::array<sim_time, abi::traffic_classes>;
   [[nodiscard]] class_times free_classes(sim_time now) const;
   [[nodiscard]] unsigned class_of(std::uint32_t queue) const {

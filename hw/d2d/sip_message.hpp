@@ -25,14 +25,14 @@ struct sip_message {
   sim_time head;     ///< arrival of the first flit; credit: when it is usable
   sim_time tail;     ///< arrival of the last flit
   sim_time created;  ///< a credit: when it left
-  // For packets only:
+  // Set for packets only.
   abi::packet_header header;
   std::vector<std::byte> data;
   bool operator==(const sip_message&) const = default;
   DIECAST_MEMBERS(what, vc, flits, head, tail, created, header, data)
 };
 
-/// For another process of the same program.
+/// The bytes of a message to another process of the same program.
 [[nodiscard]] std::vector<std::byte> encode(const sip_message& m);
 /// Throws protocol_error when the bytes are not exactly one message.
 [[nodiscard]] sip_message decode_sip_message(std::span<const std::byte> bytes);
@@ -46,7 +46,7 @@ class sip_link_if : public virtual sc_core::sc_interface {
 
 // Replaces the far end of a link whose other SIP another process simulates: messages leave as bytes.
 
-/// Where messages to other processes go: the channel they travel on, and their bytes.
+/// Sends a message to another process: the channel that it travels on, and its bytes.
 using boundary_outlet = std::function<void(std::uint32_t channel, std::vector<std::byte> bytes)>;
 
 class sip_boundary : public sip_link_if {

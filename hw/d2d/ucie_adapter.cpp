@@ -49,7 +49,7 @@ void link_end::credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time u
   if (!sender_.idle()) wake_.set(usable);
 }
 
-void link_end::tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const {
+void link_end::report_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const {
   if (hub_.wants(events::links)) hub_.publish(events::link_occupied{start, end, link_, vc, p.flits});
   report_credits(hub_, now(), link_, vc, -static_cast<std::int32_t>(p.flits), start);
 }
@@ -117,7 +117,7 @@ void ucie_adapter::on_credit(unsigned port, const fabric_phase& phase) {
 
 void ucie_adapter::transmit(packet_ptr p, std::uint8_t port, std::uint8_t vc, sim_time start,
                             const timing::flit_line::transfer& t) {
-  tell_sent(*p, vc, start, t.end);
+  report_sent(*p, vc, start, t.end);
   const std::uint32_t flits = p->flits;
   link_out_.send_packet(std::move(p), vc, flits, t.arrival.head, t.arrival.tail, port);
 }
@@ -138,7 +138,7 @@ void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_
 
 namespace {
 
-/// Both directions of a link have the same settings.
+/// Number of the outgoing link of a SIP port. The incoming one has the same settings.
 std::uint32_t outgoing(const fabric::topology& t, sip_id sip, cube_id cube, fabric::terminal_index terminal) {
   return t.layout(sip, cube).terminals.at(terminal).index;
 }
@@ -176,7 +176,7 @@ void sip_port::on_credit(unsigned, const fabric_phase& phase) { credit_from_noc(
 
 void sip_port::transmit(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time start,
                         const timing::flit_line::transfer& t) {
-  tell_sent(*p, vc, start, t.end);
+  report_sent(*p, vc, start, t.end);
   send({sip_message::kind::packet, vc, p->flits, t.arrival.head, t.arrival.tail, p->created, p->header,
         p->data});
 }

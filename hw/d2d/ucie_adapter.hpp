@@ -37,8 +37,8 @@ class link_end : public sc_core::sc_module,
   [[nodiscard]] bool quiescent() const { return sender_.quiescent() && receiver_.quiescent(); }
 
  protected:
-  /// Both directions of a link have the same `parameters`. `where.name` is the instance's. `link`: number of
-  /// the outgoing one. An error in either half ends the simulation as a fault of this instance.
+  /// `parameters`: of both directions. `where.name` is set to the instance's name. `link`: number of the
+  /// outgoing link. An error in either half ends the simulation as a fault of this instance.
   link_end(sc_core::sc_module_name name, const fabric::topology& topology, const link_parameters& parameters,
            link_receiver::place where, std::uint32_t link, const events::hub& hub, fault_sink& faults);
 
@@ -47,7 +47,7 @@ class link_end : public sc_core::sc_module,
   void packet_from_link(std::uint8_t port, packet_ptr p, std::uint8_t vc, const timing::span& arrival);
   void credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable);
   /// Reports a packet that starts on the link to observers.
-  void tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
+  void report_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
 
  private:
   void act();

@@ -28,8 +28,8 @@ void fault_interposer::on_packet(unsigned from, packet_ptr&& p, const fabric_pha
   fabric_phase later = phase;
   later.head += verdict.delay;
   later.tail += verdict.delay + verdict.stretch;
-  // Packets are announced by different times ahead. A late one and those after it are announced a cycle
-  // ahead, so that they are delivered in the order of their heads, and of arrival for equal heads.
+  // Packets are announced at different times before their heads. A late packet and later ones are announced a
+  // cycle ahead, so that they are delivered in the order of heads, and of arrival for equal heads.
   if (verdict.delay == sim_time{} && late_.empty()) return deliver({std::move(p), later});
   const sim_time at = later.head - cycle_;
   if (at > now()) return late_.put(at, late_sequence_++, {std::move(p), later});
@@ -102,7 +102,7 @@ void sip_link_fault::arrive(const sip_message& m) {
 }
 
 /// A copy uses credits that were sent after its packet, and leaves at their time of arrival. This time does
-/// not depend on when their message is known here, which is later between processes.
+/// not depend on when the credits' message is known here, which is later between processes.
 std::uint32_t sip_link_fault::room(const sip_message& credit) {
   const auto waiting = std::ranges::find_if(
       copies_, [&](const waiting_copy& c) { return c.m.vc == credit.vc && c.since < credit.created; });

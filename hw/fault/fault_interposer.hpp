@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between two sockets of the fabric: applies the faults of that place to packets one way. What goes the other
-// way, and credits, pass through. It exists only where a fault is configured.
+// Between two sockets of the fabric: applies the faults of that place to packets in one direction. Packets in
+// the other direction, and credits, pass through. It exists only where a fault is configured.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace diecast::hw {
 
-/// What an interposer is built with.
+/// Setup of an interposer.
 struct fault_place {
   std::vector<config::placed_fault> faults;
   std::string path;    ///< instance path; keys the random draws of this place
@@ -33,7 +33,7 @@ class fault_interposer : public sc_core::sc_module, private fabric_owner {
   fabric_initiator out;  ///< bind out.socket to the receiver
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
   [[nodiscard]] const std::string& place() const { return place_; }
-  /// Calls visit(const packet&) for every packet that has come and does not leave.
+  /// Calls visit(const packet&) for every packet that has arrived and not left.
   template <class Visit>
   void visit_held(Visit visit) const {
     for (const packet_ptr& p : held_) visit(*p);
@@ -62,21 +62,21 @@ class fault_interposer : public sc_core::sc_module, private fabric_owner {
 
 // The interposer of a link between SIPs: the same faults on plain-value messages.
 
-/// At the sending end of one direction of a link, in the process that simulates its SIP: packets that leave,
-/// and the credits that come back for them.
+/// Stands at the sending end of one direction of a link, in the process that simulates that end's SIP. It
+/// passes on the packets that leave and the credits that return for them.
 class sip_link_fault : public sc_core::sc_module, private sip_link_if {
  public:
   /// `latency`: of the link.
   sip_link_fault(sc_core::sc_module_name name, const fault_place& place, sim_time latency);
 
-  sc_core::sc_export<sip_link_if> in{"in"};              ///< bind the sender to it
+  sc_core::sc_export<sip_link_if> in{"in"};              ///< binding point of the sender
   sc_core::sc_port<sip_link_if> out{"out"};              ///< the far end
-  sc_core::sc_export<sip_link_if> arrivals{"arrivals"};  ///< bind the far end to it
-  sc_core::sc_port<sip_link_if> sender{"sender"};        ///< what arrives goes there
-  /// Name of the link this way.
+  sc_core::sc_export<sip_link_if> arrivals{"arrivals"};  ///< binding point of the far end
+  sc_core::sc_port<sip_link_if> sender{"sender"};        ///< receives the credits that arrive
+  /// Name of the link in this direction.
   [[nodiscard]] const std::string& link() const { return link_; }
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
-  /// Calls visit(const sip_message&) for every packet that has come and not left. They are in no pool.
+  /// Calls visit(const sip_message&) for every packet that has arrived and not left. These are in no pool.
   template <class Visit>
   void visit(Visit visit) const {
     for (const sip_message& m : held_) visit(m);
@@ -100,7 +100,7 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   void deliver(const sip_message& m) override;
   void arrive(const sip_message& m);
   void act();
-  /// What the sender gets of a credit.
+  /// Flits of a returned credit that the sender gets: the rest pays for duplicates.
   [[nodiscard]] std::uint32_t room(const sip_message& credit);
 
   const std::string link_;

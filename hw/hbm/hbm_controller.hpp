@@ -30,7 +30,8 @@ class hbm_controller final : public memory_target {
   hbm_controller(sc_core::sc_module_name name, const config::hbm_block& hbm, bool strict, fault_sink& faults);
 
   [[nodiscard]] hbm_controller* controller() override { return this; }
-  /// Sets an observer of the channel's commands. It gets them in order of time, but after their time.
+  /// Sets an observer of the channel's commands. It gets them in order of time, but later than they are
+  /// issued.
   void observe(timing::dram_command_observer* o) { scheduler().observe(o); }
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }
   [[nodiscard]] const timing::dram_address_map& address_map() const { return map_; }
@@ -55,7 +56,7 @@ class hbm_controller final : public memory_target {
   [[nodiscard]] bool has_room(bool write) override;
   void on_held(bool write) override;
   void advance() override;
-  /// Created by its first use: its records of all banks are most of the block's memory.
+  /// Created by the first use, because its records of all banks are most of the block's memory.
   timing::dram_scheduler& scheduler() {
     if (!scheduler_) scheduler_ = std::make_unique<timing::dram_scheduler>(parameters_);
     return *scheduler_;

@@ -46,7 +46,7 @@ using host_program = std::function<void(abi::host_hal&)>;
 
 class host_cpu : public sc_core::sc_module, public abi::host_hal {
  public:
-  /// `program` starts at time zero; what it throws ends the simulation as a fault of this instance.
+  /// `program` starts at time zero; its exceptions end the simulation as a fault of this instance.
   host_cpu(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
            host_program program, fault_sink& faults);
 
@@ -63,8 +63,8 @@ class host_cpu : public sc_core::sc_module, public abi::host_hal {
   void debug_read(abi::address from, std::span<std::byte> bytes) override;
   /// Returns when every PE has acknowledged its write.
   void write_registers(std::span<const abi::pe_register_write> writes) override;
-  /// Costs host.host_cycles, then goes on while the IO CPU works. With host.launch = ideal every
-  /// block is in its launch mailbox at once.
+  /// Takes host.host_cycles; the IO CPU then works on its own. With host.launch = ideal every launch block is
+  /// in its mailbox at once.
   void launch(std::span<const abi::pe_launch> launches) override;
   void wait_for_completions(std::uint32_t launch_id, std::uint32_t count) override;
   void wait_until(sim_time when) override;
@@ -72,7 +72,7 @@ class host_cpu : public sc_core::sc_module, public abi::host_hal {
  private:
   SC_HAS_PROCESS(host_cpu);
   void run();
-  /// Throws protocol_error unless `pe` is one of this SIP's. `what` is asked of it.
+  /// Throws protocol_error unless `pe` is in this SIP; `what` names the request in the error.
   void check(pe_coord pe, const std::string& what) const;
   void access(tlm::tlm_command command, abi::address at, std::byte* data, std::size_t bytes);
 

@@ -90,8 +90,8 @@ void control_cpu::receive(const packet_ptr& p) {
 
 namespace {
 
-/// At one instant, packets written are taken first, in the order of their SIPs; then those that have been
-/// read.
+/// Within an instant packets to be written are handled first, in the order of their SIPs, then those that
+/// have been read.
 enum class work_kind : unsigned { written, read };
 constexpr unsigned sip_shift = 40;  // above the number of a packet
 std::uint64_t key_of(work_kind kind, std::uint64_t sip, std::uint64_t sequence) {

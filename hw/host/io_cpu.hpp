@@ -24,8 +24,8 @@
 
 namespace diecast::hw {
 
-// A small processor on a NoC terminal that sends packets on, one after the other, each for a number of
-// cycles: the common part of the IO CPU and the control CPUs.
+// A small processor on a NoC terminal that forwards packets one after the other, each in a number of cycles:
+// the common part of the IO CPU and the control CPUs.
 //
 // What arrives is taken into the CPU's own memory at once, so the NoC's buffers never wait for a
 // packet the CPU has yet to send: a request sinks here and no dependency between requests arises.
@@ -33,7 +33,7 @@ namespace diecast::hw {
 class forwarding_cpu : public sc_core::sc_module, private terminal_port::client {
  public:
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
-  /// Nothing waits to be sent on.
+  /// True when no packet waits to be forwarded.
   [[nodiscard]] bool idle() const { return inbox_.empty(); }
 
  protected:
@@ -48,10 +48,10 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
 
   /// A packet has arrived. May throw: it ends the simulation as a fault of this instance.
   virtual void receive(const packet_ptr& p) = 0;
-  /// The error of a packet that has no business here.
+  /// The error for a packet that this CPU does not take.
   [[noreturn]] void refuse(const packet& p, const char* expected) const;
 
-  /// Sends a packet on at once, without this CPU's work.
+  /// Forwards a packet at once, without cycles of this CPU.
   void send_now(packet_ptr p) { terminal_.send(std::move(p)); }
   [[nodiscard]] const fabric::topology& topology() const { return topology_; }
   /// A launch packet for the launch mailbox at `target`, sent to `next` first.
@@ -90,14 +90,14 @@ class control_cpu : public forwarding_cpu {
 
 /// Staging through host memory: what a SIP's PEs send to another SIP is written to the memory of the host
 /// they share, packet after packet, and read from there by the other SIP's side. Host memory is large, so a
-/// packet that has come here never waits for one that has not left: class comm sinks.
+/// packet that arrives never waits for one that has not left: packets of class comm are always accepted.
 class staging_engine : public sc_core::sc_module, private sip_link_if {
  public:
   /// `send` puts a packet that has come from host memory onto the SIP's own NoC.
   staging_engine(sc_core::sc_module_name name, const config::machine_config& config, packet_pool& pool,
                  std::function<void(packet_ptr)> send, fault_sink& faults);
 
-  /// From the engines of the other SIPs; bind `out` to theirs, in the order of SIPs, this one included.
+  /// Receives from the engines of all SIPs; `out` is bound to theirs in the order of SIPs, own included.
   sc_core::sc_export<sip_link_if> in{"in"};
   sc_core::sc_port<sip_link_if, 0, sc_core::SC_ZERO_OR_MORE_BOUND> out{"out"};
 
@@ -124,7 +124,7 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
   std::function<void(packet_ptr)> send_;
   fault_sink& faults_;
   struct step {
-    bool read{};  ///< it has been read from host memory: send it
+    bool read{};  ///< the message has been read from host memory and is to be sent
     sip_message m;
   };
   timed_queue<step> steps_{*this, [this] { act(); }};
@@ -132,7 +132,7 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
   sim_time write_free_, read_free_;
 };
 
-/// What the host asks of its IO CPU.
+/// Requests of the host to its IO CPU.
 class io_cpu_if : public virtual sc_core::sc_interface {
  public:
   /// Queues one launch packet per PE, in this order.

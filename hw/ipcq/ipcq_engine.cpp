@@ -137,7 +137,7 @@ void ipcq_engine::apply(const work& w) {
     case work_kind::copies_done:
       if (const auto event = copies_.done(w.value)) core_.push_event(*event);
       break;
-    case work_kind::register_write: as_asked(name(), [&] { write_register(w.reg, w.content); }); break;
+    case work_kind::register_write: guard_access(name(), [&] { write_register(w.reg, w.content); }); break;
     case work_kind::token: {
       const std::uint16_t qp = core_.token_arrived(w.fields);
       fingerprint_.add(now() - kernel_start_, events::mix(w.fields.match_address, w.fields.sequence));

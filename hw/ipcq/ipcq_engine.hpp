@@ -37,14 +37,15 @@ class ipcq_engine : public sc_core::sc_module,
   struct statistics {
     std::uint64_t sends{}, bytes{};              ///< doorbells taken and their bytes
     std::uint64_t received{}, bytes_received{};  ///< messages that became visible
-    sim_time credit_stall, empty_wait;  ///< with a send_space, receive request armed; open ones included
+    sim_time credit_stall,
+        empty_wait;  ///< time with send_space, receive armed; present waits included
     /// Time the receive ring held that many visible, unreleased messages, from the first kernel's start.
     std::vector<sim_time> occupancy;
   };
   [[nodiscard]] statistics statistics_of(std::uint16_t qp) const;
-  /// Descriptors taken, sources read, tokens, credits and copies so far: what moves counts here.
+  /// Count of progress: descriptors taken, sources read, tokens, credits and copies so far.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
-  /// Credits of a queue pair that never came: the next one's number showed it.
+  /// Credits of a queue pair that were lost, by gaps in credit sequence numbers.
   [[nodiscard]] std::uint64_t credits_skipped(std::uint16_t qp) const { return tracked_.at(qp).skipped; }
   [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
   /// Messages and credits that this engine has not forwarded or not matched yet.
@@ -106,7 +107,7 @@ class ipcq_engine : public sc_core::sc_module,
     sim_time stalled_since{sim_time::never()}, empty_since{sim_time::never()};
     sim_time occupied_since;
     std::uint32_t occupied{};
-    std::uint32_t credit{};  ///< number of the credit that came last
+    std::uint32_t credit{};  ///< sequence number of the last credit received
     std::uint64_t skipped{};
   };
   pe_setup setup_;

@@ -132,7 +132,7 @@ void memory_ni::aim(transaction& t, bool write, std::uint64_t offset, std::uint6
   t.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
 }
 
-/// Gives the memory the bytes to read or write; none when the run moves no data.
+/// Sets the payload's bytes to read or write; none when the run moves no data.
 void memory_ni::lend(transaction& t, std::byte* data) {
   static unsigned char all_disabled[] = {TLM_BYTE_DISABLED};
   t.set_data_ptr(setup_.move_data ? reinterpret_cast<unsigned char*>(data) : scratch_.data());
@@ -177,8 +177,7 @@ void memory_ni::send(transaction& t) {
   send_to_memory(t);
 }
 
-/// The write of an atomic_add: it holds the place of the read it follows, so nothing overlapping goes
-/// between.
+/// The write of an atomic_add takes the place of its read, so no overlapping access comes between the two.
 void memory_ni::write_sum(const transaction& read) {
   transaction& t = take();
   t.atomic = true;
@@ -240,7 +239,7 @@ tlm::tlm_sync_enum memory_ni::nb_transport_bw(tlm::tlm_generic_payload& payload,
           "{}: unexpected phase on the backward path (value {}; expected END_REQ or BEGIN_RESP)", name(),
           phase.get_name());
     }
-    // Not from within the memory's own call: the next request leaves from act().
+    // The next request leaves from act(), not from within the memory's own call.
     if (!inbox_.empty() || !sums_.empty()) calendar_.put(now(), ni_key(ni_work::wake));
   });
   return answer;

@@ -48,7 +48,7 @@ class memory_ni : public sc_core::sc_module,
             packet_pool& pool, fault_sink& faults);
   ~memory_ni() override;
 
-  /// To the memory. Addresses there are offsets within it.
+  /// The socket to the memory. Its addresses are offsets within the memory.
   tlm::tlm_initiator_socket<> memory{"memory"};
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
   /// Passes a debug access at a physical address on to the memory.
@@ -56,14 +56,14 @@ class memory_ni : public sc_core::sc_module,
 
   [[nodiscard]] std::uint64_t reads() const { return reads_; }    ///< transactions begun
   [[nodiscard]] std::uint64_t writes() const { return writes_; }  ///< transactions begun
-  /// Nothing waits and nothing is in flight.
+  /// True when no request waits or is in flight.
   [[nodiscard]] bool quiescent() const { return inbox_.empty() && in_flight_.empty(); }
 
  private:
   struct incoming {
     packet_ptr request;
     std::uint8_t vc{};
-    std::uint64_t offset{};  ///< within the memory
+    std::uint64_t offset{};  ///< byte offset within the memory
     std::uint64_t taken{};   ///< bytes that have gone to the memory
   };
   struct transaction;

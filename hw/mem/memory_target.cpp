@@ -10,7 +10,7 @@
 namespace diecast::hw {
 namespace {
 
-// What falls due, in the order in which one instant handles it; the response's sequence and id follow below.
+// Kinds of due work in the order of handling: top bits of a key, above the response's sequence and id.
 enum class work : std::uint64_t { wake, arrival, response_done, response, admission };
 constexpr unsigned work_shift = 61;
 constexpr unsigned id_bits = 20;
@@ -220,7 +220,7 @@ void memory_target::close(request_id id) {
   free_ids_.push_back(id);
 }
 
-/// Requests accepted before END_REQ is held back: all that the memory's network interface has in flight.
+/// Queue entries. The memory's network interface has no more requests in flight: END_REQ is never delayed.
 constexpr std::uint64_t queue = config::least_memory_window;
 
 simple_memory::simple_memory(sc_core::sc_module_name module_name, const config::sram_block& sram, bool strict,

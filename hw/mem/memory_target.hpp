@@ -39,7 +39,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
 
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] const sparse_memory& memory() const { return memory_; }
-  /// This memory, where it has banks; null for others.
+  /// The controller of a memory with banks; null for others.
   [[nodiscard]] virtual hbm_controller* controller() { return nullptr; }
 
  protected:
@@ -60,7 +60,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   [[nodiscard]] virtual bool has_room(bool) { return queued_ < queue_; }
   virtual void on_held(bool) {}
   void admit_at(sim_time at);
-  /// Called at each instant asked for with wake_at() and at others, before responses leave.
+  /// Called at each instant that wake_at() requested, and at others, before responses leave.
   virtual void advance() {}
   void wake_at(sim_time at);
   /// `id` no longer takes a place in the queue; without this call it leaves with its response. Not to
@@ -97,10 +97,10 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   std::vector<request> requests_;
   std::vector<request_id> free_ids_;
   tlm::tlm_generic_payload* held_{};  ///< BEGIN_REQ seen, END_REQ owed
-  bool held_arrived_{};               ///< its annotated delay is over
+  bool held_arrived_{};               ///< the annotated delay of held_ is over
   sim_time held_since_;
   boost::container::deque<request_id> finished_;  ///< responses due, first to leave first
-  request_id current_{};                          ///< whose response is being sent
+  request_id current_{};                          ///< request whose response is being sent
   bool responding_{};                             ///< BEGIN_RESP sent, END_RESP not yet here
   calendar calendar_{*this, [this] { act(); }};
   sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full

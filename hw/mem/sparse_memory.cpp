@@ -11,7 +11,7 @@
 namespace diecast::hw {
 namespace {
 
-/// What of a range lies in one page.
+/// The part of a range in one page.
 struct page_piece {
   std::uint64_t page{};
   std::uint64_t at{};    ///< offset in the page

@@ -17,8 +17,8 @@ namespace diecast::hw {
 class sparse_memory {
  public:
   static constexpr std::uint64_t page_bytes = 4096;
-  /// What never-written bytes read as: all ones is a NaN in every float type, so that a result built
-  /// on one shows.
+  /// Value of bytes that were never written: all ones is a NaN in every float type, so that wrong results
+  /// show.
   static constexpr std::byte fill{0xff};
 
   /// `instance` names the memory in errors. `strict`: reading a byte never written is an error.
@@ -31,7 +31,7 @@ class sparse_memory {
   void read(std::uint64_t offset, std::span<std::byte> out);
   /// As read, but neither counts nor throws for bytes never written: the backdoor's view.
   void peek(std::uint64_t offset, std::span<std::byte> out) const;
-  /// Which bytes of a range were ever written.
+  /// Map of the bytes of a range that were ever written.
   [[nodiscard]] std::vector<bool> written(std::uint64_t offset, std::uint64_t bytes) const;
   /// Throws protocol_error unless [offset, offset + bytes) lies in the memory.
   void check_range(std::uint64_t offset, std::uint64_t bytes) const;
@@ -41,7 +41,7 @@ class sparse_memory {
   [[nodiscard]] std::uint64_t pages() const { return pages_.size(); }
   /// Bytes read that were never written.
   [[nodiscard]] std::uint64_t unwritten_bytes_read() const { return unwritten_bytes_read_; }
-  /// Offset of the first of them; 0 where there are none.
+  /// Offset of the first such byte; 0 where there is none.
   [[nodiscard]] std::uint64_t first_unwritten_read() const { return first_unwritten_read_; }
 
  private:

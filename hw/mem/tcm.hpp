@@ -38,7 +38,7 @@ class tcm : public sc_core::sc_module, public debug_target, public tcm_if {
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] std::uint64_t busy_bank_cycles() const { return banks_.busy_bank_cycles(); }
   [[nodiscard]] const sparse_memory& memory() const { return memory_; }
-  /// Behind memory(): only the core's calls and debug transport get there.
+  /// The dispatch table, behind memory(): for the core's calls and debug transport only.
   [[nodiscard]] const abi::dispatch_image& dispatch_table() const { return dispatch_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cube's NoC does at its interfaces, and its statistics; switch_core has the routers,
+// The interfaces of a cube's NoC, and its statistics; switch_core has the routers,
 // cube_noc_build.cpp the construction.
 #include "hw/noc/cube_noc.hpp"
 
@@ -51,8 +51,8 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
       name(), layout_.terminals[terminal].name, cycle(known_from), cycle(last_known_from_)));
 }
 
-/// A packet is on the link into its interface from cycle `begin` to before `end`. One that is announced ahead
-/// enters when its time has come: a run may stop before.
+/// A packet is on the link into its interface from cycle `begin` to before `end`. A packet announced ahead is
+/// counted when it enters, because a run may stop earlier.
 inline void cube_noc::enters(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits,
                              std::uint64_t begin, std::uint64_t end) {
   ++packets_;
@@ -66,7 +66,7 @@ std::uint64_t cube_noc::first_chance(const announced_packet& a) const {
   return a.where.head + (wormhole_ ? 0 : head_delay_);
 }
 
-/// Which terminal the packet leaves this cube by.
+/// The terminal by which the packet leaves this cube.
 inline std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const {
   const abi::node_address& to = p.header.destination;
   if (one_leg_ && to.sip == sip_.value && to.cube == cube_.value) return to.terminal;
@@ -98,15 +98,16 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   const std::uint32_t o = terminal_port(terminal);
   if (outputs_[o].swallowed && !is_request(phase.vc)) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
-  // Reported now, because the core takes it in only when it is needed.
+  // Reported now, because the core counts the credit only when it is needed.
   report_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
                  timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
   if (core_.starved(o, phase.vc)) arm(cycle);
 }
 
-/// Takes in what was announced before now, and of a source that announces ahead what begins now. Within an
-/// instant the order of the calls makes no difference: each concerns queues or credits of its own terminal.
+/// Gives the routers what was announced before now and, of a source that announces ahead, what begins now.
+/// Within an instant the order of the calls makes no difference: each concerns queues or credits of its own
+/// terminal.
 inline void cube_noc::open_inbox(sim_time t) {
   for (; opened_ < packet_inbox_.size() && packet_inbox_[opened_].known_from <= t; ++opened_) {
     announced_packet& a = packet_inbox_[opened_];
@@ -126,7 +127,7 @@ inline void cube_noc::open_inbox(sim_time t) {
   });
 }
 
-/// What the units of trees have sent in this cycle begins after it.
+/// Packets that tree units have sent in this cycle begin in a later one.
 void cube_noc::serve_trees() {
   for (const tree_units::returned& r : trees_->take_returned()) core_.credit(r.port, r.vc, r.flits, r.cycle);
   for (tree_units::sent& s : trees_->take_sent()) core_.arrive(s.where, std::move(s.p));
@@ -234,7 +235,7 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
   leaving_.push_back({d, std::move(p)});
 }
 
-/// Nothing joins a packet whose last flit has left.
+/// No part joins a packet whose last flit has left.
 void cube_noc::announce_departed(std::uint64_t cycle) {
   std::erase_if(leaving_, [&](leaving_packet& l) {
     if (l.d.last > cycle) return false;
@@ -266,7 +267,7 @@ void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_
 }
 
 void cube_noc::report_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
-  // Tested here too, although the callee does: unobserved runs then save no registers and read no time.
+  // The callee tests it, too; with the test here unobserved runs save no registers and read no time.
   if (!hub_.wants(events::credits)) return;
   hw::report_credits(hub_, now(), link, vc, flits, at, timing_.clock.period);
 }

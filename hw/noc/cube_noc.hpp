@@ -55,7 +55,7 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
            const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub,
            fault_sink& faults);
 
-  /// Where blocks send to and receive from; numbered as the terminals of the cube's layout.
+  /// The socket of a terminal's block; terminals are numbered as in the cube's layout.
   [[nodiscard]] fabric_initiator_socket& terminal_socket(unsigned terminal) {
     return terminals_.at(terminal).socket;
   }
@@ -222,14 +222,14 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   /// without a branch.
   std::vector<std::uint32_t> port_table_;
   std::size_t terminals_begin_{};
-  std::vector<fabric::router_grid::place> places_;       ///< by router, then by interface: nowhere
+  std::vector<fabric::router_grid::place> places_;  ///< by router, then by interface (which has no place)
   std::vector<fabric::router_grid::place> exit_places_;  ///< by terminal
   const bool straight_;                                  ///< nothing wraps and there are no trees
   /// By VC, those that a packet may take after an interface and, where nothing wraps, after any output;
   /// outputs differ.
   by_vc<switch_core::hop> entry_hops_{};
   std::vector<std::uint32_t> entry_ports_;     ///< input of a terminal's packets
-  std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
+  std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not from a terminal
   std::vector<output> outputs_;
   std::vector<link_usage> injected_;   ///< by terminal
   std::vector<link_usage> by_wire_;    ///< by output
@@ -265,9 +265,10 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
     packet_ptr p;
   };
   std::vector<leaving_packet> leaving_;
-  std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
-  sim_time last_known_from_;  ///< when the last of them is known; the next is known from then on or later
-  std::size_t opened_{};      ///< packets at the front of packet_inbox_ that the routers have
+  std::vector<announced_packet> packet_inbox_;  ///< packets announced, in the order of announcement
+  sim_time
+      last_known_from_;   ///< known_from of the last packet in packet_inbox_; later packets have later ones
+  std::size_t opened_{};  ///< packets at the front of packet_inbox_ that the routers have received
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

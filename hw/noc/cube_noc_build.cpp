@@ -52,7 +52,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
       transactions_(study_ && topology.classes() > 1),
       one_leg_(topology.legs() == 1 && !topology.has_trees()),
-      // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
+      // A pipelined router grants at the end of its pipeline, another one directly after allocation.
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
       exit_cycles_(timing_.pipeline_cycles() - head_delay_ + timing_.ni_out_cycles),
@@ -193,7 +193,7 @@ std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machi
   return static_cast<std::uint32_t>(p.ports.size() - 1);
 }
 
-/// A port of a router to its unit and back. What the unit has decided goes straight to the switch; it has
+/// A port of a router to its unit and back. The unit's packets go directly to the switch; it has
 /// room for a buffer of copies, and for all sums and credits that members may send.
 void cube_noc::add_unit_port(switch_core::parameters& p, const config::machine_config& config,
                              std::uint16_t router, fabric::tree_port at) {

@@ -111,7 +111,7 @@ class port_wheel {
   std::uint32_t span_;
   std::uint32_t words_;              ///< words of a slot
   std::vector<std::uint64_t> rows_;  ///< [slot]: a bit per port
-  std::vector<std::uint8_t> due_;    ///< by slot, not 0: it may hold something
+  std::vector<std::uint8_t> due_;    ///< by slot; 0: the slot is empty
 };
 
 }  // namespace diecast::hw

@@ -81,7 +81,7 @@ inline void switch_core::choose_among(std::uint32_t o) {
     wait = std::min(wait, at - (cycle_ + 1));
   });
   const heads ready(list, count);
-  // Wrapped: never, all bits. Without a branch.
+  // A wrapped `wait` gives `never`, all bits set, without a branch.
   const std::uint64_t next = (cycle_ + 1 + wait) | (0 - (wait >> 63));
   if (ready.empty()) return schedule(o, next);
   const candidate best = ready.size() == 1 ? choose_alone<Plain>(o, ready[0]) : choose<Plain>(o, ready);
@@ -145,8 +145,8 @@ inline void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
   if (count == 1 && cycle + out.alloc_cycles <= cycle_) allocate_alone(o, asking[0], cycle);
 }
 
-/// The common case, a single head, from cycle `from` on: it takes the VC that is free first, of several the
-/// next one round robin.
+/// VC allocation in the common case of a single head, from cycle `from` on: the head gets the VC that is free
+/// first, of several the next one round robin.
 inline void switch_core::allocate_alone(std::uint32_t o, std::uint32_t iv, std::uint64_t from) {
   const in_vc& queue = in_vcs_[iv];
   const out_port& out = outs_[o];
@@ -156,7 +156,7 @@ inline void switch_core::allocate_alone(std::uint32_t o, std::uint32_t iv, std::
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
   const out_vc* const behind = &out_vcs_[first];
   std::uint64_t free = 0;
-  // Without a vector: four VCs are too few.
+  // Scalar code: a vector does not pay for four VCs.
   for (std::size_t k = queue.to.vcs; k-- != 0;) free = 2 * free + std::uint64_t{behind[k].free_from <= asks};
   free &= ~(out.taken >> queue.to.first_vc);
   if (free == 0) return allocate_later(o, iv, start);
@@ -297,7 +297,7 @@ inline std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queu
   return std::max(at, next_free_vc(o, queue, at));
 }
 
-/// When a VC is free for a packet that may start from cycle `at` on; any cycle up to it when one is by then.
+/// Cycle in which a VC is free for a packet that may start from `at` on; any up to `at` if one is free then.
 std::uint64_t switch_core::next_free_vc(std::uint32_t o, const in_vc& queue, std::uint64_t at) {
   const out_port& out = outs_[o];
   std::uint64_t vc_at = never;
@@ -311,7 +311,7 @@ std::uint64_t switch_core::next_free_vc(std::uint32_t o, const in_vc& queue, std
   return vc_at;
 }
 
-/// When a VC has room, as far as is known: the past, or never.
+/// Cycle from which a VC has room, as far as is known: a past one, or never.
 std::uint64_t switch_core::next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits) {
   const out_vc& ov = out_vcs_[vc_index(o, vc)];
   const std::uint64_t at = ov.credits >= flits ? 0 : credit_cycle(ov, flits);

@@ -137,8 +137,8 @@ void switch_core::add_port(const parameters& p, std::uint32_t n) {
   outs_[n].next_hop_cycles[0] = from.latency + p.ports[from.downstream].body_delay;
 }
 
-/// Least cycles by which a router knows of another head before that requests an output: from its grant at the
-/// previous router on. A head from outside the network is known when it has arrived.
+/// Least cycles from when a router learns of another head to the head's request. A router learns of a head at
+/// its grant in the previous router, of one from outside the network when it has arrived.
 void switch_core::set_lookahead() {
   for (const in_port& in : ins_) {
     if (occupancy_.size() <= in.router) occupancy_.resize(in.router + std::size_t{1}, {0, UINT32_MAX});
@@ -232,7 +232,7 @@ template <bool Plain>
   usage& used = out.used;
   used.packets += std::uint64_t{tail};
   used.flits += flits;
-  // The cycle in which it could have started if there had been credits.
+  // The cycle in which the packet could have started with enough credits.
   const std::uint64_t could_start =
       std::max({queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
   used.credit_stall_cycles += cycle_ - (Plain ? could_start : std::min(cycle_, could_start));
@@ -318,7 +318,7 @@ std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
   return chunk_index;
 }
 
-/// Appends a chunk to the last one in the queue if that is of the same packet and there is no gap.
+/// Appends a chunk to the last chunk of the queue if both belong to one packet and no gap is between them.
 inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
   slot& last = slots_[queue.last];
   const slot& chunk = slots_[index];

@@ -69,7 +69,7 @@ class switch_core : private switch_records {
   class environment {
    public:
     virtual ~environment() = default;
-    /// Where a packet for `exit` in `vc` of an input of `router` goes.
+    /// The output and VCs of a packet for `exit` in `vc` of an input of `router`.
     [[nodiscard]] virtual hop route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const = 0;
     /// A packet, or a part of one, leaves the network by an output.
     virtual void eject(const departure& d, packet_ptr&& p) = 0;
@@ -82,8 +82,8 @@ class switch_core : private switch_records {
     /// An output is in use; only called when observed.
     virtual void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                           std::uint64_t end) = 0;
-    /// Credits of an output will be usable again from cycle `first` to `last`, or (flits < 0) are not there
-    /// from `first` on: consumed, or rescheduled. Credits that credit() brings are not reported. Only called
+    /// Credits of an output will be usable again from cycle `first` to `last`, or (flits < 0) are missing
+    /// from `first` on: consumed, or rescheduled. Credits given by credit() are not reported. Only called
     /// when observed.
     virtual void credits_changed(std::uint32_t /*output*/, std::uint8_t /*vc*/, std::int32_t /*flits*/,
                                  std::uint64_t /*first*/, std::uint64_t /*last*/) {}
@@ -134,7 +134,7 @@ class switch_core : private switch_records {
     std::uint32_t input{};
     std::uint8_t vc{};
     std::uint32_t flits{};
-    std::uint16_t exit{};  ///< for environment::route
+    std::uint16_t exit{};  ///< argument of environment::route
     std::uint64_t head{}, tail{};
   };
   /// Sets the present cycle. Cycles come in ascending order.
@@ -188,8 +188,8 @@ class switch_core : private switch_records {
   void run_as();
   template <bool Plain>
   void evaluate(std::uint32_t o);
-  void begin_fetching();  ///< before the first evaluation of a cycle
-  void fetch_ahead();     ///< before each evaluation
+  void begin_fetching();  ///< called before the first evaluation of a cycle
+  void fetch_ahead();     ///< called before each evaluation
   void fetch_transfer(const out_port& out) const;
   void fetch_neighbors(const out_port& out) const;
   [[nodiscard]] const in_vc* first_requester(const out_port& out) const;
@@ -204,8 +204,8 @@ class switch_core : private switch_records {
   [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
   template <bool Plain>
   [[nodiscard]] candidate choose(std::uint32_t o, heads ready);
-  /// Whether output and input may start the packet in this cycle: neither transfers another of its class,
-  /// and, with several classes, neither has started another in this cycle.
+  /// Whether the packet may start in this cycle: its output and its input transfer no other packet of its
+  /// class and, with several classes, have started no other packet in this cycle.
   template <bool Plain>
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] bool has_room(std::uint32_t v, std::uint32_t flits);
@@ -292,13 +292,13 @@ class switch_core : private switch_records {
                   std::uint64_t last);
   void announce_along(const in_vc& queue, std::uint32_t flits);
   void return_along(const in_vc& queue, std::uint32_t flits, bool begins);
-  void put_off_credits(const in_vc& queue);
+  void delay_credits(const in_vc& queue);
   [[nodiscard]] std::uint32_t take_back(out_vc& ov, std::uint32_t flits);
   void drop_credits(out_vc& ov, std::uint32_t* from);
   [[nodiscard]] std::vector<std::uint64_t> credit_times(const out_vc& ov) const;
-  void tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
-                    const std::vector<std::uint64_t>& is) const;
-  /// Flits of which `parts` have not passed yet.
+  void report_delayed(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& reported,
+                      const std::vector<std::uint64_t>& present) const;
+  /// Whole flits of which a total of `parts` is left to send, rounded up.
   [[nodiscard]] static std::uint32_t whole_flits(std::uint32_t parts) {
     return (parts + flit_parts - 1) / flit_parts;
   }
@@ -311,7 +311,7 @@ class switch_core : private switch_records {
   void more_returning();
   void take_credits(out_vc& ov);
   void take_listed(out_vc& ov);
-  /// Returning credits that have no list.
+  /// Number of returning credits of a VC that has no list of them.
   [[nodiscard]] static std::uint32_t only_batch(const out_vc& ov) {
     return ov.first == none && ov.next_back != never ? ov.last : 0;
   }
@@ -364,7 +364,7 @@ class switch_core : private switch_records {
   std::uint32_t more_words_{};                ///< request words of an output, beside its record
   std::vector<std::uint64_t> more_requests_;  ///< [output][word], bit per input VC beyond 64 of its router
   std::vector<entry_delay> entry_delays_;     ///< [input]
-  std::vector<std::array<std::uint32_t, max_vcs>> initial_credits_;  ///< by VC; equal outputs share them
+  std::vector<std::array<std::uint32_t, max_vcs>> initial_credits_;  ///< by VC; shared by equal outputs
   // Used with several classes only: empty with one class.
   std::vector<transfer> on_in_;                ///< [input][class]
   std::vector<transfer> on_out_;               ///< [output][class]

@@ -15,7 +15,7 @@ void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t fl
   add_credit(output, vc, flits, cycle, cycle);
 }
 
-/// Lists credits: several batches, or such as return flit by flit or may be delayed.
+/// Lists returning credits: of several batches, or of one that returns flit by flit or may be delayed.
 void switch_core::list_credit(out_vc& ov, std::uint32_t flits, std::uint64_t first, std::uint64_t last) {
   if (const std::uint32_t other = only_batch(ov); other != 0) {
     ov.last = none;
@@ -51,13 +51,14 @@ inline void switch_core::insert_in_order(out_vc& ov, std::uint32_t credit) {
   *link = credit;
 }
 
-/// When flit number `flit` of a batch, counted from 1, is back: evenly spread over its time.
+/// Cycle in which the credit of flit `flit` of a batch, from 1, is back: they are spread evenly over its
+/// time.
 std::uint64_t switch_core::back_at(const returning_credit& r, std::uint32_t flit) {
   if (r.last == r.cycle || r.flits == 1) return r.cycle;
   return r.cycle + ((flit - 1) * (r.last - r.cycle) + r.flits - 2) / (r.flits - 1);
 }
 
-/// take_credits() of a list.
+/// take_credits() where several batches of credits are returning.
 void switch_core::take_listed(out_vc& ov) {
   while (ov.first != none && returning_[ov.first].cycle <= cycle_) {
     const std::uint32_t index = ov.first;
@@ -65,7 +66,7 @@ void switch_core::take_listed(out_vc& ov) {
     if (r.last > cycle_) {
       const auto back =
           static_cast<std::uint32_t>(1 + (cycle_ - r.cycle) * (r.flits - 1) / (r.last - r.cycle));
-      if (back > r.taken) {  // not so when the batch has been slowed down since
+      if (back > r.taken) {  // false when the batch has been delayed in the meantime
         ov.credits += back - r.taken;
         r.taken = back;
       }
@@ -91,13 +92,13 @@ void switch_core::announce_along(const in_vc& queue, std::uint32_t flits) {
 }
 
 /// Returns the credits of the last `flits` of a transfer along its rate schedule: evenly between two points.
-/// `begins`: all of its flits, and the first one leaves now.
+/// `begins`: `flits` are all of the transfer, and the first one leaves now.
 void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool begins) {
   const in_port& in = ins_[queue.port];
   const transfer_progress& moving = progress_[class_index(queue)];
   const rate_schedule& rates = rate_schedules_[class_index(queue)];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
-  std::uint64_t told = ov.last == none ? 0 : returning_[ov.last].last;  // in order, whatever is rounded
+  std::uint64_t reported = ov.last == none ? 0 : returning_[ov.last].last;  // rounding keeps the order
   rate_schedule::point earlier{moving.parts, moving.cycles * flit_parts};
   for (std::uint32_t k = rates.count + 1; k-- != 0;) {
     const rate_schedule::point later = k == 0 ? rate_schedule::point{} : rates.points[k - 1];
@@ -107,11 +108,11 @@ void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool beg
       const auto back = [&](std::uint32_t n) {
         return queue.end - 1 + in.credit_cycles - time_left(earlier, later, n) / flit_parts;
       };
-      const std::uint64_t last = std::max(back(behind), told);
+      const std::uint64_t last = std::max(back(behind), reported);
       const bool at_once = begins && here > behind + 1;
-      const std::uint64_t first = at_once ? cycle_ + in.credit_cycles : std::max(back(here - 1), told);
+      const std::uint64_t first = at_once ? cycle_ + in.credit_cycles : std::max(back(here - 1), reported);
       add_credit(in.upstream, queue.vc, here - behind, first, last);
-      told = last;
+      reported = last;
       returning_[ov.last].goes_on = behind != 0;
       begins = false;
     }
@@ -128,13 +129,13 @@ std::uint64_t switch_core::time_left(const rate_schedule::point& earlier, const 
 
 /// Delays the credits of a transfer that now ends later than was reported, except those of flits that have
 /// left.
-void switch_core::put_off_credits(const in_vc& queue) {
+void switch_core::delay_credits(const in_vc& queue) {
   const in_port& in = ins_[queue.port];
   out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
   take_credits(ov);
-  if (ov.last == none) return;  // those of a wormhole packet may be back before its last flits leave
-  std::vector<std::uint64_t> told;
-  if (credits_observed_) told = credit_times(ov);
+  if (ov.last == none) return;  // a wormhole packet's credits may be back before its last flits leave
+  std::vector<std::uint64_t> reported;
+  if (credits_observed_) reported = credit_times(ov);
   if (wormhole_) {
     returning_credit& batch = returning_[ov.last];
     batch.cycle = batch.last = std::max(batch.last, queue.end - batch.flits + in.credit_cycles);
@@ -142,10 +143,10 @@ void switch_core::put_off_credits(const in_vc& queue) {
   } else {
     return_along(queue, take_back(ov, whole_flits(progress_[class_index(queue)].parts)), false);
   }
-  if (credits_observed_) tell_put_off(in.upstream, queue.vc, told, credit_times(ov));
+  if (credits_observed_) report_delayed(in.upstream, queue.vc, reported, credit_times(ov));
 }
 
-/// Removes returning credits of the last transfer, of at most `flits` from its end; returns of how many.
+/// Removes the returning credits of the last flits of the last transfer, at most `flits`; returns how many.
 std::uint32_t switch_core::take_back(out_vc& ov, std::uint32_t flits) {
   std::uint32_t* from = &ov.first;
   std::uint32_t coming = 0;  // credits of the transfer
@@ -171,7 +172,7 @@ std::uint32_t switch_core::take_back(out_vc& ov, std::uint32_t flits) {
   return flits;
 }
 
-/// Removes the returning credits from a link of the list on.
+/// Removes all returning credits behind a link of the list.
 void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
   while (*from != none) {
     const std::uint32_t n = *from;
@@ -194,16 +195,16 @@ std::vector<std::uint64_t> switch_core::credit_times(const out_vc& ov) const {
   return times;
 }
 
-void switch_core::tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
-                               const std::vector<std::uint64_t>& is) const {
-  for (std::size_t n = 0; n < told.size(); ++n) {
-    if (told[n] == is[n]) continue;
-    environment_.credits_changed(o, vc, -1, told[n], told[n]);
-    environment_.credits_changed(o, vc, 1, is[n], is[n]);
+void switch_core::report_delayed(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& reported,
+                                 const std::vector<std::uint64_t>& present) const {
+  for (std::size_t n = 0; n < reported.size(); ++n) {
+    if (reported[n] == present[n]) continue;
+    environment_.credits_changed(o, vc, -1, reported[n], reported[n]);
+    environment_.credits_changed(o, vc, 1, present[n], present[n]);
   }
 }
 
-/// When enough of the returning credits are back; never when they are too few.
+/// Cycle in which `flits` credits are there; never when too few are returning.
 std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) const {
   std::uint32_t credits = ov.credits;
   if (ov.first == none) return credits + only_batch(ov) >= flits ? ov.next_back : never;
@@ -242,7 +243,7 @@ void fetch(const Record& r) {
   asm volatile("");  // GCC takes functions that only prefetch for pure and drops calls of them
 }
 
-/// Evaluations between two links of a chain: they take longer than a cache miss.
+/// Evaluations between two dependent prefetches; they take longer than a cache miss.
 constexpr std::size_t stride = 4;
 constexpr std::size_t links = 4;
 
@@ -260,7 +261,7 @@ void switch_core::fetch_ahead() {
   const auto is_due = [this](std::size_t k) { return k < due_.size(); };  // wraps before the first
   if (is_due(n)) {
     fetch(outs_[due_[n]]);
-    fetch(outs_[due_[n]].used);  // its second line
+    fetch(outs_[due_[n]].used);  // second cache line of the output
   }
   if (is_due(n - stride)) {
     visit_requesters(due_[n - stride], [this](std::uint32_t iv) { fetch(in_vcs_[iv]); });
@@ -269,7 +270,7 @@ void switch_core::fetch_ahead() {
   if (is_due(n - 3 * stride)) fetch_neighbors(outs_[due_[n - 3 * stride]]);
 }
 
-/// First of the requesters, most of the time the only one.
+/// The first requester, which is mostly the only one.
 inline const switch_core::in_vc* switch_core::first_requester(const out_port& out) const {
   if (out.asking == 0) return nullptr;
   return &in_vcs_[out.first_in_vc + static_cast<std::uint32_t>(std::countr_zero(out.asking))];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers, and how those of several classes share an input or an output.
+// Transfers of several classes that share an input or an output.
 #include <algorithm>
 #include <bit>
 
@@ -17,8 +17,8 @@ void forget_ended(std::uint8_t& classes, const switch_records::transfer* transfe
 
 }  // namespace
 
-/// start_transfer() with several classes: the transfer and those of other classes on its ports delay each
-/// other.
+/// start_transfer() with several classes: transfers of other classes on the same ports delay this one, and it
+/// delays them.
 std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                         std::uint32_t slot_index, std::uint64_t end) {
   out_port& out = outs_[o];
@@ -29,7 +29,7 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   transfer* const on_out = &on_out_[std::size_t{o} * classes_];
   transfer* const on_in = &on_in_[std::size_t{queue.port} * classes_];
   rate_schedule rates;
-  bool behind = true;  // its flits may still arrive at the rates of the previous router
+  bool behind = true;  // the packet may still be arriving, at the rates of the previous router
   if (((out.classes | in.classes) & ~bit) != 0) {
     forget_ended(out.classes, on_out, cycle_);
     forget_ended(in.classes, on_in, cycle_);
@@ -56,9 +56,9 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   return end;
 }
 
-/// The rate schedule of a packet that is forwarded as it arrives: that of its transfer from the previous
-/// router, whose tail it waits for, and the point at which that transfer joined others. Points that are past
-/// there may be in the future here.
+/// The rate schedule of a packet that is forwarded while it arrives: the schedule of its transfer from the
+/// previous router, and the point at which that transfer joined others. A point that the previous router has
+/// passed may be in the future of this one.
 switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index, std::uint64_t end) const {
   const slot& s = slots_[slot_index];
   if (s.came_from == none || end != s.tail_ready + 1) return {};
@@ -67,7 +67,7 @@ switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index
   const rate_schedule& known = rate_schedules_[class_index(before)];
   const transfer_progress& joined = progress_[class_index(before)];
   const std::uint32_t all = s.flits * flit_parts;
-  if (known.count == 0 && joined.parts == all && joined.cycles == s.flits) return {};  // at full rate
+  if (known.count == 0 && joined.parts == all && joined.cycles == s.flits) return {};  // sent at full rate
   rate_schedule rates = known;
   if (rates.count < max_classes) rates.points[rates.count++] = {joined.parts, joined.cycles * flit_parts};
   return rates;
@@ -78,7 +78,7 @@ switch_core::rate_schedule switch_core::schedule_behind(std::uint32_t slot_index
 void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) {
   const transfer_progress& moving = progress_[class_index(queue)];
   const rate_schedule::point now{moving.parts, moving.cycles * flit_parts};
-  // Spare time at a point when sending at full rate until then; negative: the point cannot be reached.
+  // Spare time at a point when the transfer sends at full rate up to it; negative: it is late there.
   const auto spare = [&](const rate_schedule::point& p) {
     return std::int64_t{now.time} - p.time - std::int64_t{now.passing} + p.passing;
   };
@@ -100,8 +100,8 @@ void switch_core::keep_schedule(const in_vc& queue, const rate_schedule& rates) 
   }
 }
 
-/// The point at which a transfer catches up with its schedule: between a point that it reaches `early` before
-/// time and an earlier one that it reaches `late` after time.
+/// The point at which a transfer catches up with its schedule: between point `earlier`, where it is `late`
+/// parts of cycles behind the schedule, and point `later`, where it would be `early` ahead of it.
 switch_core::rate_schedule::point switch_core::caught_up(const rate_schedule::point& later,
                                                          const rate_schedule::point& earlier,
                                                          std::int64_t early, std::int64_t late) {
@@ -110,7 +110,7 @@ switch_core::rate_schedule::point switch_core::caught_up(const rate_schedule::po
           static_cast<std::uint32_t>(later.time + on)};
 }
 
-/// What is left to send of a transfer, in parts of flits.
+/// Parts of flits that a transfer has left to send.
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const auto cycles = static_cast<std::uint32_t>(queue.end - cycle_);
   const std::uint32_t rest = cycles * flit_parts;
@@ -180,13 +180,13 @@ void switch_core::count_streams(contenders& on, std::uint32_t classes) {
   }
 }
 
-/// Time until transfer `c` ends when `joins` starts. The first flit of `joins` is sent at once, even if a
+/// Time until transfer `c` ends when `joins` starts. The first flit of `joins` is sent at once, even while a
 /// flit of another transfer is partly sent. Every other transfer is assumed to have flits at all times: the
 /// gaps that a delayed transfer leaves on this port are filled by the rest.
 switch_core::transfer_time switch_core::shared_time(const contenders& on, std::uint32_t classes, unsigned c,
                                                     unsigned joins) const {
   const std::uint32_t rivals = classes & ~(1U << c);
-  const auto time_of = [&](std::uint64_t parts) {  // in which so many parts of c are sent, in parts of cycles
+  const auto time_of = [&](std::uint64_t parts) {  // time, in parts of cycles, in which c sends `parts`
     std::uint64_t time = parts;
     for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
       const auto k = static_cast<unsigned>(std::countr_zero(others));
@@ -200,8 +200,7 @@ switch_core::transfer_time switch_core::shared_time(const contenders& on, std::u
   const std::uint64_t time = time_of(on[c].parts);
   for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
     const auto k = static_cast<unsigned>(std::countr_zero(others));
-    const std::uint64_t beside =
-        shared(on[k].parts, on, k, c);  // parts of class c that are sent until k ends
+    const std::uint64_t beside = shared(on[k].parts, on, k, c);  // parts of class c sent until class k ends
     if (beside >= on[c].parts) continue;
     const rate_schedule::point turn{static_cast<std::uint32_t>(on[c].parts - beside),
                                     static_cast<std::uint32_t>(time - time_of(beside))};
@@ -210,7 +209,7 @@ switch_core::transfer_time switch_core::shared_time(const contenders& on, std::u
       p.rates.points[at] = p.rates.points[at - 1];
     p.rates.points[at] = turn;
   }
-  // The point where the others joined, for routers that this part of the packet has yet to reach.
+  // The point where the transfers joined, for routers that this part of the packet has not reached.
   p.rates.points[p.rates.count++] = {static_cast<std::uint32_t>(on[c].parts),
                                      static_cast<std::uint32_t>(p.cycles * flit_parts)};
   return p;
@@ -248,7 +247,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const rate_schedu
   const unsigned c = queue.own_class;
   on_in_[queue.port * classes_ + c].end = end;
   keep_schedule(queue, rates);
-  if (in.upstream != none) put_off_credits(queue);
+  if (in.upstream != none) delay_credits(queue);
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return environment_.delay(t.output, t.vc, end - 1);
   const std::uint64_t tail = end - 1 + out.next_hop_cycles[0];

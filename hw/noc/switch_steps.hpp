@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that evaluations, grants and credits of switch_core have in common, inline in each of them.
+// Common steps of evaluations, grants and credits of switch_core, inlined in each.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) cons
   return std::max(out_free<Plain>(o, queue), in_free<Plain>(queue)) <= cycle_;
 }
 
-/// Makes the credits usable that have returned by now.
+/// Makes the returned credits usable.
 inline void switch_core::take_credits(out_vc& ov) {
   if (ov.next_back > cycle_) return;
   if (ov.first != none) return take_listed(ov);

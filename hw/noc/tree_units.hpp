@@ -61,7 +61,8 @@ class tree_units {
   void add_port(fabric::router_index router, fabric::tree_port port, std::uint32_t number);
   /// Exit that leads into the unit of a router by the port of that side or terminal.
   [[nodiscard]] std::uint16_t exit_into(fabric::router_index router, fabric::tree_port port) const;
-  /// Where such a packet goes at `router`: the unit's port when it is there, else the side that leads to it.
+  /// Output of a packet to a unit at `router`: the unit's port, or at other routers the side that leads
+  /// there.
   struct exit_port {
     bool here{};
     std::uint32_t port{};  ///< port of the switches
@@ -87,7 +88,7 @@ class tree_units {
     std::uint32_t flits;
     std::uint64_t cycle;
   };
-  /// What units send into the switches and the room they return, since the last call.
+  /// Packets that units send into the switches, and room that they return, since the last call.
   [[nodiscard]] std::vector<sent> take_sent() { return std::exchange(sent_, {}); }
   [[nodiscard]] std::vector<returned> take_returned() { return std::exchange(returned_, {}); }
 
@@ -109,32 +110,32 @@ class tree_units {
   };
   /// A child branch of a router, and the state of its credits and contributions.
   struct child {
-    std::uint32_t unit{};           ///< index of its port
+    std::uint32_t unit{};           ///< index of the port to the child
     std::optional<pe_coord> leaf;   ///< a member at the port
     abi::address ring{};            ///< slot ring of that member
-    bool receives{};                ///< multicasts
-    bool contributes{};             ///< to reductions
-    std::uint32_t tail{};           ///< last credit
-    std::uint64_t credits{};        ///< so far
+    bool receives{};                ///< multicasts go to this child
+    bool contributes{};             ///< the child sends contributions to reductions
+    std::uint32_t tail{};           ///< tail of the last credit received
+    std::uint64_t credits{};        ///< credits received so far
     std::deque<std::uint64_t> out;  ///< packets whose copy has not left, by number
     std::deque<waiting> parts;      ///< contributions
     std::uint64_t waiting_bytes{};
   };
-  /// A packet down that has copies in the unit.
+  /// A packet from the root of which copies are in the unit.
   struct held {
     std::uint32_t flits{};
     std::uint32_t copies{};
     std::uint64_t usable{};
   };
   struct node {
-    std::uint32_t parent{};  ///< index of its port
+    std::uint32_t parent{};  ///< index of the port to the parent
     bool root{};
     std::vector<child> children;
     std::uint64_t credits_sent{};
     std::uint32_t tail_sent{};
     std::uint64_t first_held{};  ///< number of held.front()
     std::deque<held> held_packets;
-    std::uint64_t busy_until{};  ///< of the adder
+    std::uint64_t busy_until{};  ///< cycle until which the adder is busy
   };
   /// Roles of a port: the node it is the parent of, and the node and child it leads down to.
   struct role {
@@ -166,9 +167,9 @@ class tree_units {
   const std::uint32_t flit_bytes_;
 
   std::vector<unit_port> ports_;
-  std::vector<std::uint32_t> unit_of_;  ///< by port of the switches; none
+  std::vector<std::uint32_t> unit_of_;  ///< by port of the switches: index of its unit, or none
   std::map<std::pair<fabric::router_index, fabric::tree_port>, std::uint32_t> by_place_;
-  std::vector<role> parents_, children_;  ///< by index of a port
+  std::vector<role> parents_, children_;  ///< by index of a port: its role
   std::vector<node> nodes_;
   std::optional<comm::tree_install> rings_;
   protocol::sequence_space space_;

@@ -60,7 +60,7 @@ std::vector<std::byte> core_memory::read(abi::address at, std::uint64_t bytes, c
   reading_ = next_tag_;
   issue(std::move(request));
   await([this] { return answered_; });
-  answer_.resize(bytes);  // without payload bytes when the run moves no data
+  answer_.resize(bytes);  // the answer has no payload when the run moves no data
   return std::move(answer_);
 }
 
@@ -131,7 +131,7 @@ void core_memory::dcci_line(abi::address at) {
 }
 
 void core_memory::dcci_all() {
-  // Every set is read.
+  // The walk over the cache reads every set.
   hooks_.owe(setup_.config.pe.cache_dcci_cycles * setup_.config.pe.cache_sets);
   for (const auto& dirty : cache_.clean_and_invalidate_all()) write_back(dirty);
 }

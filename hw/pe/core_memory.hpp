@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core's way to global memory: its data cache, and the packets that fetch lines, write them back
+// The core's access to global memory: its data cache, and the packets that fetch lines, write them back
 // and add at the memory, through the terminal of the PE. Only the core's thread calls it.
 #pragma once
 
@@ -45,7 +45,7 @@ class core_memory {
       return *this;
     }
   };
-  /// What the core lends: `owe` charges cycles to be waited for later, `wait_owed` waits for them.
+  /// Functions of the core: `owe` charges cycles to be waited for later, `wait_owed` waits for them.
   struct core_hooks {
     std::function<void(std::uint64_t)> owe;
     std::function<void()> wait_owed;

@@ -38,7 +38,7 @@ sim_time dma_engine::edge_after(std::uint64_t cycles) const {
   return clock_.edge_at_or_after(now()) + clock_.cycles(cycles);
 }
 
-void dma_engine::tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const {
+void dma_engine::report(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const {
   if (!pe_.events.wants(events::transfers)) return;
   pe_.events.publish(events::transfer_event{now(), phase, source, qp});
 }
@@ -74,7 +74,7 @@ void dma_engine::send_message(const protocol::send_request& message) {
   j.total = message.fields.message_bytes;
   ++messages_sent_;
   bytes_sent_ += j.total;
-  tell(events::transfer_phase::queued, pe_.self, message.qp);
+  report(events::transfer_phase::queued, pe_.self, message.qp);
   enqueue(ipcq_port, std::move(j));
 }
 
@@ -127,22 +127,22 @@ bool dma_engine::may_issue(port which) const {
   if (queue.empty() || queue.front().ready > now()) return false;
   if (which == compute_port) return transactions_ < pe_.config.pe.dma_outstanding;
   const std::uint64_t window = pe_.config.pe.dma_outstanding;
-  switch (way_of(queue[next_job(which)])) {
-    case message_way::read: return true;
-    case message_way::read_behind: return buffered_ < 2 * window;
-    case message_way::fetch: return fetching_ < window && buffered_ < 2 * window;
+  switch (access_of(queue[next_job(which)])) {
+    case source_access::read: return true;
+    case source_access::read_behind: return buffered_ < 2 * window;
+    case source_access::fetch: return fetching_ < window && buffered_ < 2 * window;
   }
   return false;
 }
 
-/// Besides its window of reads, a fetched packet needs a place in a buffer of two windows until it enters the
-/// NoC: reads go on while as many packets as the window has wait for the network. Packets leave in order:
-/// those of the own TCM after fetched ones wait in the same buffer, not among the few that are read ahead,
-/// where they would prevent copies from being issued.
-dma_engine::message_way dma_engine::way_of(const job& j) const {
+/// How the source of a job's next packet is read. A packet fetched from another memory counts in the window
+/// of reads, and until it enters the NoC in a buffer of two windows: reads continue while a full window of
+/// packets waits for the network. Packets leave in order, so packets from the own TCM that follow fetched
+/// ones wait in that buffer, too: among the few packets read ahead they would block copies.
+dma_engine::source_access dma_engine::access_of(const job& j) const {
   const bool is_here = j.next >= j.total || is_local(j.message.source + j.next);
-  if (!is_here) return message_way::fetch;
-  return buffered_ > 0 ? message_way::read_behind : message_way::read;
+  if (!is_here) return source_access::fetch;
+  return buffered_ > 0 ? source_access::read_behind : source_access::read;
 }
 
 /// Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
@@ -155,8 +155,8 @@ dma_engine::port dma_engine::choose(bool compute, bool message) {
   return which;
 }
 
-/// Issues what may be issued now. What it sees was known before this instant: packets that the
-/// terminal sends in it are counted a cycle later.
+/// Issues packets as long as a port may. Decides by what was known before this instant: packets that the
+/// terminal sends now are counted a cycle later.
 void dma_engine::pump() {
   while (ahead_ < packets_read_ahead) {
     const bool compute = may_issue(compute_port);
@@ -166,18 +166,19 @@ void dma_engine::pump() {
   }
 }
 
-/// Which job's packet is next: the first, but with channels the messages at the head of as many queue pairs
-/// take turns, in the order of those.
+/// Index of the job whose packet is next. With one channel that is the first job; with several the first
+/// messages of that many queue pairs take turns, in the order of queue pairs.
 std::size_t dma_engine::next_job(port which) const {
   if (which != ipcq_port || pe_.config.pe.dma_channels == 1) return 0;
   const auto& queue = jobs_[ipcq_port];
   std::array<std::uint16_t, config::most_dma_channels> taken{};
   std::size_t channels = 0;
-  std::size_t first = 0, after = queue.size();  // lowest queue pair, and lowest one beyond the last served
+  std::size_t first = 0,
+              after = queue.size();  // job of the lowest queue pair; of the next one
   for (std::size_t i = 0; i < queue.size() && queue[i].ready <= now(); ++i) {
     const std::uint16_t qp = queue[i].message.qp;
     const auto end = taken.begin() + static_cast<std::ptrdiff_t>(channels);
-    if (std::find(taken.begin(), end, qp) != end) continue;  // its messages follow each other
+    if (std::find(taken.begin(), end, qp) != end) continue;  // messages of one queue pair keep their order
     taken[channels++] = qp;
     if (qp < queue[first].message.qp) first = i;
     if (qp > last_sent_ && (after == queue.size() || qp < queue[after].message.qp)) after = i;
@@ -204,19 +205,19 @@ void dma_engine::issue_message(job& j) {
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
-  if (j.next == 0) tell(events::transfer_phase::issued, pe_.self, j.message.qp);
+  if (j.next == 0) report(events::transfer_phase::issued, pe_.self, j.message.qp);
   pending read;
   read.what = stage::message_read;
   read.p = p;
   read.last = j.next + bytes >= j.total;
   read.qp = j.message.qp;
-  const message_way way = way_of(j);
-  read.buffered = way != message_way::read;
+  const source_access access = access_of(j);
+  read.buffered = access != source_access::read;
   ++(read.buffered ? buffered_ : ahead_);
   const std::uint32_t index = open(std::move(read));
   reads_.push_back(index);
   const abi::address from = j.message.source + j.next;
-  if (way == message_way::fetch) {
+  if (access == source_access::fetch) {
     fetch(index, from, bytes);
   } else {
     access_tcm(tcm_port::dma_read, from, *p, bytes, false, index);
@@ -224,7 +225,7 @@ void dma_engine::issue_message(job& j) {
   j.next += at_least_one(bytes);  // an empty message is one packet
 }
 
-/// The source is another memory: its bytes come over the network and leave again.
+/// Reads the bytes of a packet from another memory, over the network, before the packet is sent.
 void dma_engine::fetch(std::uint32_t index, abi::address from, std::uint64_t bytes) {
   pending_[index].what = stage::message_fetch;
   ++fetching_;
@@ -301,7 +302,7 @@ void dma_engine::finished(std::uint32_t index) {
   }
 }
 
-/// Banks may serve a later read first, but the packets of a flow leave in order.
+/// The banks may finish a later read first; the packets of a flow leave in order all the same.
 void dma_engine::message_read_done(std::uint32_t index) {
   pending_[index].read = true;
   while (!reads_.empty() && pending_[reads_.front()].read) {
@@ -318,7 +319,7 @@ void dma_engine::inject(packet_ptr p) {
   const packet_ptr sent = p;
   terminal_.send(std::move(p));
   if (sent->header.kind == abi::packet_kind::ipcq_data && ends_message(sent->header))
-    tell(events::transfer_phase::injected, pe_.self, sent->header.ipcq.source_direction);
+    report(events::transfer_phase::injected, pe_.self, sent->header.ipcq.source_direction);
 }
 
 void dma_engine::message_left() {

@@ -28,7 +28,7 @@ struct fault_record;
 
 namespace diecast::hw {
 
-/// What a message, copy or packet without bytes counts as, so that it is waited for like any other.
+/// Counts a message, copy or packet without bytes as one byte, so that its end is awaited like any other's.
 template <class Bytes>
 constexpr Bytes at_least_one(Bytes bytes) {
   return std::max<Bytes>(bytes, 1);
@@ -84,7 +84,7 @@ class dma_engine : public sc_core::sc_module,
  private:
   enum port : unsigned { compute_port, ipcq_port, ports };
 
-  /// A descriptor being cut into packets.
+  /// A descriptor that is being cut into packets.
   struct job {
     bool is_message{};
     protocol::send_request message;
@@ -154,7 +154,7 @@ class dma_engine : public sc_core::sc_module,
       packet_ptr p;
       std::uint8_t vc{};  ///< VC of a received packet
     };
-    sim_time free;  ///< when it has passed all it was given
+    sim_time free;  ///< when the engine has processed all bytes given to it
     boost::container::deque<passing> packets;
   };
   struct work {
@@ -176,13 +176,13 @@ class dma_engine : public sc_core::sc_module,
   void issue(port which);
   [[nodiscard]] std::size_t next_job(port which) const;
   void issue_message(job& j);
-  /// How the next packet of a message comes to the network interface.
-  enum class message_way : std::uint8_t {
+  /// Source of a message's next packet: own TCM, own TCM behind fetched packets, or another memory.
+  enum class source_access : std::uint8_t {
     read,         ///< out of the own TCM
     read_behind,  ///< a read queued after fetched packets
     fetch         ///< out of another memory, over the network
   };
-  [[nodiscard]] message_way way_of(const job& j) const;
+  [[nodiscard]] source_access access_of(const job& j) const;
   void fetch(std::uint32_t index, abi::address from, std::uint64_t bytes);
   void message_left();
   void issue_copy(job& j);
@@ -216,7 +216,7 @@ class dma_engine : public sc_core::sc_module,
   void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
   [[nodiscard]] inbound_message& take_part(const abi::packet_header& h);
   void publish(abi::node_address flow);
-  void tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const;
+  void report(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const;
   [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const {
     return hw::make_packet(setup_, kind, target);
   }
@@ -256,7 +256,7 @@ class dma_engine : public sc_core::sc_module,
   std::uint64_t bytes_sent_{};
   std::unique_ptr<publication_rule> publication_;
   checksum_engine sealing_, verifying_;
-  /// Tag-matched packets, by where they go to and where they come from, and whether through host memory.
+  /// Number of the next tag-matched packet by destination, by source, and whether through host memory.
   std::map<std::pair<abi::node_address, bool>, std::uint64_t> sealed_messages_, verified_messages_;
   std::uint64_t checksums_{};  ///< keys of packets in those engines
   std::uint64_t checksum_bytes_{};

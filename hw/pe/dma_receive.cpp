@@ -77,7 +77,7 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   }
   inbound_message& message = take_part(h);
   if (pe_.events.wants(events::contents)) message.digest += checksum::digest_of_part(h.offset, p->data);
-  if (ends_message(h)) tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
+  if (ends_message(h)) report(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
   const abi::address to = h.ipcq.match_address + h.offset;
   pending write;
   write.what = stage::message_write;
@@ -85,7 +85,7 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   write.vc = vc;
   write.message = message.number;
   if (message.early_by != sim_time::never()) {
-    // Its bytes wait in a write buffer while the token goes ahead.
+    // The fault: the message's bytes wait in a write buffer while its token is published.
     const std::uint32_t index = open(std::move(write));
     work_.put(edge_after(1) + message.early_by,
               work_key(static_cast<unsigned>(work_kind::buffered_write), pending_[index].sequence),
@@ -102,7 +102,7 @@ void dma_engine::write_message(abi::address to, pending write) {
     access_tcm(tcm_port::dma_write, to, *p, h.payload_bytes, true, open(std::move(write)));
     return;
   }
-  // The ring lives in SRAM or HBM: pass the bytes on and wait for their acknowledgement.
+  // The slot ring is in SRAM or HBM: write the bytes there and wait for the acknowledgement.
   packet_ptr request = make_packet(abi::packet_kind::write_request, to);
   request->header.payload_bytes = h.payload_bytes;
   request->data = p->data;
@@ -114,12 +114,12 @@ void dma_engine::message_write_done(const pending& done) {
   const abi::packet_header& h = done.p->header;
   auto& messages = inbound_.at(h.source);
   const auto of = std::ranges::find(messages, done.message, &inbound_message::number);
-  of->missing -= at_least_one(h.payload_bytes);  // it is here until nothing is missing
+  of->missing -= at_least_one(h.payload_bytes);  // the message stays in the list until nothing is missing
   terminal_.release(done.vc, done.p->flits);
   publish(h.source);
 }
 
-/// The message that the packet's bytes are of: the first such that waits for some. They are counted as come.
+/// Finds the first open message with a packet's fields that lacks bytes, and counts its bytes as arrived.
 dma_engine::inbound_message& dma_engine::take_part(const abi::packet_header& h) {
   const std::uint32_t bytes = at_least_one(h.payload_bytes);
   bool open = false;
@@ -139,7 +139,7 @@ void dma_engine::publish(abi::node_address flow) {
   while (!messages.empty()) {
     inbound_message& m = messages.front();
     const bool written = m.missing == 0;
-    if (written) tell(events::transfer_phase::written, m.fields.source, m.fields.source_direction);
+    if (written) report(events::transfer_phase::written, m.fields.source, m.fields.source_direction);
     if (!m.published && (written || m.early_by != sim_time::never())) {
       ipcq->message_arrived(m.fields);
       m.published = true;
@@ -173,7 +173,7 @@ void dma_engine::visit_outbound(const std::function<void(const abi::ipcq_fields&
     if (packet.p->header.kind == abi::packet_kind::ipcq_data) visit(packet.p->header.ipcq);
 }
 
-/// A register takes the write a cycle after it has been forwarded, and the answer leaves then.
+/// The register is written one cycle after the packet is forwarded; the answer leaves in that cycle.
 void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg) {
   std::uint64_t value = 0;
   if (p->header.kind != abi::packet_kind::write_request || p->data.size() != sizeof value) {
@@ -237,7 +237,7 @@ void dma_engine::do_work(work& w) {
 // The engine works in the cycle in which a packet is forwarded anyway (to the network, or to the TCM), and
 // has no clock of its own: what it adds is its bytes over its rate, as far as that goes beyond this cycle.
 
-/// Data of messages, and the answers to a tag-matching unit's reads, which are data of messages, too.
+/// True for packets with bytes of messages: IPCQ and tag-matched data, answers to the unit's reads.
 bool dma_engine::is_protected(const abi::packet_header& h) const {
   if (pe_.config.comm.checksum == config::packet_checksum::none) return false;
   switch (h.kind) {
@@ -248,7 +248,7 @@ bool dma_engine::is_protected(const abi::packet_header& h) const {
   }
 }
 
-/// A packet comes to an engine; it is forwarded at once, or when `what` is due.
+/// Gives a packet to a checksum engine, which forwards it at once or when work `what` is due.
 void dma_engine::enter(checksum_engine& engine, work_kind what, packet_ptr p, std::uint8_t vc) {
   const std::uint64_t bytes = p->header.payload_bytes;
   const sim_time length = nanoseconds(static_cast<double>(bytes) / pe_.config.comm.checksum_gbytes_s);
@@ -279,7 +279,7 @@ void dma_engine::drain(checksum_engine& engine, work_kind what) {
 /// A packet leaves for the network.
 void dma_engine::leave(packet_ptr p) {
   if (!is_protected(p->header)) return inject(std::move(p));
-  // An IPCQ packet has the number of its message; what is read has that of its request.
+  // Only tag-matched packets are numbered: an IPCQ packet has its message's number, an answer its request's.
   if (p->header.kind == abi::packet_kind::tag_message)
     p->header.transaction = sealed_messages_[{p->header.destination, terminal_.stages(p->header)}]++;
   p->header.checksum = checksum::of_packet(pe_.config.comm.checksum, p->header, p->data);
@@ -298,7 +298,7 @@ void dma_engine::verify(const packet_ptr& p) {
   throw fault_error(std::move(r));
 }
 
-/// Tag-matched packets of a sender come in the order in which it numbered them, and each once.
+/// Checks that a sender's tag-matched packets arrive in the order of their numbers, each once.
 void dma_engine::verify_number(const abi::packet_header& h) {
   if (h.kind != abi::packet_kind::tag_message) return;
   const std::uint64_t expected = verified_messages_[{abi::origin_of(h), h.staged.set}]++;
@@ -309,7 +309,7 @@ void dma_engine::verify_number(const abi::packet_header& h) {
   throw fault_error(std::move(r));
 }
 
-/// What is known of a packet that arrived and should not have.
+/// The fault record of a packet that should not have arrived.
 fault_record dma_engine::record_of(fault_kind kind, const abi::packet_header& h) const {
   fault_record r{kind, name(), pe_.self};
   r.offset = h.offset;
@@ -328,7 +328,7 @@ fault_record dma_engine::record_of(fault_kind kind, const abi::packet_header& h)
   return r;
 }
 
-/// What a packet came over since it left its sender's PE.
+/// Names of the links that a packet has crossed since it left its sender.
 std::vector<std::string> dma_engine::path_of(const abi::packet_header& h) const {
   std::vector<std::string> path;
   const auto add_links = [&](abi::node_address from, abi::node_address to) {

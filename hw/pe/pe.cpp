@@ -37,8 +37,7 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
   core.registers.socket.bind(decoder_.from_core.socket);
 }
 
-/// Within the PE registers are known by their offsets. The payload keeps its address, also when the access
-/// throws.
+/// Register files take offsets. The payload's own address is restored, also when the access throws.
 unsigned processing_element::debug_registers(std::uint64_t offset, tlm::tlm_generic_payload& t) {
   tlm::tlm_generic_payload inner;
   inner.set_command(t.get_command());

@@ -44,7 +44,7 @@ class register_decoder : public register_file {
     const block& owner = protocol::tag_core::owns(reg) ? tag_match_
                          : abi::is_core_register(reg)  ? core_
                                                        : ipcq_;
-    as_asked(owner.name, [&] { what(owner.registers); });
+    guard_access(owner.name, [&] { what(owner.registers); });
   }
   const block ipcq_, core_, tag_match_;
 };

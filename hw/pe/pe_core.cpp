@@ -73,7 +73,8 @@ void pe_core::wait_owed() {
     ++moves_;
     busy_until_ = hw::now() + owed;
   }
-  if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + core_clock_.cycles(owed_pause_));
+  if (owed_pause_ > 0)
+    report(events::core_work::pause, hw::now(), hw::now() + core_clock_.cycles(owed_pause_));
   owed_cycles_ = owed_work_ = owed_pause_ = 0;
   sc_core::wait(to_sc(owed));
 }
@@ -82,7 +83,7 @@ void pe_core::count_write() {
   if (writes_++ >= health_.dies_after_writes) die_if_due();
 }
 
-/// A dead core does nothing any more; what it has begun in other blocks goes on.
+/// A dead core executes nothing more; operations that it started in other blocks continue.
 void pe_core::die_if_due() {
   if (hw::now() < health_.dies_at) return;
   dead_ = true;
@@ -90,12 +91,12 @@ void pe_core::die_if_due() {
   for (;;) sc_core::wait(never);
 }
 
-void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
+void pe_core::report(events::core_work what, sim_time from, sim_time to) {
   if (to > from && setup_.events.wants(events::work))
     setup_.events.publish(events::core_worked{from, to, setup_.self, what});
 }
 
-void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
+void pe_core::report_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
   if (hw::now() == from || !setup_.events.wants(events::work)) return;
   events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
   switch (why.kind) {
@@ -180,7 +181,7 @@ void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes,
   tcm->request({tcm_port::core, offset, bytes, write, data, 0, this},
                clock_.edge_at_or_after(hw::now()) + clock_.cycles(1));
   wait_for_accesses({}, {});
-  tell(events::core_work::tcm, from, hw::now());
+  report(events::core_work::tcm, from, hw::now());
 }
 
 void pe_core::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
@@ -211,10 +212,10 @@ void pe_core::end_wait(sim_time from) {
   const sim_time seen =
       clock_.edge_at_or_after(raised) + core_clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
   wait_until(std::max(seen, hw::now()));
-  tell_wait(from, raised, why);
+  report_wait(from, raised, why);
 }
 
-/// The timer goes off half a cycle after an edge of the PE's clock, when firmware acts; a slow core's, too.
+/// The timer fires half a cycle after an edge of the PE's clock, where firmware acts, also on a slow core.
 void pe_core::wait_for_event_until(sim_time when) {
   wait_owed();
   const sim_time from = hw::now();
@@ -227,8 +228,8 @@ void pe_core::wait_for_event_until(sim_time when) {
     set_state(events::core_state::running);
   }
   if (interrupt->pending_since() != sim_time::never()) return end_wait(from);
-  // No event came: firmware slept from one poll to the next.
-  tell(events::core_work::pause, from, hw::now());
+  // No event came: the time was the pause between two polls.
+  report(events::core_work::pause, from, hw::now());
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {
@@ -270,7 +271,7 @@ std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
 }
 
 void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
-  if (watched_.has_value() != wanted.has_value()) ++moves_;  // from one word to another is no movement
+  if (watched_.has_value() != wanted.has_value()) ++moves_;  // watching another word is no progress
   watched_ = wanted;
   tasks_.watches(wanted.has_value());
 }
@@ -308,11 +309,11 @@ void pe_core::vector(const abi::vector_command& c) {
     const bool last = offset + bytes >= total;
     wait_for_accesses(last ? sim_time{} : clock_.cycles(setup_.config.pe.tcm_read_cycles), lanes_done);
   }
-  tell(events::core_work::vector, from, hw::now());
+  report(events::core_work::vector, from, hw::now());
   if (move_data_) evaluate(c);
 }
 
-/// The operands and the place of the result are what the core has written, if it has.
+/// Reports the bytes of operands and destination to the write buffer: the core may have written them.
 void pe_core::meet_operands(const abi::vector_command& c) {
   stores_->meet(c.a, c.count * numeric::size_of(c.type_of_a()));
   if (c.two_operands()) stores_->meet(c.b, c.count * numeric::size_of(c.type_of_b()));

@@ -50,11 +50,11 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// Writes of firmware to registers and global memory, and whether the core has stopped for good.
   [[nodiscard]] defect_count deaths() const { return {writes_, dead_ ? 1U : 0U}; }
   [[nodiscard]] defect_count late_stores() const { return stores_->counted(); }
-  /// What its firmware does, task by task.
+  /// The activities of the firmware, by task.
   [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   /// What the firmware polls for at the moment.
   [[nodiscard]] const std::optional<abi::poll_request>& polling() const { return polling_; }
-  /// Changes of state, steps, vector operations and computations so far: what moves counts here.
+  /// Count of progress: changes of state, steps, vector operations and computations so far.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
   /// End of the timed work (a computation, the wait for a launch's common start) in flight.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
@@ -129,11 +129,11 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void run();
   void run_one(const abi::launch_block& block);
   void wait_owed();
-  /// Before every write to a register or to global memory: a dead core makes it no more.
+  /// Called before every write to a register or to global memory, which a dead core does not execute.
   void count_write();
   void die_if_due();
-  void tell(events::core_work what, sim_time from, sim_time to);
-  void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
+  void report(events::core_work what, sim_time from, sim_time to);
+  void report_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
   void end_wait(sim_time from);
   void wait_until(sim_time t);
   void wait_for_accesses(sim_time ahead, sim_time not_before);
@@ -163,7 +163,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   sc_core::sc_event launched_{"launched"};
   unsigned accesses_open_{};
   sim_time accesses_finish_;
-  sim_time accesses_ahead_, accesses_not_before_;  ///< when the firmware goes on
+  sim_time accesses_ahead_, accesses_not_before_;  ///< when the firmware continues
   sc_core::sc_event accesses_done_{"accesses_done"};
   events::core_state state_{events::core_state::idle};
   std::uint64_t errata_{};

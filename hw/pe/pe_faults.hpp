@@ -19,7 +19,7 @@
 
 namespace diecast::hw {
 
-/// Whether a fault strikes what has this number, from 0: after..after+count-1, or all from `after` on.
+/// Whether a fault acts on item `number` (from 0): after..after+count-1, with count 0 all from `after` on.
 [[nodiscard]] inline bool strikes(const config::fault_setting& f, std::uint64_t number) {
   return number >= f.after && (f.count == 0 || number - f.after < f.count);
 }
@@ -28,11 +28,11 @@ struct defect_count {
   std::uint64_t chances{}, met{};
 };
 
-/// When the token of a message that has begun to arrive may be published.
+/// Rule for the time at which the token of an arriving message is published.
 class publication_rule : public abstract_interface {
  public:
-  /// How long its bytes stay in a write buffer while the token is published at once; empty (never()): the
-  /// rule, the token waits until every byte is acknowledged written.
+  /// How long the message's bytes stay in a write buffer while its token is published at once. never(): the
+  /// token waits until every byte is acknowledged written, as the protocol demands.
   [[nodiscard]] virtual sim_time early_by() { return sim_time::never(); }
   [[nodiscard]] virtual defect_count counted() const { return {}; }
 };
@@ -53,12 +53,12 @@ class early_publication : public publication_rule {
   std::uint64_t messages_{}, met_{};
 };
 
-/// When the results of a core are in its TCM.
+/// Rule for the time at which a core's results are in its TCM.
 class store_rule : public abstract_interface {
  public:
   /// The core is about to read or write these bytes.
   virtual void meet(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
-  /// True when it has taken the result and will write it later; false: the rule, it is written now.
+  /// True: this object has taken the result and writes it later. False: the core writes it now, as it should.
   [[nodiscard]] virtual bool takes(std::uint64_t /*offset*/, std::vector<std::byte>& /*bytes*/) {
     return false;
   }
@@ -92,13 +92,13 @@ class write_buffer : public sc_core::sc_module, public store_rule {
   config::fault_setting fault_;
   writer write_;
   std::uint64_t results_{}, met_{};
-  std::list<entry> waiting_;  ///< in the order of their stores, which is that of their times
+  std::list<entry> waiting_;  ///< in the order of the stores, thus of their times
   alarm due_{*this, [this] { drain_due(); }};
 };
 
 /// Faults of a core.
 struct core_health {
-  std::uint64_t slowdown{1};                    ///< its clock is divided by this
+  std::uint64_t slowdown{1};                    ///< divisor of the core's clock
   std::uint64_t dies_after_writes{UINT64_MAX};  ///< counts writes of firmware to registers and global memory
   sim_time dies_at{};                           ///< earliest time of its stop
 };

@@ -39,7 +39,7 @@ void write_buffer::drain_due() {
   set_timer();
 }
 
-/// For the oldest write. A timer without writes would prevent the detection of a deadlock.
+/// The timer runs only for the oldest write: a timer without writes would hide a deadlock.
 void write_buffer::set_timer() {
   due_.clear();
   if (!waiting_.empty()) due_.set(waiting_.front().due);

@@ -26,11 +26,11 @@ class register_file {
   [[nodiscard]] virtual std::uint64_t debug_read_register(abi::register_offset reg) = 0;
 };
 
-/// Does `access` for `block`. What a file refuses (std::logic_error: a register that it does not have or not
-/// in this direction, a value that the register cannot hold) is an error of the initiator: protocol_error. A
-/// defect of the model that throws logic_error within an access is reported the same way.
+/// Runs `access` for `block`. A std::logic_error of the register file (unknown register or direction, a value
+/// that the register cannot hold) becomes a protocol_error: it is the initiator's error. A defect of the
+/// model that throws logic_error within an access is reported the same way.
 template <class Access>
-void as_asked(const char* block, Access&& access) {
+void guard_access(const char* block, Access&& access) {
   try {
     access();
   } catch (const std::logic_error& e) {
@@ -39,7 +39,7 @@ void as_asked(const char* block, Access&& access) {
 }
 
 /// Target side: unpacks payloads for a register file. Anything but one aligned 8-byte access is
-/// answered with an error response; what the file refuses is a protocol_error (as_asked).
+/// answered with an error response; what the file refuses is a protocol_error (guard_access).
 class register_target : private tlm::tlm_fw_transport_if<> {
  public:
   register_target(const char* name, register_file& file) : socket(name), file_(file) {
@@ -73,7 +73,7 @@ class register_target : private tlm::tlm_fw_transport_if<> {
   void move(tlm::tlm_generic_payload& t, Read read, Write write) {
     const auto reg = static_cast<abi::register_offset>(t.get_address());
     std::uint64_t value = 0;
-    as_asked(socket.name(), [&] {
+    guard_access(socket.name(), [&] {
       if (t.is_write()) {
         std::memcpy(&value, t.get_data_ptr(), sizeof value);
         (file_.*write)(reg, value);

@@ -114,7 +114,7 @@ void tag_engine::end_turn() {
     write_payload(t.p, t.vc);
     auto& packets = waiting_[abi::origin_of(t.p->header)];
     packets.pop_front();
-    // Packets that have arrived since, up to the next message's first.
+    // Takes the packets of this message that have arrived in the meantime.
     while (!packets.empty() && packets.front().p->header.offset != 0) {
       write_payload(packets.front().p, packets.front().vc);
       packets.pop_front();
@@ -132,8 +132,8 @@ void tag_engine::packet_arrived(const packet_ptr& p, std::uint8_t vc) {
   put(work_kind::packet_in, edge_after(1), sequence_++, {work_kind::packet_in, 0, vc, p});
 }
 
-/// Publishes received bytes, packet by packet; only firmware knows the buffer they are for.
-void tag_engine::tell_content(const packet_ptr& p, pe_coord source) const {
+/// Publishes received bytes packet by packet; only firmware knows their buffer.
+void tag_engine::report_content(const packet_ptr& p, pe_coord source) const {
   if (p->header.payload_bytes == 0 || !pe_.events.wants(events::contents)) return;
   events::message_content e{now(), pe_.self, {}, checksum::digest_of_part(p->header.offset, p->data)};
   e.fields.source = source;
@@ -152,7 +152,7 @@ void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
     return look_for_event();
   }
   const bool first = p->header.offset == 0;
-  tell_content(p, message.source);
+  report_content(p, message.source);
   if (first) ++statistics_.messages_received;
   statistics_.bytes_received += p->header.payload_bytes;
   const auto waiting = waiting_.find(abi::origin_of(p->header));
@@ -288,7 +288,7 @@ void tag_engine::read_answered(const packet_ptr& p) {
     r.sequence = index;
     throw fault_error(std::move(r));
   }
-  tell_content(p, pe_.self);  // the reader is this PE
+  report_content(p, pe_.self);  // the reader is this PE
   accesses_[index].p = p;
   put(work_kind::access_finished, edge_after(1), accesses_[index].sequence,
       {work_kind::access_finished, index, 0, {}});

@@ -85,8 +85,8 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   enum class stage : std::uint8_t {
     source_read,    ///< read of the source of an outgoing packet
     payload_write,  ///< write of the payload of a received packet
-    local_read,     ///< read within this PE
-    remote_read,    ///< in flight
+    local_read,     ///< read of this PE's own memory
+    remote_read,    ///< a read of a remote buffer is in flight
     read_write      ///< write of bytes from a read
   };
   struct access {
@@ -125,7 +125,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   void begin_turn();
   void end_turn();
   void packet_in(const packet_ptr& p, std::uint8_t vc);
-  void tell_content(const packet_ptr& p, pe_coord source) const;
+  void report_content(const packet_ptr& p, pe_coord source) const;
   void write_payload(const packet_ptr& p, std::uint8_t vc);
   void payload_written(const access& done);
 

@@ -10,9 +10,9 @@
 namespace diecast::hw {
 namespace {
 
-// What falls due, in the order in which one instant handles it: answers first, so that a closed loop goes on.
+// Kinds of due work in the order of handling: answers first, so that a closed loop continues.
 constexpr std::uint64_t wake = UINT64_MAX;
-constexpr std::uint64_t end_response = std::uint64_t{1} << 32;  // else the index of an answered request
+constexpr std::uint64_t end_response = std::uint64_t{1} << 32;  // below: index of an answered request
 
 unsigned char all_disabled[] = {TLM_BYTE_DISABLED};
 
@@ -52,11 +52,11 @@ void memory_traffic::act() {
       retire(t);
     }
     issue();
-    tell_finished();
+    report_finished();
   });
 }
 
-/// Is there a request that has arrived? Otherwise the calendar holds the next arrival.
+/// Whether a request has arrived; if not, the calendar holds the next arrival.
 bool memory_traffic::arrived() {
   using kind = memory_pacing::kind;
   if (!have_next_) {
@@ -218,12 +218,12 @@ void memory_traffic::retire(transaction& t) {
   results_.last_response = now();
   --in_flight_;
   t.release();
-  tell_finished();
+  report_finished();
 }
 
-void memory_traffic::tell_finished() {
+void memory_traffic::report_finished() {
   if (!finished() || !on_finished_) return;
-  // Taken first: it is called once, whatever it does.
+  // Cleared before the call: the function is called once only, whatever it does.
   const auto call = std::exchange(on_finished_, nullptr);
   call();
 }

@@ -27,8 +27,8 @@ struct memory_pacing {
   enum class kind : std::uint8_t {
     evenly,    ///< number k at k * interval_fs
     greedily,  ///< the next when the one before has been accepted
-    closed,    ///< as many at a time as `outstanding`
-    recorded,  ///< at the recorded time
+    closed,    ///< at most `outstanding` requests in flight
+    recorded,  ///< requests are issued at their recorded times
   };
   kind how{kind::greedily};
   double interval_fs{};
@@ -46,7 +46,7 @@ class memory_traffic final : public sc_core::sc_module,
     analysis::latency_histogram writes_accepted;  ///< END_REQ to response
     std::uint64_t bytes{};
     sim_time last_response;
-    std::uint64_t checked_reads{};  ///< with at least one byte written before
+    std::uint64_t checked_reads{};  ///< reads of at least one byte written before
     std::uint64_t wrong_reads{};
     std::string first_wrong;  ///< address, byte, value and expectation of the first
   };
@@ -79,7 +79,7 @@ class memory_traffic final : public sc_core::sc_module,
   void answered(transaction& t, sim_time at);
   void retire(transaction& t);
   void wake_at(sim_time at);
-  void tell_finished();
+  void report_finished();
   void check_data(const transaction& t);
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
@@ -89,7 +89,7 @@ class memory_traffic final : public sc_core::sc_module,
   memory_pacing pacing_;
   traffic::request_source& source_;
   fault_sink& faults_;
-  std::unique_ptr<sparse_memory> shadow_;  ///< what was written last, in order of issue
+  std::unique_ptr<sparse_memory> shadow_;  ///< the bytes written last, in order of issue
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
   std::vector<unsigned char> scratch_;  ///< data of requests that move none
@@ -101,7 +101,7 @@ class memory_traffic final : public sc_core::sc_module,
   bool have_next_{};
   bool exhausted_{};
   transaction* requesting_{};  ///< BEGIN_REQ sent, END_REQ not yet here
-  sim_time channel_free_;      ///< from when the next BEGIN_REQ may follow
+  sim_time channel_free_;      ///< earliest time of the next BEGIN_REQ
   calendar calendar_{*this, [this] { act(); }};
   alarm go_{*this, [this] { act(); }};  ///< calls act() again at this instant
   results results_;

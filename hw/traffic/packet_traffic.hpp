@@ -34,7 +34,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_owner {
   /// Cycles [first, end) in which packets made are measured, and deliveries counted as throughput.
   struct interval {
     std::uint64_t first{};
-    std::uint64_t end{UINT64_MAX};  ///< not before `first`
+    std::uint64_t end{UINT64_MAX};  ///< one past the last cycle; at least `first`
     [[nodiscard]] bool holds(std::uint64_t cycle) const {
       return cycle - first < end - first;  // wraps before the first
     }

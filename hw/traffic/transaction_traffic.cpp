@@ -70,7 +70,7 @@ void transaction_traffic::act() {
   guarded(faults_, name(), [this] { serve(); });
 }
 
-/// What these cause in this cycle leaves in it; what others announce is for later ones.
+/// Handles due events. Their packets may leave in this cycle; other modules' announcements act later.
 void transaction_traffic::serve() {
   const std::uint64_t cycle = now().fs / clock_.period.fs;
   armed_ = UINT64_MAX;
@@ -92,7 +92,7 @@ void transaction_traffic::handle(const event& e) {
   }
 }
 
-/// Issues what is due. A recorded time is kept whatever the barriers before it do.
+/// Issues the operations that are due. Barriers do not move an operation with a recorded time.
 void transaction_traffic::advance(std::uint32_t s, std::uint64_t cycle) {
   stream& own = streams_[s];
   const auto& operations = plan_.streams[s].operations;
@@ -163,7 +163,7 @@ void transaction_traffic::end_barrier(std::uint32_t s, const open_barrier& b, st
   at(std::max(end, now().fs / clock_.period.fs), event_kind::issue, s);
 }
 
-/// A packet of a transaction is answered, or a posted one has left.
+/// Counts a packet as done: it is answered or, for a posted write, has left.
 void transaction_traffic::answered(std::uint64_t number, std::uint64_t cycle) {
   active& t = transactions_.at(number);
   if (--t.packets != 0) return;
@@ -212,7 +212,7 @@ void transaction_traffic::on_packet(unsigned port, packet_ptr&& p, const fabric_
   take_request(port, *p, phase.vc, tail);
 }
 
-/// A controller works on requests in the order in which they are announced: that of their last flits.
+/// A controller serves requests in the order of their announcements, thus of their last flits.
 void transaction_traffic::take_request(std::uint32_t place, const packet& p, std::uint8_t vc,
                                        std::uint64_t cycle) {
   const std::uint32_t controller = controllers_[place % nodes_];
@@ -234,8 +234,8 @@ void transaction_traffic::take_request(std::uint32_t place, const packet& p, std
   if (own.requests.size() == 1) at(r.first, event_kind::respond, place);
 }
 
-/// When the memory of a core delivers the data of a response: it works on one after the other, faster than a
-/// network takes them.
+/// Time at which a core's memory delivers the data of a response. It serves one response after the other,
+/// faster than a network takes them.
 std::uint64_t transaction_traffic::read_from(std::uint32_t node, request& r, std::uint64_t cycle) {
   if (r.reading || r.bytes == 0 || controllers_[node] != traffic::no_controller) return cycle;
   r.reading = true;

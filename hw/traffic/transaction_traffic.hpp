@@ -77,7 +77,7 @@ class transaction_traffic : public sc_core::sc_module, private fabric_owner {
   };
   struct active {
     std::uint32_t stream{};
-    std::uint32_t packets{};  ///< not answered yet
+    std::uint32_t packets{};  ///< packets that are not answered yet
     std::uint32_t epoch{};    ///< earlier barriers of its stream
     traffic::transaction_op op{};
     std::uint64_t bytes{};

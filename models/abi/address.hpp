@@ -32,7 +32,7 @@ enum class region : std::uint8_t {
   tree = 8             ///< unit = tree_use; sip = cube = 0. Rings of all members at once: routers know whose
 };
 
-/// What messages to a tree in the network are for. The values are units of region::tree.
+/// Uses of messages to a tree in the network; the values are units of region::tree.
 enum class tree_use : std::uint8_t {
   multicast,  ///< from the root to every other member
   reduce      ///< from every member to the root, combined on the way
@@ -59,8 +59,7 @@ struct location {
 /// Precondition: every field within its maximum (checked; throws std::out_of_range).
 [[nodiscard]] address encode(const location& where);
 
-/// Offset 0 of the ring that all members of a tree share. Where it lies in each of them is for the routers
-/// to know.
+/// Offset 0 of the ring that all members of a tree share. The routers know its address at each member.
 [[nodiscard]] address tree_address(tree_use use);
 
 /// Empty when the region field is not one of `region`.
@@ -70,7 +69,7 @@ struct location {
 [[nodiscard]] std::string describe(address a);
 [[nodiscard]] const char* to_string(region r);
 
-// Where things begin in TCM: tensors, slots, tables and heap ranges lie at whole lines of 64 bytes.
+// Alignment in TCM: tensors, slots, tables and heap ranges begin at multiples of 64 bytes.
 
 inline constexpr std::uint64_t tcm_alignment = 64;
 
@@ -79,7 +78,7 @@ inline constexpr std::uint64_t tcm_alignment = 64;
   return (bytes + tcm_alignment - 1) / tcm_alignment * tcm_alignment;
 }
 
-// Where a PE takes messages and credits.
+// The region at which a PE receives messages and credits.
 
 /// The mailbox of the PE's engines: data, tokens and credits of queue pairs, and tag-matched messages.
 [[nodiscard]] inline address mailbox_of(pe_coord pe) {

@@ -11,7 +11,7 @@
 
 namespace diecast::abi {
 
-/// What is entered through the table, in its order.
+/// Routines entered through the table, in its order.
 enum class entry_point : std::uint8_t { collective, barrier, message };
 inline constexpr unsigned entry_points = 3;
 [[nodiscard]] const char* to_string(entry_point e);
@@ -30,16 +30,16 @@ inline constexpr std::uint64_t sleep_routine = 0x4000 + entry_points * 0x200;
   return 0x8000 + static_cast<std::uint64_t>(e) * 0x40;
 }
 
-/// As the firmware's image has it.
+/// The table of the firmware's image.
 [[nodiscard]] constexpr dispatch_image loaded_table() {
   dispatch_image words{};
   for (unsigned i = 0; i < entry_points; ++i) words.at(i) = routine_of(static_cast<entry_point>(i));
   return words;
 }
-/// Where an entry leads: "barrier", "barrier, over the monitor's stub", "sleep", "no routine".
+/// Text of where an entry leads: "barrier", "barrier, over the monitor's stub", "sleep", "no routine".
 [[nodiscard]] std::string target_text(const dispatch_image& table, entry_point e);
 
-/// The step of a core that a call of `e` led into the sleep routine, and whether a step is one of those.
+/// The step of a core that a call of `e` led into the sleep routine; and whether a step is such a step.
 [[nodiscard]] std::string sleep_step(entry_point e);
 [[nodiscard]] bool is_sleep_step(std::string_view step);
 

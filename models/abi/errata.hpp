@@ -53,7 +53,7 @@ namespace diecast::abi::defect {
 inline constexpr std::uint64_t sendrecv_alias = 1U << 16;
 
 inline constexpr unsigned after_shift = 32;
-/// Operations that go right first.
+/// Number of correct operations before the defects act.
 [[nodiscard]] constexpr std::uint32_t after(std::uint64_t errata) {
   return static_cast<std::uint32_t>(errata >> after_shift);
 }

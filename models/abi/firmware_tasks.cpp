@@ -43,7 +43,7 @@ void firmware_tasks::hear(const task_note& n) {
     at_ = at;
     return;
   }
-  // When its last task has ended, the one that ran them is as far as that.
+  // A task that ran others reaches, with the end of the last of them, that one's progress.
   const firmware_task ended = std::move(live_[at]);
   const task_id now = running();
   live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(at));

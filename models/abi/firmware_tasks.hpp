@@ -23,7 +23,7 @@ inline constexpr task_id kernel_task = 0;
 
 enum class task_phase : std::uint8_t {
   begun,    ///< a task of the one that runs; it is in the same step until it marks one
-  resumed,  ///< it runs from here on
+  resumed,  ///< the task runs from here on
   ended,
   idle  ///< no task can run; `id` means nothing
 };
@@ -70,7 +70,7 @@ class firmware_tasks {
   [[nodiscard]] const std::vector<firmware_task>& live() const { return live_; }
   [[nodiscard]] const firmware_task* find(task_id id) const;
   [[nodiscard]] task_id running() const { return live_[at_].id; }
-  /// No task can run, so the one that ran last waits as the others do.
+  /// No task can run: the one that ran last waits, too.
   [[nodiscard]] bool idle() const { return idle_; }
   [[nodiscard]] bool has_children(task_id id) const;
   [[nodiscard]] queue_pair_use use_of(std::uint32_t qp) const {
@@ -108,16 +108,16 @@ enum class operation_phase : std::uint8_t {
 struct operation_note {
   operation_kind kind{};
   operation_phase phase{};
-  std::uint32_t id{};              ///< one per kind, PE and open operation
-  std::optional<pe_coord> peer{};  ///< the other end; of a barrier, whose flag is awaited. None: anybody
+  std::uint32_t id{};              ///< unique among the open operations of a kind at a PE
+  std::optional<pe_coord> peer{};  ///< the other PE; for a barrier the PE whose flag is awaited. None: any PE
   std::uint32_t group{};           ///< communicator; team slot of a barrier
   /// Every core of every member of a barrier, by rank. With `posted` only, valid during the call only.
   std::span<const pe_coord> members{};
-  std::optional<std::uint32_t> tag{};  ///< none: any
+  std::optional<std::uint32_t> tag{};  ///< tag of the message; none: any tag
   std::uint64_t bytes{};               ///< bytes of the message; for a receive without one, of its buffer
   std::uint32_t count{};               ///< value of the flags of a barrier; messages of a receipt
   std::string_view algorithm{};        ///< algorithm of a barrier; static storage
-  std::string_view stage{};            ///< what of the barrier is awaited: "round"; static storage
+  std::string_view stage{};            ///< awaited stage of the barrier, like "round"; static storage
   std::uint32_t stage_number{};
   task_id task{kernel_task};  ///< firmware task; the machine adds it
 
@@ -137,7 +137,7 @@ class awaited_operations {
   std::vector<operation_note> list_;
 };
 
-// How a step that firmware has marked reads in reports.
+// Text of a marked step in reports.
 
 /// step_marker::index of a step that has no number.
 inline constexpr std::uint32_t no_step_index = UINT32_MAX;
@@ -151,7 +151,7 @@ inline std::string step_text(std::string_view name, std::uint32_t index) {
   return text;
 }
 
-// How the tag of a message reads in reports.
+// Text of a message's tag in reports.
 
 /// "tag 5 of communicator 0"; without a tag, "any tag of communicator 0".
 inline std::string tag_text(std::optional<std::uint64_t> tag, std::uint64_t communicator) {

@@ -119,20 +119,20 @@ enum class firmware_count : std::uint8_t {
   core_flags_checked,
   polls,     ///< reads of a flag, unsuccessful ones included
   barriers,  ///< rank barriers this PE has left
-  // How often the line of a defect was come to, where the errata have it, and how often it did harm.
-  alias_chances,      ///< one-call sends
-  aliased,            ///< sends from the buffer of an earlier one
-  corrupted_calls,    ///< through a bad entry of the dispatch table
-  stale_looks,        ///< at a flag, without dropping the line first
-  unflushed_signals,  ///< stored, and left in the cache
-  exact_waits,        ///< for a count and nothing after it
-  open_rounds,        ///< without a core barrier before them
+  // How often firmware with a defect reached the defect's line, and how often that did harm.
+  alias_chances,      ///< one-call sends that could have used an earlier send's buffer
+  aliased,            ///< one-call sends that used the buffer of an earlier send
+  corrupted_calls,    ///< calls through a bad entry of the dispatch table
+  stale_looks,        ///< reads of a flag without dropping its cache line first
+  unflushed_signals,  ///< signals stored and left in the cache
+  exact_waits,        ///< waits for exactly one count, not for later ones
+  open_rounds,        ///< rounds begun without a core barrier before them
   late_loads,         ///< loads of a team's counter after the entry core barrier
   open_entries,       ///< rank barriers entered without waiting for the other cores
   slots_by_rank,      ///< signals to the line numbered by the rank
-  packed_signals,     ///< to a flag that shares its line
+  packed_signals,     ///< signals to a flag that shares its cache line with others
   reused_states,      ///< teams whose flags were not cleared
-  unchecked_radices   ///< below 2
+  unchecked_radices   ///< barriers with a radix below 2
 };
 inline constexpr unsigned firmware_counts = 19;
 
@@ -192,10 +192,10 @@ class hal : public abstract_interface {
   virtual void dcci_all() = 0;
   /// Waits until the memories have acknowledged everything this PE has written.
   virtual void pipe_barrier() = 0;
-  /// Around the data cache, and blind to what lies in it.
+  /// Bypasses the data cache and does not see its contents.
   virtual void load_uncached(address at, std::span<std::byte> out) = 0;
-  /// Adds to the 64-bit word at `at` (a multiple of 8) in one piece, at the memory and around the data
-  /// cache. Returns what it held before.
+  /// Adds atomically to the 64-bit word at `at` (a multiple of 8), in the memory, bypassing the data cache.
+  /// Returns the word's previous value.
   virtual std::uint64_t add_at_memory(address at, std::uint64_t value) = 0;
   /// From this call to watch({}) the firmware only polls this word, or words of later calls; costs no time.
   virtual void watch(const std::optional<signal_watch>& wanted) = 0;
@@ -204,9 +204,9 @@ class hal : public abstract_interface {
 
   [[nodiscard]] virtual sim_time now() const = 0;
   virtual void mark_step(const step_marker& step) = 0;
-  /// Which task of the firmware runs, so that steps and waits are known task by task; costs no time.
+  /// Notes which task of the firmware runs, so that steps and waits are known by task; costs no time.
   virtual void task(const task_note& n) = 0;
-  /// What becomes of an operation with other PEs that is in no queue pair; costs no time.
+  /// Notes the state of an operation with other PEs that uses no queue pair; costs no time.
   virtual void note(const operation_note& n) = 0;
 };
 

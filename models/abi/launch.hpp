@@ -24,7 +24,7 @@ struct kernel_parameters {
   /// The parameters of one kernel: a plain struct without padding.
   std::array<std::uint64_t, 13> words{};
   std::uint64_t ports{}, stripe_bytes{};  ///< layout of tensors in HBM that the kernel uses in place
-  std::uint64_t copy{};  ///< from the scratch on: where an input that must survive is copied to
+  std::uint64_t copy{};  ///< offset in the scratch to which an input that must survive is copied
 
   template <class Own>
   void set(const Own& own) {
@@ -41,8 +41,8 @@ struct kernel_parameters {
 };
 
 /// Arguments of one kernel on one PE. Addresses are local TCM offsets; of a launch whose tensors lie in HBM
-/// input and output are the physical addresses of the tensors, and at `scratch` lies how they are worked on
-/// (sw/runtime/tensor_stager.hpp).
+/// input and output are the physical addresses of the tensors, and `scratch` holds the description of their
+/// chunks (sw/runtime/tensor_stager.hpp).
 struct kernel_arguments {
   std::uint64_t input{};    ///< this rank's contribution
   std::uint64_t output{};   ///< this rank's result; equals input when in place

@@ -196,8 +196,8 @@ struct tm_command_word {
   }
 };
 
-/// tm_send: {op[7:0], app_ctx[15:8], id[31:16], payload bytes[63:32]}. The op is that of
-/// protocol::tag_op. The id comes back with SENT, and in rendezvous with FIN.
+/// tm_send: {op[7:0], app_ctx[15:8], id[31:16], payload bytes[63:32]}. The op is a protocol::tag_op. SENT,
+/// and in rendezvous FIN, carry the id.
 struct tm_send_word {
   std::uint8_t op{};
   std::uint8_t app_ctx{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels: packet headers as plain values. Nothing here holds a pointer, so that a packet can
+// Packet headers as plain values. Nothing here holds a pointer, so that a packet can
 // leave its SIP as bytes.
 #pragma once
 
@@ -25,12 +25,12 @@ struct node_address {
   auto operator<=>(const node_address&) const = default;
 };
 
-/// Where a packet goes that belongs to a tree in the network and to no single block: {0, tree_use,
+/// Destination of a packet that belongs to a tree in the network and to no single block: {0, tree_use,
 /// tree_terminal}. The last router before a member puts the member's own address in its place.
 inline constexpr std::uint16_t tree_terminal = UINT16_MAX;
 [[nodiscard]] constexpr bool is_tree(const node_address& a) { return a.terminal == tree_terminal; }
 
-/// Each has a VC of its own on every link, so that none waits for another in a buffer.
+/// Flows of a tree. Each has its own VC on every link, so that none waits for another in a buffer.
 enum class tree_flow : std::uint8_t {
   down,    ///< from the root: multicast data, and the credits of a reduction
   up,      ///< contributions to a reduction
@@ -66,7 +66,7 @@ struct ipcq_fields {
   auto operator<=>(const ipcq_fields&) const = default;
 };
 
-/// What a message between tag-matching units is. The first four are protocol::tag_op.
+/// Kinds of messages between tag-matching units. The first four are protocol::tag_op.
 enum class tag_message_op : std::uint8_t {
   no_tag,
   eager,
@@ -86,7 +86,7 @@ struct tag_fields {
   std::uint64_t length{};         ///< bytes of the whole message
   std::uint32_t payload_bytes{};  ///< payload bytes that travel with the header
   pe_coord source{};
-  std::uint32_t check{};  ///< what the sender's firmware wrote to TM_CHECK
+  std::uint32_t check{};  ///< value that the sender's firmware wrote to TM_CHECK
   auto operator<=>(const tag_fields&) const = default;
 };
 
@@ -116,7 +116,7 @@ struct packet_header {
 
 /// Set in the transaction of a read of the tag-matching unit (bulk of a rendezvous), whose answer goes there.
 inline constexpr std::uint64_t tag_read_bit = std::uint64_t{1} << 61;
-/// Set in that of an access of the core itself.
+/// Set in the transaction of an access of the core itself.
 inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
 [[nodiscard]] constexpr bool answers_rendezvous(const packet_header& h) {
   return h.kind == packet_kind::read_response && (h.transaction & tag_read_bit) != 0;
@@ -126,8 +126,8 @@ inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
 [[nodiscard]] constexpr const node_address& origin_of(const packet_header& h) {
   return h.staged.set ? h.staged.from : h.source;
 }
-/// Data of messages, puts and reads, which comm.path stages; not control, and not what a core's own accesses
-/// to flags carry.
+/// Kinds of packets that comm.path stages: data of messages, puts and reads; not control packets, and not a
+/// core's own accesses to flags.
 [[nodiscard]] bool is_staged_kind(const packet_header& h);
 
 /// Precondition: is_tree(h.destination).
@@ -139,7 +139,7 @@ inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
   return 1 + (payload_bytes + flit_bytes - 1) / flit_bytes;
 }
 
-// What the operations between tag-matching units have in common.
+// Common properties of the operations between tag-matching units.
 
 /// A fin or credit: an answer of one packet without payload, which no receive waits for.
 [[nodiscard]] constexpr bool carries_no_bytes(tag_message_op op) {

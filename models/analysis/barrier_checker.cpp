@@ -146,7 +146,7 @@ std::int32_t ahead(std::uint64_t count, std::uint64_t other) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(count) - static_cast<std::uint32_t>(other));
 }
 
-/// A flag is at most one barrier ahead of a PE that waits for it. It may be many behind: algorithms that
+/// A flag is at most one barrier ahead of a PE that waits for it, and may be many behind: algorithms that
 /// alternate in a team use different flags.
 bool flag_is_far_ahead(const watched_word& w) { return ahead(w.memory, w.wanted.value) > 1; }
 
@@ -264,7 +264,7 @@ namespace {
 /// that the slot's flags and counters come from another team. (A slot of core barriers serves many groups of
 /// cores, which count for themselves.)
 std::string disagreements(const machine_shape& shape, const std::vector<watched_word>& words) {
-  std::map<std::uint32_t, const watched_word*> first;  // by slot
+  std::map<std::uint32_t, const watched_word*> first;  // by team slot
   std::string text;
   for (const watched_word& w : words) {
     const auto slot = comm::team_slot_of(w.wanted.at);

@@ -95,7 +95,7 @@ class barrier_checker : public events::observer {
   std::map<std::string, std::map<pe_coord, std::uint32_t>, std::less<>> barriers_;  ///< ranks of the members
   std::map<call_key, call> calls_;
   std::uint64_t launch_{};
-  judgment earlier_;  ///< of earlier launches
+  judgment earlier_;  ///< judgment of earlier launches
 };
 
 // Why a wait for a word in global memory does not end, from the contents of caches and memory: a pure
@@ -113,7 +113,7 @@ struct word_history {
   pe_coord stored_by;
   std::uint64_t value{};
   sim_time stored_at;
-  bool written_back{};  ///< by the PE that stored it
+  bool written_back{};  ///< the PE that stored the word has written the line back
   std::optional<pe_coord> overwritten_by;
   sim_time overwritten_at;
 };
@@ -122,18 +122,18 @@ struct word_history {
 struct watched_word {
   pe_coord pe;
   abi::signal_watch wanted;
-  std::optional<cached_word> own;  ///< in the data cache of the PE
+  std::optional<cached_word> own;  ///< copy in the data cache of the waiting PE
   std::uint64_t memory{};
-  std::optional<cached_word> writer;  ///< in the data cache of the expected writer
+  std::optional<cached_word> writer;  ///< copy in the data cache of the expected writer
   std::optional<word_history> history;
-  std::optional<abi::signal_watch> writer_waits{};  ///< what the expected writer itself waits for
+  std::optional<abi::signal_watch> writer_waits{};  ///< wait of the expected writer
 };
 
 enum class word_finding : std::uint8_t {
   stale_line,         ///< memory satisfies the wait, but the PE reads its old copy
   unanswered_load,    ///< memory satisfies the wait, and the PE has no copy: it has not seen that
   unflushed_signal,   ///< the value is in the writer's data cache only
-  lost_signal,        ///< it was in memory and another PE wrote the line back over it
+  lost_signal,        ///< the signal was in memory, and another PE wrote an old line over it
   overlooked_signal,  ///< memory holds the count after the wanted one: the peer has continued, and the
                       ///< wait missed it
   counts_apart,       ///< waiter and writer count differently: the wanted count has been skipped

@@ -26,7 +26,7 @@ path_cause cause_of(events::core_work w) {
   return path_cause::firmware;
 }
 
-/// Walks back from one core and instant to what had to happen before; edges are found last first.
+/// Walks back from a core and an instant along causes; finds edges in reverse order of time.
 class walker {
  public:
   walker(const path_events& events, sim_time core_period) : events_(events), period_(core_period) {}
@@ -90,8 +90,8 @@ class walker {
     core_ = &events_.cores().at(pe);
   }
 
-  /// From the event that ended a wait to its cause; now is the time at which it was queued. False when its
-  /// origin is not known.
+  /// Walks from the event that ended a wait to the event's cause; the present time becomes the time at which
+  /// the event was queued. False when its origin is not known.
   bool follow(const events::core_waited& w) {
     const queue_end here{pe_, w.qp};
     switch (w.cause) {
@@ -130,7 +130,7 @@ class walker {
     return true;
   }
 
-  /// From the last packet's injection back to the doorbell, on the sender's core.
+  /// Walks from the last packet's injection back to the doorbell, on the sender's core.
   void follow_send(const message_record& m, comm::direction qp) {
     add(path_cause::source_read, m[station::issued], pe_, pe_, qp, m.bytes);
     add(path_cause::dma_start, m[station::queued], pe_, pe_, qp, m.bytes);

@@ -103,7 +103,7 @@ class critical_hops : public events::observer {
     for (const path& p : paths_) visit(p.from.sip, receivers_[p.receiver].pe.sip);
   }
   [[nodiscard]] std::vector<carried> take_leaving() { return std::exchange(leaving_, {}); }
-  /// A message of a launch that has not begun here waits for reset(); one of an earlier launch is forgotten.
+  /// A message of a launch that has not begun here waits for reset(); one of an earlier launch is dropped.
   void arrive(const carried& c);
   /// Adds the result of another process.
   void merge(hop_depth longest, std::uint64_t unmatched);

@@ -19,7 +19,7 @@ class latency_histogram {
     if (b >= counts_.size()) counts_.resize(b + 1);
     ++counts_[b];
     ++count_;
-    // The mean of 2^64 fs would overflow after a few long waits: whole and rest are added apart.
+    // A sum in femtoseconds overflows after a few long waits: nanoseconds and remainders are separate.
     sum_ns_ += t.fs / fs_per_ns;
     rest_fs_ += t.fs % fs_per_ns;
     min_ = std::min(min_, t);
@@ -43,8 +43,8 @@ class latency_histogram {
     const double sum = static_cast<double>(sum_ns_) + static_cast<double>(rest_fs_) * 1e-6;
     return sum / static_cast<double>(count_);
   }
-  /// The shortest duration that a share `q` (0 to 1) of all do not exceed, which is one of them (nearest
-  /// rank): 0.5 of {1, 100} is 1. 0 when nothing was added.
+  /// The nearest-rank quantile: the shortest added duration that a share `q` (0 to 1) of all durations does
+  /// not exceed. quantile 0.5 of {1, 100} is 1. 0 when nothing was added.
   [[nodiscard]] double quantile_ns(double q) const {
     if (count_ == 0) return 0;
     const auto wanted =
@@ -59,8 +59,8 @@ class latency_histogram {
 
  private:
   static constexpr std::uint64_t fs_per_ns = 1'000'000;
-  static constexpr unsigned precision_bits =
-      9;  ///< precision of a bucket: half of 1 / 2^9 in either direction
+  static constexpr unsigned precision_bits = 9;  ///< relative width of a bucket: 1 / 2^9; its middle is at
+                                                 ///< most half of that from any of its durations
 
   /// Durations below 2^(precision_bits + 1) have a bucket each; each octave above has 2^precision_bits.
   static std::size_t bucket_of(std::uint64_t v) {

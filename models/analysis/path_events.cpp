@@ -110,7 +110,7 @@ void path_events::on(const events::core_worked& e) {
   if (count()) cores_[e.pe].works.push_back(e);
 }
 
-/// Counted even past the limit: the next launch goes on from these numbers.
+/// Counted beyond the limit, too: the next launch continues these numbers.
 void path_events::pass(queue_end sender, station s, sim_time at, std::uint32_t bytes) {
   (void)count();
   messages& queue = messages_[sender];

@@ -74,10 +74,10 @@ class wait_graph {
   struct vertex {
     std::size_t dump{};
     abi::task_id task{};
-    bool waits{};      ///< an edge is its
-    bool takes_any{};  ///< it waits for a message of anybody
-    bool held{};       ///< one of its waits cannot end in any case
-    bool waited_on{};  ///< by a task of another PE
+    bool waits{};      ///< the task has an edge
+    bool takes_any{};  ///< the task waits for a message of any sender
+    bool held{};       ///< one of the task's waits can never end
+    bool waited_on{};  ///< a task of another PE waits for this one
   };
   static constexpr std::size_t no_edge = SIZE_MAX;  ///< the task of a PE waits for another one of it
   struct link {
@@ -95,7 +95,7 @@ class wait_graph {
   [[nodiscard]] bool has_ended(std::size_t dump) const {
     return dumps_[dump].state == events::core_state::done;
   }
-  /// The PE has begun, has not ended and will not go on.
+  /// The PE has begun, has not ended and will not continue.
   [[nodiscard]] bool has_stopped(std::size_t dump) const {
     return machine_.still && !has_ended(dump) && dumps_[dump].state != events::core_state::idle;
   }
@@ -161,7 +161,7 @@ class wait_graph {
     return last;
   }
 
-  /// What is armed keeps no task from going on that has the core of a machine that was cut off.
+  /// In a run that was cut off, an armed request does not stop the task that has the core.
   [[nodiscard]] bool goes_on(std::size_t dump, abi::task_id task) const {
     return !machine_.still && dumps_[dump].state == events::core_state::running &&
            task == dumps_[dump].tasks.running();
@@ -193,7 +193,7 @@ class wait_graph {
     return std::nullopt;
   }
 
-  /// Takes in a complete edge of a task; one that has ended left its wait to the kernel.
+  /// Adds a complete edge of a task; the wait of a task that has ended belongs to the kernel.
   void add_edge(std::size_t dump, wait_edge e, abi::task_id task) {
     const std::size_t n = node_of(dump, task).value_or(first_node_[dump]);
     e.task = nodes_[n].task;
@@ -202,8 +202,8 @@ class wait_graph {
     nodes_[n].held = nodes_[n].held || holds(e);
     edges_.push_back(std::move(e));
   }
-  /// Takes in an edge of a task that waits for the PE of dump `to`: for its task `user`, where that is known
-  /// to do what is waited for, else for any of its tasks.
+  /// Adds an edge of a task that waits for the PE of dump `to`: for task `user` of that PE where that task is
+  /// known to serve the wait, else for any task.
   void add_edge(std::size_t dump, wait_edge e, abi::task_id task, std::size_t to,
                 std::optional<abi::task_id> user) {
     const std::size_t from = node_of(dump, task).value_or(first_node_[dump]);
@@ -217,8 +217,8 @@ class wait_graph {
     add_edge(dump, std::move(e), task);
   }
 
-  /// Waits within a PE. A task waits for those it runs; all wait for one that has the core and does not go
-  /// on; a task of which no wait is known waits for each that has one.
+  /// Waits within a PE. A task waits for the tasks that it runs; all tasks wait for one that has the core and
+  /// does not continue; a task without a known wait waits for each task that has one.
   void link_tasks(std::size_t dump) {
     const abi::firmware_tasks& tasks = dumps_[dump].tasks;
     const std::size_t first = first_node_[dump], last = first_node_[dump + 1];
@@ -252,7 +252,7 @@ class wait_graph {
     return static_cast<std::size_t>(at - dumps_.begin());
   }
 
-  /// A wait for a word that another PE is to write; `why`: what else keeps it from ending.
+  /// A wait for a word that another PE is to write; `why`: another reason why it does not end.
   void add_poll(std::size_t dump, pe_coord writer, abi::task_id task, std::optional<word_finding> why = {}) {
     const pe_coord self = dumps_[dump].pe;
     wait_edge e{self, 0, wait_kind::memory, wait_cause::unwired, writer, 0, 0};
@@ -335,8 +335,8 @@ class wait_graph {
              kind == wait_kind::receive ? use.sender : use.receiver);
   }
 
-  /// Strongly connected groups without a wait for a task outside or one that cannot end, which explains all
-  /// others of the group; each sorted, in order of their first.
+  /// Strongly connected groups without a wait for a task outside and without a wait that can never end, which
+  /// would explain all others. Each group is sorted; groups are in order of their first task.
   std::vector<std::vector<std::size_t>> groups_that_wait_for_no_other() const {
     boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> graph(out_.size());
     for (std::size_t i = 0; i < out_.size(); ++i) {
@@ -428,7 +428,7 @@ class wait_graph {
 std::optional<word_finding> defect_of(const stopped_machine& machine, pe_coord pe) {
   const auto word = std::ranges::find(machine.words, pe, &watched_word::pe);
   if (word == machine.words.end()) return std::nullopt;
-  // While things move, what is in memory will be seen, and what is not there yet may come.
+  // While packets and tasks still move, a word in memory will be read, and a missing one may arrive.
   const word_finding f = finding_of(*word);
   const bool done = machine.still ? f != word_finding::not_signaled : word->wanted.satisfied_by(word->memory);
   return done ? std::optional(f) : std::nullopt;

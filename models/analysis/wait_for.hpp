@@ -43,9 +43,9 @@ struct flight {
   bool credit{};
   abi::ipcq_fields fields;
   std::string where;  ///< "in the fabric"
-  bool begins{};      ///< its first packet is one of those in flight
+  bool begins{};      ///< the message's first packet is in flight
   flight_state state{flight_state::under_way};
-  bool in_fabric{};  ///< in a router or on a link
+  bool in_fabric{};  ///< the packet is in a router or on a link
 };
 
 /// A packet that belongs to no queue pair: of a tag-matched message, a read or a write.
@@ -59,15 +59,14 @@ struct other_packet {
 struct stopped_machine {
   std::vector<pe_dump> pes;
   std::vector<flight> flights;
-  /// True: nothing moves any more. False: the run was cut off while things still moved, so a message in
-  /// flight explains a wait, and one that no dump shows may be on a wire.
+  /// True: nothing moves any more. False: the run was cut off while packets still moved, so a message in
+  /// flight explains a wait, and a message that no dump shows may be on a wire.
   bool still{true};
   std::vector<other_packet> others{};
-  std::vector<watched_word> words{};  ///< what is held of the words of pe_dump::watches, as far as known
+  std::vector<watched_word> words{};  ///< known copies of the words of pe_dump::watches
 };
 
-/// Why the wait of a PE for a word does not end, or not yet, whatever others do; nothing where others may end
-/// it.
+/// Why a PE's wait for a word cannot end (yet) whatever other PEs do; nothing where another PE may end it.
 [[nodiscard]] std::optional<word_finding> defect_of(const stopped_machine& machine, pe_coord pe);
 
 /// The steps of the tasks that have not ended and, in a barrier, the PE's progress. May be empty.

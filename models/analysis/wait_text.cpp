@@ -143,14 +143,14 @@ class writer {
         return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
       case wait_cause::unwired:
         return fmt::format("{}, which no queue pair {}", wait, receive ? "writes" : "owns");
-      case wait_cause::signal:  // not for queue pairs: a word in memory
-      case wait_cause::ended:   // not for queue pairs: a tag-matched message
+      case wait_cause::signal:  // a word in memory: no queue pair
+      case wait_cause::ended:   // a tag-matched message: no queue pair
       case wait_cause::own_dma: break;
     }
     return wait;
   }
 
-  /// A word that its firmware polls, in global memory or else in its TCM.
+  /// A word that a PE's firmware polls, in global memory or else in the TCM.
   std::string describe_memory(const wait_edge& e) const {
     const pe_dump& pe = dump_of(e.waiter);
     const std::string word =
@@ -261,7 +261,7 @@ class writer {
       }
       case root_kind::cycle: text = fmt::format("root: a cycle of {} waits\n", root.waits.size()); break;
     }
-    // A run that was cut off need not be stuck: then there is nothing to mend.
+    // A run that was cut off need not be stuck; then no hint applies.
     text += (machine_.still ? "  hint: " : "  hint, if it makes no progress: ") + advice(root) + "\n";
     if (root.kind != root_kind::cycle) return text;
     for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_text(e.step) + "\n";

@@ -33,7 +33,7 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_on(std::uint32_t state,
 }
 #endif
 
-/// Both ends of every link check every packet: by table, a byte at a time, that is a quarter of some runs.
+/// Both ends of every link check every packet: a table lookup per byte takes a quarter of some runs.
 std::uint32_t crc32c_of(std::span<const std::byte> bytes, std::span<const std::byte> words) {
 #ifdef DIECAST_CRC32C_INSTRUCTION
   static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;

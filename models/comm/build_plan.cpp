@@ -94,23 +94,23 @@ memory_kind kind_of(const plan_options& o) {
   return {"hbm.port_mib", std::uint64_t{1024} * 1024, o.hbm_port_bytes, 0};
 }
 
-/// What would make `rings` rings fit, key by key: the largest value that fits, or the smallest.
+/// Changes that make `rings` slot rings fit: for each key the largest or smallest value that does.
 std::string suggestions(std::uint64_t rings, const plan_options& o, const memory_kind& m) {
   const std::uint64_t room = m.bytes > m.reserved ? m.bytes - m.reserved : 0;
-  std::vector<std::string> ways;
+  std::vector<std::string> keys;
   const std::uint64_t slots = room / rings / o.slot_bytes;
-  if (slots > 0) ways.push_back(fmt::format("ipcq.n_slots at most {}", slots));
+  if (slots > 0) keys.push_back(fmt::format("ipcq.n_slots at most {}", slots));
   const std::uint64_t slot_bytes = room / rings / o.n_slots / slot_alignment * slot_alignment;
-  if (slot_bytes > 0) ways.push_back(fmt::format("ipcq.slot_bytes at most {}", slot_bytes));
+  if (slot_bytes > 0) keys.push_back(fmt::format("ipcq.slot_bytes at most {}", slot_bytes));
   const std::uint64_t needed = rings * o.n_slots * o.slot_bytes + m.reserved;
-  ways.push_back(fmt::format("{} at least {}", m.key, (needed + m.key_bytes - 1) / m.key_bytes));
+  keys.push_back(fmt::format("{} at least {}", m.key, (needed + m.key_bytes - 1) / m.key_bytes));
   const std::uint64_t fitting = room / (std::uint64_t{o.n_slots} * o.slot_bytes);
   if (fitting > 0)
-    ways.push_back(fmt::format("a pattern with at most {} here (ipcq.queue_pairs)", plural(fitting, "ring")));
-  return fmt::format("{}", fmt::join(ways, ", or "));
+    keys.push_back(fmt::format("a pattern with at most {} here (ipcq.queue_pairs)", plural(fitting, "ring")));
+  return fmt::format("{}", fmt::join(keys, ", or "));
 }
 
-/// Rings that do not fit one memory: how many, and whose the first is.
+/// Slot rings that do not fit one memory: their number, and the owner of the first.
 struct crowd {
   std::uint64_t rings{};
   pe_coord owner;  ///< the first of them
@@ -167,7 +167,7 @@ void point_at_peers(std::vector<planned>& all) {
   for (planned& p : all) {
     if (!p.install.tx || p.install.through != carrier::queue_pairs) continue;
     const auto at = std::ranges::lower_bound(all, std::pair{p.install.peer, p.peer_dir}, {}, key);
-    p.install.peer_rx_base = at->install.rx_base;  // its receive half was made with this transmit half
+    p.install.peer_rx_base = at->install.rx_base;  // pairing has made this receive half
   }
 }
 
@@ -224,7 +224,7 @@ class tree_planner {
     const auto [at, fresh] = halves_.try_emplace({owner, e.dir});
     queue_pair_install& q = at->second.install;
     if (!fresh) {
-      if (q.peer == owner) q.peer = peer;  // its first edge was the root's with itself
+      if (q.peer == owner) q.peer = peer;  // the first edge of the root is with the root itself
       return q;
     }
     const auto use = e.through == carrier::multicast ? abi::tree_use::multicast : abi::tree_use::reduce;

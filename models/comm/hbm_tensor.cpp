@@ -59,7 +59,7 @@ tensor_chunks::tensor_chunks(const collective_shape& s, std::uint64_t piece)
       blocks_(blocks(s)),
       chunks_(std::max<std::uint64_t>(1, (largest_block(s) + piece - 1) / piece)) {}
 
-/// The last chunk has what the others leave: part_of cuts it as it cuts the whole, less their pieces.
+/// The last chunk has the rest of the blocks: part_of cuts it like the whole, less the other pieces.
 std::uint64_t tensor_chunks::elements(std::uint64_t chunk) const {
   const std::uint64_t before = blocks_ * piece_ * (chunks_ - 1);
   return chunk + 1 < chunks_ ? blocks_ * piece_ : shape_.count - before;
@@ -101,7 +101,7 @@ home_ports home_ports_of(const config::machine_config& c, const config::memory_c
   h.first = channels.home_of(pe);
   const std::uint32_t left = channels.count_of(pe.sip, pe.cube);
   const std::uint32_t share = std::max(1U, (own + 1) * left / pes - own * left / pes);
-  // Addresses go on from port to port, so a gap ends the share.
+  // Addresses continue from port to port, so a gap ends the share.
   while (h.count < share && channels.has(pe.sip, pe.cube, h.first + h.count)) ++h.count;
   h.slices = static_cast<std::uint32_t>(channels.sharers());
   h.slice = channels.place_of(pe);
@@ -126,8 +126,8 @@ bool slots_keep_to_stripes(const config::machine_config& c, const collective_sha
 namespace {
 
 /// From the read of a message's source to the credit of its slot, which waits for the store.
-bool rings_cover_the_way(const config::machine_config& c, const collective_shape& s,
-                         std::uint64_t element_bytes) {
+bool rings_cover_the_path(const config::machine_config& c, const collective_shape& s,
+                          std::uint64_t element_bytes) {
   constexpr std::uint64_t shortest = 32'768;         // least bytes of the slots of one queue pair
   constexpr std::uint64_t shortest_of_all = 98'304;  // least bytes of the slots to all other ranks
   const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
@@ -141,7 +141,7 @@ bool rings_cover_the_way(const config::machine_config& c, const collective_shape
 bool moves_out_of_hbm(const config::machine_config& c, const collective_shape& s,
                       std::uint64_t element_bytes) {
   if (c.ccl.tensors != config::tensor_kind::hbm || c.ccl.tensor_chunk_bytes) return false;
-  return slots_keep_to_stripes(c, s, element_bytes) && rings_cover_the_way(c, s, element_bytes);
+  return slots_keep_to_stripes(c, s, element_bytes) && rings_cover_the_path(c, s, element_bytes);
 }
 
 std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {

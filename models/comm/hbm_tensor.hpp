@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors in HBM: chunks of them, and where they lie.
 //
-// How a tensor that does not lie in TCM is worked on in chunks. A chunk of a collective of blocks is the same
+// How a tensor outside TCM is processed in chunks. A chunk of a collective of blocks is the same
 // piece of every block, so that a kernel sees a smaller collective of the same kind; of the others it is a
 // range of the vector.
 #pragma once
@@ -18,11 +18,11 @@
 
 namespace diecast::comm {
 
-/// Blocks of a rank's vector. A collective without blocks has one, which is all.
+/// Blocks of a rank's vector; 1 for a collective without blocks.
 enum class block_set : std::uint8_t { none, own, others, all };
 
-/// What of its tensors a rank must read before, and write after, a collective on chunks in TCM. In place, a
-/// block that is where it belongs stays there.
+/// Parts of its tensors that a rank must read before, and write after, a collective on chunks in TCM. In
+/// place, a block that is where it belongs is not moved.
 struct staged_blocks {
   block_set read{};
   block_set written{};
@@ -30,7 +30,7 @@ struct staged_blocks {
 };
 [[nodiscard]] staged_blocks staged_blocks_of(const collective_shape& s, std::uint32_t rank, bool in_place);
 
-/// Collectives that are never in place: what a rank receives is not what it contributed.
+/// Collectives that are never in place, because a rank receives other elements than it contributes.
 [[nodiscard]] bool never_in_place(collective c);
 
 /// A range of a tensor and its place in the chunk. Elements.
@@ -47,7 +47,7 @@ class tensor_chunks {
   tensor_chunks(const collective_shape& s, std::uint64_t piece);
 
   [[nodiscard]] std::uint64_t chunks() const { return chunks_; }
-  /// Elements of the collective that a chunk is: kernel_arguments::count.
+  /// Elements of the collective on one chunk: kernel_arguments::count.
   [[nodiscard]] std::uint64_t elements(std::uint64_t chunk) const;
   /// Ranges of the input that a chunk needs, and of the output that it makes. Empty ones are left out.
   [[nodiscard]] std::vector<staged_piece> input(std::uint64_t chunk, std::uint32_t rank,
@@ -85,8 +85,8 @@ struct home_ports {
 [[nodiscard]] home_ports home_ports_of(const config::machine_config& c,
                                        const config::memory_channels& channels, pe_coord pe);
 
-/// What the receive rings of a PE may take of its port: those of all its queue pairs; 0 when they lie
-/// elsewhere (ipcq.buffer_kind).
+/// Bytes that the slot rings of all queue pairs of a PE take of its port; 0 when they are in another memory
+/// (ipcq.buffer_kind).
 [[nodiscard]] std::uint64_t ring_bytes_in_hbm(const config::machine_config& c);
 
 /// From an address in an HBM port to the same one in the next.
@@ -121,10 +121,10 @@ struct hbm_tensor {
 [[nodiscard]] bool slots_keep_to_stripes(const config::machine_config& c, const collective_shape& s,
                                          std::uint64_t element_bytes);
 
-/// Kernels that move blocks and do no more send them from where they lie and receive them to where they
-/// belong. Else they go in chunks: where slots do not keep to stripes; where receive rings are too short, as
-/// a slot is held until its bytes are in HBM (measured, docs/adr/0081); where chunks are asked for
-/// (ccl.tensor_chunk_bytes).
+/// Whether a kernel that only moves blocks sends them directly from their place in HBM and receives them
+/// directly to theirs. Not so, but in chunks, where slots cross stripes; where slot rings are too short, as a
+/// slot is held until its bytes are in HBM (measured, docs/adr/0081); and where ccl.tensor_chunk_bytes is
+/// given.
 [[nodiscard]] bool moves_out_of_hbm(const config::machine_config& c, const collective_shape& s,
                                     std::uint64_t element_bytes);
 

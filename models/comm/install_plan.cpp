@@ -128,7 +128,7 @@ class dispatch {
   }
 
  private:
-  /// The end of a CPU's work on a packet that is there at `from`.
+  /// Time at which a CPU has forwarded a packet that arrives at `from`.
   sim_time work(sender& s, sim_time from, std::uint64_t cycles) const {
     const std::uint64_t per_packet = std::max(cycles, spacing_);
     const sim_time done = std::max(s.next, from + clock_.cycles(cycles));
@@ -136,7 +136,7 @@ class dispatch {
     return done;
   }
 
-  /// A packet handed to the terminal at `start`, at the far end.
+  /// Arrival at the far end of a packet given to the terminal at `start`.
   [[nodiscard]] sim_time crossing(sim_time start, abi::node_address from, abi::node_address to) const {
     const auto hops = topology_.trace(from, to);
     const auto links = static_cast<std::uint64_t>(hops.size());
@@ -144,7 +144,7 @@ class dispatch {
         hops, [&](const auto& h) { return topology_.links()[h.link].kind == fabric::link_kind::ucie; }));
     const sim_time idle =
         fabric::idle_latency(topology_, config_, from, to, abi::traffic_class::request, flits_);
-    // The terminal sends one cycle after it was asked to.
+    // The terminal sends one cycle after the request.
     return start + clock_.cycles(1) + idle + clock_.cycles(2 * links * (flits_ + 1)) +
            retry_wait_ * die_links;
   }
@@ -158,7 +158,7 @@ class dispatch {
     return longest;
   }
 
-  /// Cycles per packet that every link on the way sustains with room for a single packet: its length
+  /// Cycles per packet that every link of the route sustains with room for a single packet: its length
   /// plus the round trip of its credits.
   [[nodiscard]] std::uint64_t slowest_link(const timing::noc_timing& noc) const {
     const std::uint64_t router = flits_ + noc.hop_cycles + config_.noc.credit_cycles;
@@ -176,7 +176,7 @@ class dispatch {
   const config::machine_config& config_;
   clock_domain clock_;
   std::uint32_t flits_;
-  sim_time retry_wait_;    ///< at a die-to-die link, for room in its retry buffer
+  sim_time retry_wait_;    ///< wait at a die-to-die link for room in its retry buffer
   std::uint64_t spacing_;  ///< cycles
   std::map<sip_id, sender> io_cpus_;
   std::map<std::pair<sip_id, cube_id>, sender> control_cpus_;

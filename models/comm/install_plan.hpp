@@ -21,7 +21,7 @@
 
 namespace diecast::comm {
 
-/// What carries the messages of an edge: a queue pair at each end, or the tree in the network, where one
+/// The carrier of an edge's messages: a queue pair at each end, or the tree in the network, where one
 /// half serves all members at once.
 enum class carrier : std::uint8_t { queue_pairs, multicast, reduction };
 
@@ -39,7 +39,7 @@ struct edge {
   carrier through{carrier::queue_pairs};
 };
 
-/// Where a receive ring lives and what one half or both halves of a queue pair hold.
+/// The place of a slot ring, and the contents of one or both halves of a queue pair.
 struct queue_pair_install {
   pe_coord owner;
   direction dir{};
@@ -59,16 +59,16 @@ struct tree_arithmetic {
   bool in_f32{};  ///< f16 and bf16 are added in f32 and rounded when the sum leaves
 };
 
-/// The tree in the network that a plan needs: what the routers must know of the members' rings.
+/// The tree in the network that a plan needs, with the members' slot rings, which routers must know.
 struct tree_install {
   struct member {
     pe_coord pe;
-    abi::address ring{};  ///< where multicasts arrive; 0: none do
-    bool contributes{};   ///< to reductions
+    abi::address ring{};  ///< slot ring for multicasts; 0: the member receives none
+    bool contributes{};   ///< the member contributes to reductions
   };
   pe_coord root;
-  std::vector<member> members;  ///< in order of their coordinates, the root included
-  abi::address root_ring{};     ///< where reductions arrive; 0: none do
+  std::vector<member> members;  ///< members in order of coordinates, the root included
+  abi::address root_ring{};     ///< slot ring for reductions; 0: there are none
   std::uint32_t n_slots{}, slot_bytes{};
   tree_arithmetic arithmetic{};  ///< build_install_plan leaves it to its caller
 };
@@ -107,7 +107,7 @@ struct plan_options {
   std::uint64_t hbm_port_bytes{};      ///< per HBM port
   std::uint32_t hbm_ports{};           ///< per cube
   std::uint32_t pes_per_cube{};
-  std::optional<config::memory_channels> channels{};  ///< none: all of hbm_ports in every cube
+  std::optional<config::memory_channels> channels{};  ///< none: every cube has all hbm_ports
 };
 [[nodiscard]] plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes);
 
@@ -124,11 +124,11 @@ struct plan_options {
 /// port (config::memory_channels; without channels PE p of P has port p * hbm_ports / P).
 [[nodiscard]] install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options);
 
-/// Proves a plan however it was made: every (owner, queue pair) once; rings disjoint over the pod; both
-/// ends of a ring have its slots and slot size; every ring has exactly one writer, the writer is the peer
-/// that the ring's credits go to, and two queue pairs that both send and receive write to each other's
-/// rings; the halves of a tree are those of its routers, and no others. Addresses are not decoded. Throws
-/// user_error naming both owners, with the paths of the PEs concerned where the shape is given.
+/// Proves a plan, independently of how it was made: every (owner, queue pair) once; rings disjoint over the
+/// pod; both ends of a ring have its slots and slot size; every ring has exactly one writer, the writer is
+/// the peer that the ring's credits go to, and two queue pairs that both send and receive write to each
+/// other's rings; the halves of a tree are those of its routers, and no others. Addresses are not decoded.
+/// Throws user_error naming both owners, with the paths of the PEs concerned where the shape is given.
 void prove_install_plan(const install_plan& plan, const machine_shape* shape = nullptr);
 
 /// One register to write, by the host's backdoor or over the fabric.
@@ -145,8 +145,8 @@ struct register_write {
 /// The plan as a table, one queue pair a line, for --dump-install.
 [[nodiscard]] std::string to_text(const install_plan& plan, const direction_namer& names = generic_names());
 
-/// When a launch can start: the path host -> IO CPU -> control CPU -> PE, its stations and its worst
-/// latency. All PEs of a launch start at one instant, and none may get its packet after it.
+/// Start time of a launch: the path host -> IO CPU -> control CPU -> PE, its stations and its worst latency.
+/// All PEs of a launch start at one instant, and none may get its packet after it.
 [[nodiscard]] abi::address launch_mailbox(pe_coord pe);
 [[nodiscard]] abi::node_address io_cpu_node(const fabric::topology& t, sip_id sip);
 [[nodiscard]] abi::node_address control_cpu_node(const fabric::topology& t, sip_id sip, cube_id cube);

@@ -25,8 +25,8 @@ struct mapper_context {
 struct mapper_entry {
   std::string name;
   std::string description;
-  rank_set set{rank_set::pe};  ///< what --ranks calls the members
-  /// Members in rank order. Throws user_error for a list that cannot be.
+  rank_set set{rank_set::pe};  ///< value of --ranks that selects the members
+  /// Members in rank order. Throws user_error for an impossible list.
   std::function<group(const mapper_context&)> map;
 };
 
@@ -44,7 +44,7 @@ struct tensor_layout {
 [[nodiscard]] std::string to_string(const tensor_layout& l);
 [[nodiscard]] const char* to_string(config::layout l);
 
-/// The layout in which every member holds a share of its own.
+/// The layout in which every member holds a different share.
 [[nodiscard]] tensor_layout layout_of(rank_set set);
 
 /// Different shares that a SIP's tensor is cut into.

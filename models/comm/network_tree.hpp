@@ -10,7 +10,7 @@
 
 namespace diecast::comm {
 
-/// Some of these edges are carried by the tree, of which a run has one.
+/// Whether the tree, of which a run has one, carries any of these edges.
 [[nodiscard]] bool uses_tree(const std::vector<edge>& edges);
 
 /// The sum of the contributions that a router receives, in the order in which they are added. Rounded to the

@@ -58,7 +58,7 @@ struct pattern_entry {
   std::string name;
   std::string description;
   pattern_fn build;
-  /// Names of the directions from first_custom on, for dumps and reports; those without one are generic.
+  /// Names of the directions from first_custom on, for dumps and reports; the others have generic names.
   std::vector<std::string> direction_names{};
   /// direction_names name the directions from 0 on: the pattern does not use N, S, E and W.
   bool names_all{false};
@@ -68,7 +68,7 @@ struct pattern_entry {
 [[nodiscard]] std::vector<std::string> numbered_names(const char* prefix, std::uint32_t first,
                                                       std::uint32_t count);
 
-/// What direction `d` is called in this pattern.
+/// Name of direction `d` in this pattern.
 [[nodiscard]] std::string direction_name(const pattern_entry& p, direction d);
 
 /// Shape of the SIP grid of a 2-D pod: pod.columns, or the most nearly square factorization

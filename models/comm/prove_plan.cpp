@@ -18,7 +18,7 @@ std::string ring_name(const queue_pair_install& q) {
   return fmt::format("{} {}", owner_name(q.owner), direction_name(q.dir));
 }
 
-/// Where the shape is given, with the paths of the PEs concerned.
+/// With a given shape the text has the paths of the PEs concerned.
 struct problem_list : std::vector<problem> {
   const machine_shape* shape{};
   void add(problem p, std::initializer_list<pe_coord> pes) {
@@ -55,7 +55,7 @@ void prove_unique(const install_plan& plan, std::vector<problem>& problems) {
 
 std::uint64_t ring_bytes(const queue_pair_install& q) { return std::uint64_t{q.n_slots} * q.slot_bytes; }
 
-/// Rings are disjoint: in address order, each must start where all before it have ended.
+/// Checks that rings are disjoint: in address order each must start behind the end of all before it.
 void prove_disjoint(const refs& rings, problem_list& problems) {
   for (std::size_t i = 1, reach = 0; i < rings.size(); ++i) {
     const queue_pair_install& a = *rings[reach];  // the earlier ring that reaches furthest
@@ -156,8 +156,8 @@ void prove_mailboxes(const install_plan& plan, std::vector<problem>& problems) {
       "name one mailbox for different PEs");
 }
 
-/// What the routers know of a tree's rings is what its members have, ring for ring: one writer for all rings
-/// of a multicast, one ring for all writers of a reduction.
+/// Checks that the routers' addresses of a tree's slot rings are those of its members: one writer for all
+/// rings of a multicast, one ring for all writers of a reduction.
 class tree_prover {
  public:
   tree_prover(const tree_install& t, std::vector<problem>& problems) : tree_(t), problems_(problems) {}
@@ -179,7 +179,7 @@ class tree_prover {
     contributors_ += !down && q.tx ? 1 : 0;
   }
 
-  /// After all of them.
+  /// Checked after all members.
   void prove_members() {
     std::size_t rings = 0, contributors = 0;
     for (const tree_install::member& m : tree_.members) {

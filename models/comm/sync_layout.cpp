@@ -44,7 +44,7 @@ std::optional<barrier_work> work_of(barrier_algorithm a, std::uint32_t ranks, st
 
 namespace {
 
-/// Cube and SIP that are the rank of a PE, as its first PE.
+/// The first PE of the cube or SIP that is the rank of a PE.
 pe_coord rank_home(rank_set set, pe_coord pe) {
   if (set == rank_set::pe) return pe;
   return {pe.sip, set == rank_set::cube ? pe.cube : cube_id{}, pe_id{}};

@@ -26,7 +26,7 @@ enum class barrier_algorithm : std::uint8_t { centralized_pull, dissemination, g
 /// below 2.
 [[nodiscard]] std::uint32_t dissemination_rounds(std::uint64_t ranks, std::uint64_t radix);
 
-/// Work of one rank in one barrier; the barrier as a whole has `ranks` times as many.
+/// Work of one rank in one barrier; the whole barrier has `ranks` times that.
 struct barrier_work {
   std::uint64_t signals_set{};
   std::uint64_t flags_checked{};
@@ -88,7 +88,7 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
 [[nodiscard]] constexpr std::uint64_t sync_port_bytes(std::uint64_t sharers) {
   return sharers * sync_region_bytes;
 }
-/// The most of any port.
+/// The largest such number of bytes over all ports.
 [[nodiscard]] std::uint64_t sync_port_bytes(const config::machine_config& c);
 /// Throws user_error when the home regions do not fit an HBM port, or a line no packet.
 void check_sync_memory(const config::machine_config& c);
@@ -117,7 +117,7 @@ struct team_spec {
 /// the pod does not have, or one that is in the team twice.
 [[nodiscard]] group barrier_members(const config::population& machine, rank_set set, const team_spec& team);
 
-/// PEs that arrive as one rank, its cores: a PE, or all that a cube or SIP has. Members of a barrier are
+/// The PEs that form one rank, its cores: a PE, or all PEs of a cube or SIP. Members of a barrier are
 /// ordered by rank.
 class rank_cores {
  public:

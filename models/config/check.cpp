@@ -254,7 +254,7 @@ verdict start_delays_name_pes(const machine_config& c) {
   if (c.ccl.start_delays.empty()) return {};
   const machine_shape shape = c.shape();
   const population there(c);
-  // One after the other: a list of all PEs of a large machine takes longer than checking the first few.
+  // PEs are visited one by one: on a large machine a list of all takes longer than checking the first few.
   const auto names_one = [&](const std::string& glob) {
     for (std::uint32_t i = 0; i < shape.pes(); ++i) {
       const pe_coord pe = shape.pe_at(i);
@@ -319,7 +319,7 @@ std::vector<rule> all_rules() {
   return all;
 }
 
-/// What an override sets beyond the block's value, on the side that bounds do not allow for.
+/// Keys that an override sets to a better value than the block's, which bounds do not allow.
 void check_limits(const machine_config& c, std::size_t number, std::vector<problem>& problems) {
   using limit = override_key::limit;
   for (const override_key& k : override_keys()) {
@@ -348,7 +348,7 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
     if (verdict v = r.test(config))
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
   }
-  if (!problems.empty()) return problems;  // they would be reported again
+  if (!problems.empty()) return problems;  // rules would report the same problems again
   for (std::size_t i = 0; i < config.overrides.size(); ++i) {
     check_limits(config, i, problems);
     const machine_config overridden = with_override(config, config.overrides[i]);

@@ -28,9 +28,9 @@ struct rule {
   verdict (*test)(const machine_config&);
 };
 
-/// Every broken rule; `where` is the dotted path of the key to change first. Rules that use a key
-/// of `broken` are left out: its value was refused already, and `config` holds another.
-/// Precondition: every value is in its own range.
+/// Every broken rule; `where` is the dotted path of the key to change first. Rules that use a key of `broken`
+/// are left out: the value of such a key was refused before, and `config` has another one. Precondition:
+/// every value is in its own range.
 [[nodiscard]] std::vector<problem> check(const machine_config& config,
                                          const std::set<std::string>& broken = {});
 

@@ -127,9 +127,9 @@ verdict bank_refresh_fits(const machine_config& c) {
                      fmt::format("less than hbm.trefi_ns - hbm.trc_ns = {}", h.trefi_ns - h.trc_ns)};
 }
 
-/// Every order to refresh goes before all requests: where the next one comes too soon, no row is opened
-/// between them, and no request is ever served. tRREFD keeps an activation away from the refresh before it;
-/// as much again is margin.
+/// A refresh is served before all requests: if the next refresh is due too early, no row is opened between
+/// the two and no request is ever served. tRREFD is the least time from a refresh to an activation; twice
+/// that leaves a margin.
 verdict bank_refreshes_leave_time(const machine_config& c) {
   const hbm_block& h = c.hbm;
   if (h.model != hbm_model::bank || h.refresh != hbm_refresh::per_bank) return {};
@@ -181,7 +181,7 @@ std::vector<problem> out_of_range(const machine_config& c) {
   return problems;
 }
 
-/// Rules of values that are in their ranges, as rules count on.
+/// Checks the rules, which assume values within their ranges.
 void add_broken(const machine_config& c, std::vector<problem>& problems) {
   const std::vector<problem> out = problems;
   const auto is_out = [&](const std::string& key) {

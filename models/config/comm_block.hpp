@@ -26,7 +26,7 @@ enum class transfer_path : std::uint8_t { direct, staged };
 enum class comm_profile : std::uint8_t { none, trusted, defensive };
 enum class mr_cache_monitor : std::uint8_t { enabled, disabled };
 enum class sendrecv_form : std::uint8_t { one_call, split };
-/// Where the one-call form keeps its data: in the callers' buffers, or in pages of its own.
+/// Place of the data of a one-call send-receive: the callers' buffers, or separate pages.
 enum class sendrecv_buffers : std::uint8_t { none, pages };
 
 struct comm_block {

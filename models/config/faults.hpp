@@ -22,11 +22,11 @@ enum class fault_mechanism : std::uint8_t {
 struct fault_kind_entry {
   fault_kind kind{};
   std::string name;
-  fault_mechanism mechanism{};    ///< at a PE, where `pes`; an interposer's on links
-  std::string place;              ///< what `where` names, in words
-  bool links{};                   ///< `where` may name UCIe sides and SIP ports
-  bool pes{};                     ///< `where` may name PEs
-  std::vector<std::string> keys;  ///< in addition to kind, where and seed
+  fault_mechanism mechanism{};  ///< mechanism at a PE, if `pes`; on links the fault always uses an interposer
+  std::string place;            ///< text of what `where` names
+  bool links{};                 ///< `where` may name UCIe sides and SIP ports
+  bool pes{};                   ///< `where` may name PEs
+  std::vector<std::string> keys;  ///< keys of an entry, besides kind, where and seed
   std::string description;
   bool barriers_only{};  ///< only barriers use the defective code
 };

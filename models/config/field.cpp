@@ -40,7 +40,7 @@ std::optional<std::uint64_t> parse_number(const field& f, std::string_view text)
   return f.unit == "B" ? parse_size(text) : parse_count(text);
 }
 
-/// Adds the two numbers with `between` them; false when they are none.
+/// Adds two numbers with `between` between them; false when the text is not two numbers.
 bool add_link(std::string_view pair, char between, std::vector<pod_link>& links) {
   const std::size_t middle = pair.find(between);
   if (middle == std::string_view::npos) return false;
@@ -53,7 +53,7 @@ bool add_link(std::string_view pair, char between, std::vector<pod_link>& links)
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Nothing when a space parts two digits: "1 2" is no number.
+/// The text without spaces; nothing when a space separates two digits: "1 2" is no number.
 std::optional<std::string> without_spaces(std::string_view text) {
   std::string rest;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -65,7 +65,7 @@ std::optional<std::string> without_spaces(std::string_view text) {
   return rest;
 }
 
-/// 0-1,1-2, or [[0, 1], [1, 2]] as in a file.
+/// Pairs like 0-1,1-2, or like [[0, 1], [1, 2]] as in a file.
 std::optional<field_value> parse_links(std::string_view text) {
   std::optional<std::string> as_in_a_file;
   std::string_view separator = ",";
@@ -134,7 +134,7 @@ std::string text_words(const field& f) {
                      f.pattern, most);
 }
 
-/// A key of that very name in another block: the usual slip.
+/// A key of the same name in another block, the most frequent mistake.
 std::string same_key_elsewhere(std::string_view key) {
   std::string paths;
   for (const block_table& b : tables()) {
@@ -167,8 +167,8 @@ std::string suggest_block(std::string_view name) {
   return same.empty() ? nearest(name, top_names()) : same;
 }
 
-/// A slip within a known block, else a key of that very name elsewhere, else a slip anywhere; with
-/// an unknown block the last goes first.
+/// The key that was probably meant: one with a similar name in a known block, else the same name in another
+/// block, else a similar name anywhere; with an unknown block the last comes first.
 std::string suggest_key(std::string_view block_name, std::string_view key) {
   const std::string path = fmt::format("{}.{}", block_name, key);
   if (const block_table* block = find_block(block_name)) {

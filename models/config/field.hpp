@@ -35,10 +35,10 @@ enum class field_type : std::uint8_t {
   links
 };
 
-/// Longest text, or piece of a list: the expression is matched by recursion over its letters.
+/// Greatest length of a text or list item: matching the regular expression recurses once per letter.
 inline constexpr std::size_t longest_text = 4096;
 
-/// The value of a count_or_auto or real_or_auto key that follows from other keys.
+/// The value `auto` of a count_or_auto or real_or_auto key: it follows from other keys.
 struct automatic {
   bool operator==(const automatic&) const = default;
 };

@@ -21,7 +21,7 @@ using auto_count = std::optional<std::uint64_t>;
 /// A real number, or auto.
 using auto_real = std::optional<double>;
 
-/// What a run moves: packets through every block, or transfers over servers with a rate.
+/// Unit that a run simulates: packets through every block, or transfers over servers with a rate.
 enum class run_fidelity : std::uint8_t { packet, message };
 
 struct sim_block {
@@ -30,7 +30,7 @@ struct sim_block {
   std::string build_order{"forward"};  ///< forward | reverse | shuffle:N
   std::uint64_t slice_us{1};
   std::uint64_t limit_ms{10'000};
-  std::uint64_t watchdog_us{1000};  ///< without any movement; polling firmware never runs out of events
+  std::uint64_t watchdog_us{1000};  ///< time without progress; polling firmware never runs out of events
   std::uint64_t firmware_stack_kib{128};
   std::uint64_t task_stack_kib{64};
   bool strict_memory{false};
@@ -61,16 +61,16 @@ struct cube_block {
   std::uint64_t pes{8};
 };
 
-/// Where blocks sit, "auto" or a list; readers in placement.hpp.
+/// Places of blocks: "auto" or a list; placement.hpp reads the lists.
 struct placement_block {
   std::string pes{"auto"};           ///< routers of a cube
   std::string hbm_ports{"auto"};     ///< routers of the HBM ports
-  std::string sram{"auto"};          ///< one router
-  std::string control_cpu{"auto"};   ///< one router
+  std::string sram{"auto"};          ///< router of the SRAM
+  std::string control_cpu{"auto"};   ///< router of the control CPU
   std::string ucie_columns{"auto"};  ///< columns with a port on the north and south edge
   std::string ucie_rows{"auto"};     ///< rows with a port on the east and west edge
-  std::string io_cube{"auto"};       ///< one cube of a SIP
-  std::string io_cpu{"auto"};        ///< one router of that cube
+  std::string io_cube{"auto"};       ///< cube of a SIP that has the IO CPU
+  std::string io_cpu{"auto"};        ///< router of the IO CPU in that cube
   std::string sip_ports{"auto"};     ///< cubes by the labels of their ports
 };
 
@@ -156,9 +156,10 @@ struct noc_block {
   double clock_ghz{1.0};
   std::uint64_t flit_bytes{64};
   std::uint64_t hop_cycles{9};
-  std::uint64_t link_cycles{1};      ///< wire cycles within hop_cycles
-  std::uint64_t routing_cycles{0};   ///< route computation within hop_cycles; not overlapped with the packet
-  std::uint64_t vc_alloc_cycles{0};  ///< before it in the same VC; the others are pipelined
+  std::uint64_t link_cycles{1};     ///< wire cycles within hop_cycles
+  std::uint64_t routing_cycles{0};  ///< route computation within hop_cycles; not overlapped with the packet
+  std::uint64_t vc_alloc_cycles{
+      0};  ///< VC allocation of a head behind another packet; other stages are pipelined
   std::uint64_t switch_alloc_cycles{0};  ///< switch allocation within hop_cycles
   auto_count traversal_cycles;           ///< crossbar cycles within hop_cycles; auto: what the others leave
   std::uint64_t credit_cycles{2};
@@ -175,7 +176,7 @@ struct noc_block {
   arbitration arbiter{arbitration::round_robin};  ///< key arbitration
   std::uint64_t request_weight{1}, response_weight{1}, comm_weight{1}, message_weight{1}, sideband_weight{1};
   bool vc_round_robin{};    ///< a head tries the VCs of an output in turn
-  bool leg_vcs{true};       ///< one VC per leg; false shows the deadlock it prevents
+  bool leg_vcs{true};       ///< one VC per leg; false shows the deadlock that legs prevent
   bool dateline_vcs{true};  ///< two VC sets around wrap links; false shows the deadlock they prevent
   bool multicast{false};    ///< routers copy packets down a tree
   std::uint64_t multicast_cycles{2};
@@ -210,9 +211,9 @@ struct ucie_block {
   double latency_ns{11.0};                    ///< FDI to FDI, one crossing
   flit_format format{flit_format::flit_256};  ///< key flit_format
   auto_count buffer_flits;                    ///< per VC, in NoC flits; auto: bandwidth x round trip
-  auto_count retry_flits;                     ///< in UCIe flits, of the link; auto: bandwidth x round trip
-  auto_real ber;                              ///< bit error rate; auto: by rate, see models/timing/link.hpp
-  auto_real pj_per_bit;                       ///< on the wire; auto: by package and rate
+  auto_count retry_flits;  ///< retry buffer of the link in UCIe flits; auto: bandwidth x round trip
+  auto_real ber;           ///< bit error rate; auto: by rate, see models/timing/link.hpp
+  auto_real pj_per_bit;    ///< on the wire; auto: by package and rate
   bool operator==(const ucie_block&) const = default;
 };
 
@@ -241,7 +242,7 @@ struct hbm_block {
   std::uint64_t banks_per_group{4};
   std::uint64_t page_bytes{1024};
   std::uint64_t burst_bytes{32};
-  std::string address_map{"pc,bank_group,column,bank,sid,row"};  ///< from the burst upwards
+  std::string address_map{"pc,bank_group,column,bank,sid,row"};  ///< fields from the burst upwards
   hbm_bank_hash bank_hash{hbm_bank_hash::none};
 
   hbm_scheduler scheduler{hbm_scheduler::fr_fcfs};
@@ -295,7 +296,7 @@ struct host_block {
   launch_kind launch{launch_kind::modelled};
   std::uint64_t io_cpu_cycles{100};  ///< per packet forwarded
   std::uint64_t control_cpu_cycles{50};
-  std::uint64_t host_cycles{200};  ///< to prepare one launch
+  std::uint64_t host_cycles{200};  ///< host cycles to prepare one launch
   double staging_gbytes_s{50.0};   ///< comm.path staged: of each SIP to and from host memory
   double staging_latency_ns{1000.0};
 };
@@ -322,12 +323,12 @@ struct ccl_block {
   std::uint64_t signal_poll_cycles{20};         ///< between two reads of a flag
   std::string errata{"none"};                   ///< firmware defects, by name
   std::uint64_t root_rank{0};                   ///< root of broadcast, reduce, gather and scatter
-  std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
+  std::string algorithm_rules{};                ///< rules for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
   std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/placement.hpp
   std::uint64_t connect_ns{0};                ///< connection set-up of a collective, before its entry barrier
   std::uint64_t entry_signal_ns{0};           ///< time of the entry barrier for each other rank
-  std::uint64_t exit_ns{0};                   ///< after its end
+  std::uint64_t exit_ns{0};                   ///< time after the end of a launch
   std::uint64_t jitter_ns{50};                ///< PEs start up to so much later in the draws of --jitter
   tensor_kind tensors{tensor_kind::tcm};      ///< key tensor_kind
   auto_count tensor_chunk_bytes{};            ///< tensors in HBM: of a rank's vector, at a time in TCM
@@ -387,7 +388,7 @@ struct machine_config {
   comm_block comm;
   trace_block trace;
   std::vector<fault_setting> faults;
-  std::vector<instance_override> overrides;  ///< in order: a later one wins
+  std::vector<instance_override> overrides;  ///< overrides in order: a later one wins
   ccl_tables ccl_named;                      ///< keys ccl.algorithms and ccl.patterns
 
   [[nodiscard]] machine_shape shape() const {

@@ -26,7 +26,7 @@ void set_member(instance_override& o, const field_value& v) {
   o.*Member = std::get<value_type>(v);
 }
 
-/// A key for the one of the same name in `block`; null: for none.
+/// An override key with type and range of the row of the same name in `block`; null: it has no row.
 template <auto Member>
 override_key key(const char* block, const char* description, std::vector<kind> kinds,
                  limit against_block = limit::none) {

@@ -15,7 +15,7 @@
 
 namespace diecast::config {
 
-/// What an override can name.
+/// Kinds of instances that an override can name.
 enum class instance_kind : std::uint8_t { ucie_link, sip_link, pe, channel, die };
 inline constexpr std::size_t instance_kinds = 5;
 /// "UCIe links", "PEs", ...
@@ -42,13 +42,13 @@ struct override_key {
 /// Null when there is none of that name.
 [[nodiscard]] const override_key* find_override_key(std::string_view name);
 [[nodiscard]] bool accepts_override(const override_key& key, const field_value& value);
-/// What it accepts, in words.
+/// The accepted values as text.
 [[nodiscard]] std::string override_expectation(const override_key& key);
-/// The blocks as they are at an instance that only this override matches.
+/// The config blocks of an instance that only this override matches.
 [[nodiscard]] machine_config with_override(machine_config config, const instance_override& o);
 
-/// Problems of what overrides name: `counts[i]` instances of each kind match overrides[i]. An override
-/// changes those that have any of its keys; these must have all of them, and there must be one.
+/// Problems of the names in overrides; `counts[i]`: instances of each kind that match overrides[i]. An
+/// override changes instances with any of its keys; they must have all, and at least one must match.
 [[nodiscard]] std::vector<problem> check_override(const instance_override& o, std::size_t number,
                                                   const std::array<std::uint32_t, instance_kinds>& counts);
 /// Whether `o` sets a key that instances of this kind have.

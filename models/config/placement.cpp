@@ -23,7 +23,7 @@ grid_place place(std::string_view text) {
 
 std::string to_text(const grid_place& p) { return fmt::format("{}_{}", p.column, p.row); }
 
-/// A grid that places are of.
+/// The grid that places refer to.
 struct grid {
   std::uint64_t columns, rows;
   const char* of;
@@ -86,7 +86,7 @@ verdict ports_are_there(const machine_config& c, bool vertical) {
 verdict columns_have_ports(const machine_config& c) { return ports_are_there(c, false); }
 verdict rows_have_ports(const machine_config& c) { return ports_are_there(c, true); }
 
-/// Ports of a compass direction leave over that edge of the SIP, others over any.
+/// A port named after a compass direction must be at that edge of the SIP; other ports may be at any edge.
 verdict stands_at_the_edge(const machine_config& c, const listed_port& port) {
   const std::uint64_t column = port.cube.column;
   const std::uint64_t row = port.cube.row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block placement: where the blocks of a cube and the ports of a SIP sit, as far as a config lists it.
-// What it leaves at auto models/fabric/placement.hpp decides.
+// models/fabric/placement.hpp decides the places that are left at auto.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ struct listed_port {
 /// "e=3_1,w=0_1"; empty for "auto".
 [[nodiscard]] std::vector<listed_port> listed_ports(std::string_view text);
 
-/// Where an edge of a cube has ports of its UCIe link, in ascending order: rows of an east or west edge
+/// Positions of the UCIe ports of a cube's edge, in ascending order: rows of an east or west edge
 /// (`vertical`), columns of a north or south one. All of them for "auto".
 [[nodiscard]] std::vector<std::uint32_t> ports_of_edge(const machine_config& c, bool vertical);
 
-/// Every place is one of the machine, and as many are listed as there are blocks. Labels of SIP
+/// Checks that every place exists in the machine and that the list has one for each block. Labels of SIP
 /// ports are checked by the pod's graph (fabric::join_sips).
 [[nodiscard]] std::span<const rule> placement_rules();
 

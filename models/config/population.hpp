@@ -23,7 +23,7 @@ class population {
   [[nodiscard]] const machine_shape& shape() const { return shape_; }
   /// Whether no PE is left out.
   [[nodiscard]] bool whole() const { return missing_.empty(); }
-  /// False also for a PE beyond the shape.
+  /// Whether the PE exists; false also beyond the shape.
   [[nodiscard]] bool has(pe_coord pe) const {
     return shape_.contains(pe) && (missing_.empty() || !missing_[shape_.pe_index(pe)]);
   }
@@ -35,7 +35,7 @@ class population {
 
  private:
   machine_shape shape_;
-  std::vector<bool> missing_;  ///< by index; empty when none is left out
+  std::vector<bool> missing_;  ///< by PE index; empty when no PE is left out
 };
 
 /// Memory channels of cubes, and the home channel of each PE.
@@ -49,7 +49,7 @@ class memory_channels {
   /// channel are neighbors, and leaving out a PE changes no other's home. Throws user_error when the cube has
   /// no channel.
   [[nodiscard]] std::uint32_t home_of(pe_coord pe) const;
-  /// Number of PEs before it in its cube, left out or not, with the same home: (channel, place) identifies
+  /// Number of earlier PEs of the cube, left out or not, with the same home: (channel, place) identifies
   /// the PE.
   [[nodiscard]] std::uint32_t place_of(pe_coord pe) const;
   /// Most PEs of a channel.
@@ -65,7 +65,7 @@ class memory_channels {
 
   machine_shape shape_;
   std::uint32_t ports_;
-  std::vector<std::vector<std::uint32_t>> left_;  ///< by cube of the pod; empty when nothing is left out
+  std::vector<std::vector<std::uint32_t>> left_;  ///< by cube of the pod; empty when no channel is left out
 };
 
 // Shape of the SIP grid of a 2-D pod, for the physical links and for patterns over SIPs alike.
@@ -96,7 +96,7 @@ struct pod_grid {
   return {static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pod.sips / columns)};
 }
 
-// How many transactions the network interface of a memory has in flight.
+// Number of transactions that the network interface of a memory has in flight.
 
 inline constexpr std::uint64_t least_memory_window = 64;
 

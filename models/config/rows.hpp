@@ -127,7 +127,7 @@ class rows {
     return *this;
   }
 
-  /// The last row's key, where it is not that of its member.
+  /// Sets the last row's key where it differs from the member's name.
   rows& named(std::string key) {
     table_.fields.back().key = std::move(key);
     return *this;

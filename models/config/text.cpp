@@ -185,7 +185,7 @@ std::string meant(std::string_view written, std::span<const std::string> known) 
     if (found != known.end()) return *found;
   }
   const std::string near = nearest(written, known);
-  // As many edits as letters make any word of any other of that length.
+  // With as many edits as letters any word becomes any other of that length.
   const bool begins = !written.empty() && near.starts_with(written);
   return begins || edit_distance(written, near) < written.size() ? near : "";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict readers of what people type: the same for --set, flags and files. A sign, a fraction, an
+// Strict parsers of user input, common to --set, flags and files. A sign, a fraction, an
 // exponent, a blank or trailing letters in a count are refused, never rounded or wrapped.
 #pragma once
 
@@ -45,7 +45,7 @@ namespace diecast::config {
 /// "a, b, c"
 [[nodiscard]] std::string join(std::span<const std::string> words);
 
-// Names that are not known, and the known one that was probably meant.
+// Suggestions for unknown names: the known name that was probably meant.
 
 /// "no such pattern; did you mean ring_1d?"
 [[nodiscard]] std::string did_you_mean(std::string_view what, std::string_view near);

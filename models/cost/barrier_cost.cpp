@@ -39,7 +39,7 @@ class machine {
     largest_rank_.assign(first, first + cores.count(largest));
   }
 
-  /// Number of cores of the rank with fewest, which is the slowest at work that cores share.
+  /// Least number of cores of a rank: that rank is slowest at work that cores share.
   [[nodiscard]] std::uint32_t cores() const { return fewest_; }
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(firsts_.size()); }
   /// Cores of a rank that share its flags in a pull.
@@ -52,7 +52,7 @@ class machine {
     return one_way(from, at, 1) + memory_ns() + one_way(at, from, line_flits_) + 4 * cycle_ns_;
   }
   double write(pe_coord from, pe_coord at) { return one_way(from, at, line_flits_) + 2 * cycle_ns_; }
-  /// From the call to the flag being in memory.
+  /// Time from the call to set a flag until the flag is in memory.
   double signal(pe_coord from, pe_coord at) { return read(from, at) + write(from, at); }
   /// A wait whose flag is set while it polls: on average it reads the flag half a period late.
   double notice(pe_coord from, pe_coord at) {
@@ -78,7 +78,7 @@ class machine {
 
  private:
   double one_way(pe_coord from, pe_coord to, std::uint32_t flits) {
-    // Which end is the memory does not matter: both lie at terminals of the same cubes.
+    // The direction does not matter: core and memory are at terminals of the same two cubes.
     const auto key = std::tuple{from, to, flits};
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
@@ -114,7 +114,7 @@ double worst_over_ranks(machine& m, const std::function<double(std::uint32_t)>& 
   return worst;
 }
 
-/// Own flag raised, then the reads of the core that has most of them; the first may have to wait.
+/// A rank sets its flag, then its cores read the others'. The core with most reads counts.
 double centralized_pull(machine& m) {
   const std::uint32_t n = m.ranks(), pollers = m.pollers();
   return worst_over_ranks(m, [&](std::uint32_t me) {
@@ -140,13 +140,13 @@ double dissemination(machine& m) {
   return sum;
 }
 
-/// It ends, and a team has flags enough.
+/// Whether the barrier ends and a team has enough flags.
 bool can_group(std::uint32_t ranks, std::uint32_t radix) {
   const auto work = comm::work_of(barrier_algorithm::group_dissemination, ranks, radix);
   return work && work->signals_set <= comm::team_lines;
 }
 
-/// Infinite where it cannot run.
+/// Estimated time of the algorithm; infinite where it cannot run.
 double group_dissemination(machine& m, std::uint32_t radix, std::uint32_t parent_ranks) {
   if (!can_group(m.ranks(), radix) || !can_group(std::max(parent_ranks, 1U), radix))
     return std::numeric_limits<double>::infinity();
@@ -193,7 +193,7 @@ barrier_costs barrier_costs_of(const fabric::topology& t, const config::machine_
                                const comm::group& members, std::uint32_t parent_ranks) {
   machine m(t, c, members);
   const pe_coord own = m.first(0);
-  // Around every algorithm: the counter read and stored, two core barriers.
+  // Common part of all algorithms: the counter is read and stored, and two core barriers.
   const double frame = m.read(own, own) + m.signal(own, own) + 2 * m.core_barrier();
   barrier_costs costs;
   costs.ns = {frame + centralized_pull(m), frame + dissemination(m),

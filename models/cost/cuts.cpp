@@ -76,7 +76,7 @@ class cut_finder {
   [[nodiscard]] sip_id sip_of(std::uint32_t cube) const { return sip_id{cube / shape_.cubes_per_sip()}; }
   [[nodiscard]] cube_id cube_of(std::uint32_t cube) const { return cube_id{cube % shape_.cubes_per_sip()}; }
 
-  /// 0 where there is no link, or one that is disabled.
+  /// Rate of the link; 0 where the link is missing or disabled.
   [[nodiscard]] double ucie(sip_id sip, cube_id cube, side s) const {
     if (!t_.neighbor(cube, s) || t_.links()[t_.ucie_link(sip, cube, s)].gbytes_s <= 0) return 0;
     return rates_.ucie_gbytes_s(t_, sip, cube, s);
@@ -221,7 +221,7 @@ class cut_finder {
     if (staged_) {
       std::uint32_t of_sips = 0;
       for (std::uint32_t s = 0; s < shape_.sips; ++s) of_sips += inside(s) ? 1 : 0;
-      // Out of those inside, into those outside, and back: the fewer are the narrower way.
+      // Links out of the SIPs inside and into them: the cut is limited by the direction with fewer links.
       c.out_gbytes_s = c.in_gbytes_s = std::min(of_sips, shape_.sips - of_sips) * staging_gbytes_s(c_);
     } else {
       add_sip_links(c, [&](const abi::node_address& a) { return inside(a.sip); });
@@ -233,7 +233,7 @@ class cut_finder {
     for (std::uint32_t first = 0; first < shape_.sips; ++first) {
       for (std::uint32_t end = first + 1; end <= shape_.sips; ++end) {
         const bool one = end == first + 1;
-        // Longer arcs of big pods only from the first SIP on: the other cuts add nothing there.
+        // In big pods longer arcs begin at the first SIP only: other longer arcs add no stronger bound.
         if (!one && first > 0 && shape_.sips > 32) break;
         sips(one ? cut_kind::sip : cut_kind::bisection,
              one ? sip_path(sip_id{first}) : fmt::format("SIPs {} to {}", first, end - 1),

@@ -32,7 +32,7 @@ struct cut {
 [[nodiscard]] std::vector<cut> cuts_of(const fabric::topology& t, const config::machine_config& c,
                                        const comm::group& g, std::uint32_t root);
 
-/// What all links between cubes, and all links between SIPs, carry together; 1e9 bytes/s.
+/// Total rate of all links between cubes, and of all links between SIPs; 1e9 bytes/s.
 struct link_totals {
   double between_cubes{};  ///< UCIe and SIP links
   double between_sips{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Energy from counters: what was counted times what one of it costs, part by part.
+// Energy from counters: for each part of the machine its count times the energy of one.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace diecast::cost {
 
-/// What a run did, over all instances.
+/// Counts of a run, over all instances.
 struct activity {
   double seconds{};
   std::uint64_t pes{}, cubes{};
   std::uint64_t router_bytes{};  ///< through outputs of routers, headers included
-  std::uint64_t link_bytes{};    ///< from router to router
+  std::uint64_t link_bytes{};    ///< bytes from router to router
   std::uint64_t dma_bytes{};     ///< between PEs and routers, in either direction
-  double die_to_die_pj{};        ///< as the adapters account it, frames sent again included
+  double die_to_die_pj{};        ///< energy that the adapters count, frames sent again included
   std::uint64_t sip_link_bytes{};
   std::uint64_t tcm_bytes{};
   std::uint64_t sram_bytes{};

@@ -17,10 +17,10 @@ namespace {
 
 using comm::collective;
 
-/// Ranks and bytes, and what steps over grids and trees are counted in.
+/// Ranks and bytes, and the units in which steps over grids and trees are counted.
 struct size {
   double p{}, n{};
-  double doublings{};  ///< whole ones within p
+  double doublings{};  ///< whole doublings within p
   double line{};       ///< steps along both sides of a square of p ranks, the least of any rectangle
   double edges{};      ///< steps along the three sides of a cube of p ranks, the least of any box
   [[nodiscard]] double others() const { return p - 1; }
@@ -45,7 +45,7 @@ least_work square(const size& s) { return {s.line, s.line, 0}; }
 least_work cube(const size& s) { return {s.edges, s.edges, 0}; }
 least_work twice(const least_work& w) { return {2 * w.rounds, 2 * w.messages, w.bytes}; }
 
-/// Rows without one: nothing is known but what any algorithm needs.
+/// Rows without a function: only what any algorithm needs is known.
 const std::map<std::pair<collective, std::string>, work_fn>& works() {
   using s = const size&;
   static const std::map<std::pair<collective, std::string>, work_fn> all{
@@ -186,7 +186,7 @@ class nodes {
     for (const fabric::sip_link& l : topology_.sip_links())
       next_[node_of(l.from.sip, l.from.cube)].push_back(node_of(l.to.sip, l.to.cube));
   }
-  /// Any SIP with any other, from I/O CPU to I/O CPU.
+  /// Latency between two SIPs, from I/O CPU to I/O CPU, alike for all pairs.
   void join_staged() {
     if (ranks_.size() > distances_up_to) return;
     const std::uint32_t sips = topology_.shape().sips;

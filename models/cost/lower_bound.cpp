@@ -18,14 +18,14 @@ namespace {
 
 using comm::collective;
 
-/// What every rank moves on average, and what the busiest one must, in bytes of payload.
+/// Payload bytes that every rank moves on average, and that the busiest rank moves at least.
 struct rank_load {
   double sent{}, received{};          ///< least bytes of the busiest rank
   double all_sent{}, all_received{};  ///< bytes of all ranks together
   double reduced{};                   ///< bytes that all ranks reduce together
 };
 
-/// What routers do. A packet that they copy was sent once; a sum that they make is received once, and no rank
+/// Work of routers. A packet that they copy is sent once; a sum that they make is received once, and no rank
 /// computes it.
 struct in_network {
   bool copies{}, sums{};
@@ -74,7 +74,7 @@ crossing crossing_of(collective what, double n, double p, const cut& c) {
   const double part = std::max(0.0, n / p - longest_element);
   switch (what) {
     case collective::all_reduce: return {n, n};
-    // As many ranks outside have their next one inside: a cycle enters a cut as often as it leaves it.
+    // As many ranks outside have their next rank inside: a cycle enters a cut as often as it leaves it.
     case collective::send_recv: return {n * d(c.leaving), n * d(c.leaving)};
     case collective::reduce_scatter: return {part * outside, part * inside};
     case collective::all_gather: return {part * inside, part * outside};
@@ -112,7 +112,7 @@ class bound_finder {
     ends_.departure = ends_.departure - ends_.source;
     consume_ = {};
     const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
-    // What leaves first may be a request, and what is last a write.
+    // The first packet may be a request, and the last one a write.
     staging_startup_ns_ = (std::min(ends_.send + ends_.departure, copy_departure(c)) + noc).ns();
     const staged_idle idle = staged_idle_of(t, c, r.ranks);
     staging_latency_ = idle.fetch + idle.write;
@@ -135,13 +135,14 @@ class bound_finder {
   }
 
  private:
-  /// No bytes; or one element, which may be the root's own part, or the block a rank keeps.
+  /// Nothing need be sent: there are no bytes, or one element, which may be the root's own or stay at its
+  /// rank.
   [[nodiscard]] bool may_move_nothing() const {
     const bool part_stays =
         r_.what == collective::gather || r_.what == collective::scatter || r_.what == collective::all_to_all;
     return part_stays ? n_ < 2 * static_cast<double>(longest_element) : r_.bytes == 0;
   }
-  /// Keeps the strongest of a kind.
+  /// Keeps the strongest bound of each kind.
   void keep(const char* kind, double ns, std::string detail) {
     if (ns <= 0) return;
     const auto known = std::ranges::find(strongest_, kind, &bound_term::kind);
@@ -159,7 +160,7 @@ class bound_finder {
 
   void rank_terms() {
     const rank_load l = load_of(r_.what, n_, p_, routers_);
-    // A ring outside the TCM: what arrives at a PE leaves it for that memory and is fetched again.
+    // Slot rings outside TCM: bytes that arrive at a PE are sent on to that memory and fetched again.
     const double away = c_.ipcq.rings != config::buffer_kind::tcm ? l.all_received / p_ : 0;
     wire("injection", std::max(l.sent, l.all_sent / p_ + away), rates_.noc_gbytes_s(),
          "network interface of a rank, out");
@@ -174,9 +175,10 @@ class bound_finder {
     const bool out = r_.what == collective::broadcast;
     const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
     const sim_time flits = timing::noc_clock(c_).cycles(message_flits(c_, 1));  // the vector's own flits
-    const sim_time way = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) + ends_.arrival +
-                         consume_ + end_ + staging_latency_;
-    keep(out ? "injection" : "ejection", way.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
+    const sim_time time = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) +
+                          ends_.arrival + consume_ + end_ + staging_latency_;
+    keep(out ? "injection" : "ejection",
+         time.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
          fmt::format("network interface of the root, {}, and the path {} {}", out ? "out" : "in",
                      out ? "to" : "from", pe_path(t_.shape(), out ? far.to : far.from)));
   }
@@ -199,8 +201,8 @@ class bound_finder {
 
   void memory_terms() {
     const rank_load l = load_of(r_.what, n_, p_, routers_);
-    // Sources are read, what arrives is written; a reduction reads two operands and writes one. With tensors
-    // in HBM sources need not be in TCM, but rings may be.
+    // Sources are read and arriving bytes written; a reduction reads two operands and writes one. With
+    // tensors in HBM sources need not be in TCM, but rings may be.
     const bool in_hbm = has_hbm_tensors(c_, r_.what);
     const bool arrives = !in_hbm || c_.ipcq.rings == config::buffer_kind::tcm;
     const double tcm = (in_hbm ? 0 : l.all_sent) + (arrives ? l.all_received : 0) + 3 * l.reduced;
@@ -229,10 +231,10 @@ class bound_finder {
   /// Payload of messages and of the own tensors over a rank's network interface.
   void interface_terms(const char* who, double sent, double received, const staged_bytes& own) {
     const staged_wire staged = staged_wire_of(c_, own);
-    const auto term = [&](const char* kind, double messages, double tensors, const char* way) {
+    const auto term = [&](const char* kind, double messages, double tensors, const char* direction) {
       const double wire_bytes = messages * rates_.wire_bytes_per_byte() + tensors;
       keep(kind, staging_startup_ns_ + wire_bytes / rates_.noc_gbytes_s(),
-           fmt::format("network interface of {}, {}: messages and its tensors in HBM", who, way));
+           fmt::format("network interface of {}, {}: messages and its tensors in HBM", who, direction));
     };
     term("injection", sent, staged.out, "out");
     term("ejection", received, staged.in, "in");
@@ -244,8 +246,7 @@ class bound_finder {
     interface_terms("a rank", (l.all_sent + again) / p_, (l.all_received + again) / p_,
                     {all.read / p_, all.written / p_});
     if (comm::has_root(r_.what)) {
-      // From the root: what it sends, all others receive between them. To the root: in the opposite
-      // direction.
+      // From the root: all others together receive the bytes that it sends. To the root: the reverse.
       const bool from_root = r_.what == collective::broadcast || r_.what == collective::scatter;
       interface_terms("the root", from_root ? l.sent : 0, from_root ? 0 : l.received, staged_by(true));
       const double each = r_.what == collective::broadcast || r_.what == collective::reduce
@@ -257,7 +258,7 @@ class bound_finder {
          "HBM ports of a rank, which hold its tensors");
   }
 
-  /// A message of one element between two ranks, and what its receiver must still do.
+  /// Time of a message of one element between two ranks, and of its receiver's work afterwards.
   void heard(const far_pair& pair) {
     keep("latency",
          (ends_.send + ends_.departure + pair.idle + ends_.arrival + consume_ + end_ + staging_latency_).ns(),
@@ -270,7 +271,7 @@ class bound_finder {
   [[nodiscard]] sim_time nearest_hop() const {
     return ends_.send + ends_.departure + nearest_idle(t_, c_, r_.ranks) + ends_.arrival;
   }
-  /// Not so where routers copy: one message may carry all at once.
+  /// Does not hold where routers copy: one message may carry all at once.
   void spread_to_all() {
     if (routers_.copies) return;
     const sim_time gap = std::max(ends_.send, ends_.issue);
@@ -292,7 +293,7 @@ class bound_finder {
 
   void latency_terms() {
     const bool parts = comm::size_meaning_of(r_.what) == comm::size_meaning::total;
-    // With fewer bytes than that some ranks may have no element to send.
+    // With fewer bytes some ranks may have no element to send.
     if (parts && n_ < longest_element * p_) return;
     switch (r_.what) {
       case collective::all_reduce: collect_from_all(true); [[fallthrough]];
@@ -316,8 +317,8 @@ class bound_finder {
         return heard(far);
       }
       case collective::barrier: {
-        // Flags are not messages: all that is sure is the fabric between the farthest ranks.
-        // They use the links with any comm.path.
+        // Flags are no messages: the only certain cost is the fabric between the farthest ranks. They use the
+        // links with any comm.path.
         config::machine_config direct = c_;
         direct.comm.path = config::transfer_path::direct;
         const far_pair far = farthest_pair(t_, direct, r_.ranks);

@@ -16,11 +16,11 @@
 
 namespace diecast::cost {
 
-/// One reason why it cannot be faster.
+/// One reason why a collective cannot be faster.
 struct bound_term {
   std::string kind;  ///< injection, ejection, cube, sip, bisection, links, memory, vector, latency
   double ns{};
-  std::string detail;  ///< which rank, cut or pair
+  std::string detail;  ///< the rank, cut or pair that the bound is of
 };
 
 struct bound {
@@ -32,8 +32,8 @@ struct bound {
 struct bound_request {
   comm::collective what{comm::collective::all_reduce};
   const comm::group& ranks;
-  std::uint64_t bytes{};  ///< as --bytes: per rank, or the total (comm::size_meaning_of)
-  std::uint32_t root{};   ///< where the collective has one
+  std::uint64_t bytes{};  ///< size as for --bytes: per rank, or the total (comm::size_meaning_of)
+  std::uint32_t root{};   ///< root, where the collective has one
 };
 
 /// Time grows with pairs of ranks up to 64 ranks and linearly beyond (farthest pair by double sweep).
@@ -65,11 +65,11 @@ struct least_work {
 [[nodiscard]] least_work least_work_of(comm::collective what, const std::string& algorithm, double p,
                                        double n);
 
-/// ns of that work on a machine.
+/// Time of that work on a machine, ns.
 struct algorithm_bound {
   double ns{};    ///< no run takes less: the largest of its terms and of lower_bound()
   double sent{};  ///< bytes that all ranks together send, about
-  /// Rounds and bytes one after the other: orders candidates, is no bound where slots overlap.
+  /// Time of rounds and bytes without overlap: serves to order candidates, and is no bound.
   double in_row{};
 };
 /// `any`: the bound of the collective for any algorithm.

@@ -115,7 +115,7 @@ sim_time message_idle(const fabric::topology& t, const config::machine_config& c
   };
   const abi::node_address begin = terminal_of(t, from), end = terminal_of(t, to);
   if (!is_staged(c) || from.sip == to.sip) return over(begin, end);
-  // Written to host memory as a whole, then read as a whole.
+  // A staged message is written to host memory as a whole, then read as a whole.
   return over(begin, comm::io_cpu_node(t, from.sip)) + staging_idle(c, flits) +
          over(comm::io_cpu_node(t, to.sip), end);
 }
@@ -123,7 +123,7 @@ sim_time message_idle(const fabric::topology& t, const config::machine_config& c
 namespace {
 
 constexpr std::size_t all_pairs_up_to = 64;
-constexpr std::size_t all_ways_up_to = 256;  ///< takes 0.25 s
+constexpr std::size_t all_paths_up_to = 256;  ///< takes 0.25 s
 constexpr int sweeps = 4;
 
 sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to) {
@@ -134,7 +134,7 @@ sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coo
 
 sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap) {
   if (ranks <= 1) return {};
-  // When the next message of some rank that has the word would arrive.
+  // Arrival times of the next messages from ranks that have the data.
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> arrivals;
   arrivals.push(hop.fs);
   for (std::uint64_t have = 1;;) {
@@ -149,9 +149,9 @@ sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap) {
 namespace {
 
 /// The least time of one element between any two ranks, through any other ranks.
-class least_ways {
+class least_paths {
  public:
-  least_ways(const fabric::topology& t, const config::machine_config& c, const comm::group& g)
+  least_paths(const fabric::topology& t, const config::machine_config& c, const comm::group& g)
       : ranks_(g.members.size()), direct_(ranks_ * ranks_) {
     for (std::size_t a = 0; a < ranks_; ++a) {
       for (std::size_t b = 0; b < ranks_; ++b)
@@ -172,8 +172,8 @@ class least_ways {
       next = ranks_;
       for (std::size_t other = 0; other < ranks_; ++other) {
         if (known[other]) continue;
-        const std::size_t way = inbound ? other * ranks_ + at : at * ranks_ + other;
-        when[other] = std::min(when[other], when[at] + direct_[way]);
+        const std::size_t path = inbound ? other * ranks_ + at : at * ranks_ + other;
+        when[other] = std::min(when[other], when[at] + direct_[path]);
         if (next == ranks_ || when[other] < when[next]) next = other;
       }
     }
@@ -203,16 +203,16 @@ far_pair farthest_from(const fabric::topology& t, const config::machine_config& 
                        pe_coord rank, bool inbound) {
   const auto at = std::ranges::find(g.members, rank) - g.members.begin();
   const auto index = static_cast<std::size_t>(at);
-  if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, index, inbound);
-  return pair_of(g, index, least_ways(t, c, g).last(index, inbound), inbound);
+  if (g.members.size() > all_paths_up_to) return any_pair(t, c, g, index, inbound);
+  return pair_of(g, index, least_paths(t, c, g).last(index, inbound), inbound);
 }
 
 far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
-  if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, 0, false);
-  const least_ways ways(t, c, g);
+  if (g.members.size() > all_paths_up_to) return any_pair(t, c, g, 0, false);
+  const least_paths paths(t, c, g);
   far_pair far;
   const auto look_from = [&](std::size_t rank) {
-    const auto last = ways.last(rank, false);
+    const auto last = paths.last(rank, false);
     if (sim_time{last.second} > far.idle) far = pair_of(g, rank, last, false);
     return last.first;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one message costs: the firmware around it, the engines at both ends, the fabric between them. The
+// Cost of one message: the firmware around it, the engines at both ends, the fabric between them. The
 // terms are the blocks' own cycle counts (hw/ipcq, hw/pe, sw/runtime), so that bounds and formulas describe
 // this machine.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace diecast::cost {
 
-// What links carry of a payload: the NoC's header flits and packets, UCIe's frames, the ports that feed a
+// Payload rates of links: the NoC's header flits and packets, UCIe's frames, the ports that feed a
 // die's edge. All computations of times of tensors on links use these functions.
 
 [[nodiscard]] inline double d(std::uint64_t n) { return static_cast<double>(n); }
@@ -30,7 +30,7 @@ class wire_rates {
   [[nodiscard]] double copy_bytes_per_byte() const { return copy_factor_; }
   /// Raw rate of a link between routers, and of a terminal's link to its router; 1e9 bytes/s.
   [[nodiscard]] double noc_gbytes_s() const { return noc_; }
-  /// What one side of a cube moves of NoC flits per direction: its UCIe link, or the ports that feed it.
+  /// NoC flit rate of one side of a cube per direction: that of its UCIe link, or of the ports that feed it.
   [[nodiscard]] double ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube,
                                      fabric::side s) const;
   /// NoC flit rate of a SIP link by its index: its own rate or that of the NoC port behind it, whichever is
@@ -50,7 +50,7 @@ class wire_rates {
   double vector_{};
 };
 
-/// The ends of a message, without what lies between the terminals.
+/// Costs at the two ends of a message, without the fabric between the terminals.
 struct endpoint_costs {
   sim_time send;       ///< firmware: the runtime call and its two registers, up to the doorbell
   sim_time departure;  ///< doorbell to the first packet at the network interface: engine, DMA, TCM read
@@ -68,8 +68,8 @@ struct endpoint_costs {
 /// Bytes of an element of the longest type: parts of n ranks differ by less than this.
 inline constexpr std::uint64_t longest_element = numeric::size_of(numeric::dtype::f32);
 
-/// Cost of messages without the time of their bytes, however many they are: nothing leaves before the first
-/// doorbell, and the last has to be taken.
+/// Cost of any number of messages without the time of their bytes: nothing leaves before the first doorbell,
+/// and the last message has to be received.
 struct transfer_ends {
   sim_time consume;  ///< the cheapest use of a message: a vector command, or a DMA that sends it on
   sim_time last;     ///< firmware: after that
@@ -86,8 +86,8 @@ struct transfer_ends {
 /// Whether messages between SIPs go through host memory instead of over SIP links.
 [[nodiscard]] bool is_staged(const config::machine_config& c);
 
-/// What a SIP moves to host memory, or from it, when messages are staged: its rate there, or the NoC port of
-/// its I/O CPU; 1e9 bytes/s.
+/// Rate at which a SIP moves staged messages to or from host memory, 1e9 bytes/s: the host's rate, or that of
+/// the I/O CPU's NoC port.
 [[nodiscard]] double staging_gbytes_s(const config::machine_config& c);
 
 /// A packet's time from the I/O CPU of one SIP to that of another, through idle host memory.
@@ -98,24 +98,24 @@ struct transfer_ends {
 [[nodiscard]] sim_time message_idle(const fabric::topology& t, const config::machine_config& c, pe_coord from,
                                     pe_coord to, std::uint32_t flits);
 
-// How long word takes to get round: the latency terms of lower_bound.
+// Latency terms of lower_bound.
 //
-// Two facts are used. A word must get from each rank to the farthest other. And one rank's word reaches all
-// others (or all others' word reaches one rank) no faster than over the best tree of messages, where a rank
-// that has the word sends a message every `gap` and each takes `hop` (the optimal broadcast of Karp, Sahay,
-// Santos and Schauser, SPAA 1993, with LogP's parameters taken from this machine).
+// Two facts are used. A byte must get from each rank to the farthest other. And one rank's byte reaches all
+// others (or a byte of each of them reaches one rank) no faster than over the best tree of messages, where a
+// rank that has the byte sends a message every `gap` and each takes `hop` (the optimal broadcast of Karp,
+// Sahay, Santos and Schauser, SPAA 1993, with LogP's parameters taken from this machine).
 
-/// Time until `ranks` have the word when the first has it at 0. Preconditions: hop > 0, gap > 0.
+/// Time until `ranks` have the data when the first has it at 0. Preconditions: hop > 0, gap > 0.
 [[nodiscard]] sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap);
 
 struct far_pair {
   /// The least time of one element on an idle fabric, terminal to terminal: in one message, or in several via
-  /// other ranks, which where links differ may be faster; what those do with it is left out.
+  /// other ranks, which where links differ may be faster; the work of those ranks is left out.
   sim_time idle;
   pe_coord from, to;
 };
 /// The pair with the longest path: exact up to 64 ranks, up to 256 the longest found by going to the farthest
-/// rank from the last one found, four times. Of more, nearest_idle() and some pair: a bound of all.
+/// rank from the last one found, four times. With more: nearest_idle() and some pair, a bound for all.
 [[nodiscard]] far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);
 /// The farthest partner of one rank, in the direction to it (`inbound`) or away from it; beyond 256 ranks as

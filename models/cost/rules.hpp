@@ -14,7 +14,7 @@
 
 namespace diecast::cost {
 
-/// One rule: what it matches and its value. The first that matches applies.
+/// One rule: its conditions and its value. The first rule that matches applies.
 struct algorithm_rule {
   comm::collective what{comm::collective::all_reduce};
   std::uint64_t from_bytes{};

@@ -79,7 +79,7 @@ struct link_occupied {
 };
 
 /// Credits of a VC of a directed link, as its sender counts them. Usable again: one after the other from
-/// `first` to `last`, on edges of a clock of `cycle`. Not there from `first` on (flits < 0): spent now; or
+/// `first` to `last`, on edges of a clock of `cycle`. Missing from `first` on (flits < 0): spent now; or
 /// delayed, because transfers that share a port end later than was reported: they are reported again with
 /// their new times.
 struct link_credits {
@@ -104,7 +104,7 @@ struct memory_event {
 /// by the DMA engine, a copy to end, a completion of the tag-matching unit, an error to be reported.
 enum class wait_cause : std::uint8_t { data, credit, dma, memory, message, error };
 [[nodiscard]] constexpr std::string_view to_string(wait_cause c) { return enum_name(c); }
-/// A core slept, or would have run on but for the interrupt's latency. Published when it runs again.
+/// A core slept, or waited for the interrupt's latency only. Published when it runs again.
 struct core_waited {
   sim_time from, to;
   sim_time raised;  ///< when the event that ended the wait was queued; may be before `from`
@@ -132,7 +132,7 @@ struct transfer_event {
   pe_coord source;
   std::uint16_t qp{};  ///< at the source
 };
-/// A copy by the compute port of the DMA engine was asked for.
+/// The core has requested a copy by the compute port of the DMA engine.
 struct copy_started {
   sim_time at;
   pe_coord pe;

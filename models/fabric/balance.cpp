@@ -71,7 +71,7 @@ class balance_table {
   static double d(std::uint64_t n) { return static_cast<double>(n); }
   [[nodiscard]] double ghz() const { return c_.noc.clock_ghz; }
   [[nodiscard]] double link_rate() const { return d(c_.noc.flit_bytes) * ghz(); }
-  /// What payload is left of a rate that header flits share.
+  /// Payload rate of a flit rate, without header flits.
   [[nodiscard]] double payload_share() const {
     const std::uint64_t flits = packet_flits();
     return d(flits - 1) / d(flits);

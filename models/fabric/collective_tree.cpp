@@ -46,7 +46,7 @@ std::vector<step> route(const topology& t, abi::node_address here, const abi::no
   }
 }
 
-/// The link that leaves the cube by a port or port.
+/// The link that leaves the cube by a UCIe or SIP port.
 std::uint32_t outer_link(const topology& t, sip_id sip, cube_id cube, terminal_index exit) {
   const terminal& at = t.layout(sip, cube).terminals.at(exit);
   return at.kind == terminal_kind::sip_port ? t.sip_link_id(at.index) : t.ucie_link(sip, cube, at.edge);
@@ -64,7 +64,7 @@ class tree_maker {
   void add(const abi::node_address& member) {
     if (member == tree_.root) return;
     const std::vector<step> steps = route(t_, tree_.root, member);
-    // From the last router of the tree: a route that left the tree and returned adds no second path.
+    // Starts at the route's last router in the tree: a route that leaves and returns adds no second path.
     std::size_t first = steps.size();
     while (!nodes_.contains(steps[--first].place())) continue;
     for (std::size_t i = first; i < steps.size(); ++i) {
@@ -95,7 +95,7 @@ class tree_maker {
   collective_tree tree_;
 };
 
-/// The buffers a packet down the tree goes through, from one router's crossbar to the next one's.
+/// Finds the dependencies between the buffers that packets of a tree pass.
 class dependency_finder {
  public:
   explicit dependency_finder(const topology& t) : t_(t) {}
@@ -123,20 +123,20 @@ class dependency_finder {
   [[nodiscard]] bool is_block(const tree_node& n, const tree_port& p) const {
     return p.terminal && !t_.layout(n.sip, n.cube).terminals.at(p.number).leads_on();
   }
-  /// The link by which packets come in at a port. Nothing in the fabric waits for what a block injects.
+  /// The link by which packets enter a router at a port; none for a block, for which no buffer waits.
   [[nodiscard]] std::optional<std::uint32_t> into(const tree_node& n, const tree_port& p) const {
     if (is_block(n, p)) return std::nullopt;
     if (p.terminal) return t_.inject_link(n.sip, n.cube, p.number);
     const auto s = static_cast<side>(p.number);
     return t_.mesh_link(n.sip, n.cube, t_.next_router(n.router, s), opposite(s));
   }
-  /// The link by which they leave. Blocks take what comes.
+  /// The link by which packets leave a router at a port; none for a block, which always accepts packets.
   [[nodiscard]] std::optional<std::uint32_t> out_of(const tree_node& n, const tree_port& p) const {
     if (is_block(n, p)) return std::nullopt;
     if (p.terminal) return t_.eject_link(n.sip, n.cube, p.number);
     return t_.mesh_link(n.sip, n.cube, n.router, static_cast<side>(p.number));
   }
-  /// Over a link between dies or packages, there and back.
+  /// Adds the dependencies over a link between dies or packages, in both directions.
   void cross(const tree_node& n, terminal_index exit) {
     const abi::node_address here{static_cast<std::uint16_t>(n.sip.value),
                                  static_cast<std::uint16_t>(n.cube.value), exit};
@@ -189,17 +189,17 @@ std::vector<std::string> find_tree_cycle(const topology& t, std::span<const coll
   return names;
 }
 
-tree_way way_of(const topology& t, const abi::node_address& root, const abi::node_address& member) {
-  tree_way way;
+tree_path path_of(const topology& t, const abi::node_address& root, const abi::node_address& member) {
+  tree_path path;
   for (const step& s : route(t, root, member)) {
-    ++way.routers;
+    ++path.routers;
     if (!s.out.terminal) {
-      ++way.mesh_links;
+      ++path.mesh_links;
     } else if (t.layout(s.sip, s.cube).terminals[s.out.number].leads_on()) {
-      way.outer_links.push_back(outer_link(t, s.sip, s.cube, s.out.number));
+      path.outer_links.push_back(outer_link(t, s.sip, s.cube, s.out.number));
     }
   }
-  return way;
+  return path;
 }
 
 }  // namespace diecast::fabric

@@ -16,7 +16,7 @@ namespace diecast::fabric {
 
 /// An entry and exit of a router: one of its sides, or a terminal of the cube that is on it.
 struct tree_port {
-  bool terminal{};         ///< else a side
+  bool terminal{};         ///< false: a side
   std::uint16_t number{};  ///< terminal_index or side
   auto operator<=>(const tree_port&) const = default;
 };
@@ -50,14 +50,14 @@ struct collective_tree {
 [[nodiscard]] std::vector<std::string> find_tree_cycle(const topology& t,
                                                        std::span<const collective_tree> trees);
 
-/// Links between routers, dies and packages on the way from the root to a member's terminal, and the routers
-/// of the tree on it.
-struct tree_way {
+/// Path from the root to a member's terminal: links between routers, dies and packages, and routers of the
+/// tree.
+struct tree_path {
   std::uint32_t routers{};
   std::uint32_t mesh_links{};
   std::vector<std::uint32_t> outer_links;  ///< UCIe and SIP links, as numbered by the topology
 };
-[[nodiscard]] tree_way way_of(const topology& t, const abi::node_address& root,
-                              const abi::node_address& member);
+[[nodiscard]] tree_path path_of(const topology& t, const abi::node_address& root,
+                                const abi::node_address& member);
 
 }  // namespace diecast::fabric

@@ -19,7 +19,7 @@ namespace diecast::fabric {
 
 namespace {
 
-/// One way packets cross a cube, noted once however many routes share it.
+/// A crossing of a cube by packets, recorded once however many routes share it.
 struct crossing {
   std::uint16_t cube{};
   std::uint16_t way_in{};  ///< terminal; of injected packets any block's on the router they start from
@@ -92,7 +92,7 @@ class followed {
     states_ = oneway ? 2 : 1;
     seen_.assign(routers * exits * (sides + 1) * states_, false);
   }
-  /// Notes it; false when it was noted before. `by`: side of the router before, `sides` at the start.
+  /// Records a router of a route; false when it is known. `by`: side of entry, `sides` at the start.
   bool first_time(std::size_t exit, router_index router, unsigned by, bool crossed) {
     const std::size_t i = ((exit * routers_ + router) * (sides + 1) + by) * states_ + (crossed ? 1 : 0);
     if (seen_[i]) return false;
@@ -132,12 +132,12 @@ class route_walker {
   [[nodiscard]] std::uint32_t node(std::uint32_t link, leg l, unsigned set = 0) const {
     return dependency_node(t_, link, l, set);
   }
-  /// PE 0 of a cube: where exactly a packet goes in its last cube is left to expand().
+  /// PE 0 of a cube; expand() adds the other destinations within the last cube.
   static abi::node_address some_block(std::uint32_t sip, std::uint32_t cube) {
     return {static_cast<std::uint16_t>(sip), static_cast<std::uint16_t>(cube), 0};
   }
 
-  /// Notes the crossings of a packet up to its last cube in this SIP; returns its leg there.
+  /// Records the crossings of a packet up to its last cube in this SIP; returns its leg there.
   leg walk(abi::node_address here, entry how, leg before, const abi::node_address& bound) {
     for (;;) {
       const sip_id sip{here.sip};
@@ -235,7 +235,7 @@ class route_walker {
     const std::vector<terminal_index> blocks = blocks_of(l);
     const auto place = std::tuple{sip, c.cube, c.at};
     if (!followed_in_ || *followed_in_ != place) {
-      // Sorted crossings come back to a cube's leg only by another way in: start again then, at worst.
+      // Sorted crossings return to a cube's leg only with another entry: the search then starts again.
       followed_.reset(l.routers(), blocks.size(), t_.grid().is_oneway());
       followed_in_ = place;
     }

@@ -36,7 +36,7 @@ bool is_interposer(const fault_setting& f) {
   return config::entry_of(f.kind).mechanism == fault_mechanism::interposer;
 }
 
-/// Whatever its mechanism at a PE, on a link it is an interposer's.
+/// On a link a fault uses an interposer, whatever its mechanism at a PE.
 bool acts_on_links(const fault_setting& f) { return config::entry_of(f.kind).links; }
 
 bool is_framed(const topology& t, sip_id sip, cube_id cube, side s) {
@@ -97,8 +97,8 @@ std::vector<std::string> places_for(const config::fault_kind_entry& kind, const 
   return places;
 }
 
-/// What a fault of this kind may name: the place nearest to what it does name, or else the first, for
-/// example.
+/// Example of a place that a fault of this kind may name: the one most similar to its `where`, or else the
+/// first.
 std::string expected_places(const fault_setting& f, const topology& t) {
   const config::fault_kind_entry& kind = config::entry_of(f.kind);
   const std::vector<std::string> places = places_for(kind, t);
@@ -108,7 +108,7 @@ std::string expected_places(const fault_setting& f, const topology& t) {
                       : config::did_you_mean(kind.place, near);
 }
 
-/// A place that both name and where one of the two would act alone; empty when there is none.
+/// A place that both faults name although only one of the two can act there; empty when there is none.
 std::string place_of_both(const fault_setting& a, const fault_setting& b, const topology& t) {
   std::string place;
   if (a.kind == fault_kind::bit_flip) {

@@ -113,7 +113,7 @@ class settling {
     }
     return found;
   }
-  /// PEs or memory channels that a glob names; what becomes of them is config::population's.
+  /// Number of PEs or memory channels that a glob names; config::population decides which exist.
   [[nodiscard]] std::uint32_t count_units(const std::string& glob, const char* what,
                                           std::uint32_t per_cube) const {
     return count_in_cubes([&](const std::string& cube, std::uint32_t& found) {
@@ -121,7 +121,7 @@ class settling {
         found += config::matches(glob, fmt::format("{}.{}{}", cube, what, i)) ? 1 : 0;
     });
   }
-  /// Routers and their links by the names of links.csv.
+  /// Number of routers and their links that a glob names, by the names of links.csv.
   [[nodiscard]] std::uint32_t count_routers(const std::string& glob) const {
     return count_in_cubes([&](const std::string& cube, std::uint32_t& found) {
       for (std::uint64_t y = 0; y < config_.noc.rows; ++y) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single links and dies are set to: the config's blocks with its overrides applied.
+// Settings of single links and dies: the config's blocks with its overrides applied.
 #pragma once
 
 #include <optional>

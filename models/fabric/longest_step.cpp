@@ -43,7 +43,7 @@ sim_time staging(const config::machine_config& c) {
   return packet_at(c, c.host.staging_gbytes_s) * 2 + nanoseconds(c.host.staging_latency_ns);
 }
 
-/// By the engine of the sender and that of the receiver.
+/// Time of a packet's checksum in the engines of sender and receiver.
 sim_time checksums(const config::machine_config& c) {
   if (c.comm.checksum == config::packet_checksum::none) return {};
   return packet_at(c, c.comm.checksum_gbytes_s) * 2;
@@ -71,7 +71,7 @@ std::uint64_t tree_unit(const config::machine_config& c) {
          (operands + c.noc.reduce_bytes_per_cycle - 1) / c.noc.reduce_bytes_per_cycle;
 }
 
-/// Every PE's cost at its dearest: keys of PEs that may be no less than the block's are costs.
+/// Greatest cost of any PE: keys of PEs that may not be set below the block's value are costs.
 config::machine_config with_slowest_pe(config::machine_config c) {
   for (const config::override_key& k : config::override_keys()) {
     if (!k.is_of(config::instance_kind::pe) || k.against_block != config::override_key::limit::no_less)

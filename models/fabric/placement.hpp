@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where blocks sit: terminals on the routers of a cube, SIP links on the edge cubes of a SIP.
+// Places of blocks: terminals on the routers of a cube, SIP links on the edge cubes of a SIP.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace diecast::fabric {
 
-/// A cube's layout with what the hot path needs next to it.
+/// A cube's layout together with data of the hot path.
 struct placed_layout {
   cube_layout layout;
   std::vector<router_index> router_of;            ///< per terminal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the routers of a cube are joined, and the way from one to another, as arithmetic: mesh and torus
+// How the routers of a cube are joined, and the routes between them, as arithmetic: mesh and torus
 // (dimension order, X first), ring (a torus of one row), crossbar (one router), and the torus whose links
 // lead in one direction per dimension, taken in the order that noc.directions gives.
 //
@@ -52,8 +52,8 @@ class router_grid {
   /// Position of a router: its column in the high bits, its row in the low ones; compared by column first.
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
-  /// The side by which the way from one place to another begins where nothing wraps: a few instructions
-  /// without a branch, for the direction cannot be predicted. Precondition: they differ.
+  /// The side by which the route from one place to another begins where nothing wraps: a few instructions
+  /// without a branch, because the processor cannot predict the direction. Precondition: they differ.
   [[nodiscard]] static constexpr unsigned straight_side(place from, place to) {
     const unsigned along_x = (from ^ to) >> row_bits != 0 ? 1 : 0;
     const std::uint64_t ahead = std::uint64_t{to} - from;  // wraps below 0: a comparison would be a branch
@@ -61,7 +61,7 @@ class router_grid {
   }
   static_assert(static_cast<unsigned>(side::north) == 0 && static_cast<unsigned>(side::east) == 1 &&
                 static_cast<unsigned>(side::south) == 2 && static_cast<unsigned>(side::west) == 3);
-  /// Links on the way.
+  /// Number of links on the route.
   [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const {
     if (oneway_) return distance_oneway(from, to);
     return apart(column(from), column(to), columns_, wraps_x_) + apart(row(from), row(to), rows_, wraps_y_);

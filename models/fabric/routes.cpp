@@ -28,8 +28,8 @@ unsigned topology::flow_vc(const abi::node_address& source, const abi::node_addr
   return static_cast<unsigned>((h ^ h >> 31) % plan_.per_set);
 }
 
-topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_index router,
-                                            const abi::node_address& destination) const {
+topology::impl::cube_exit topology::impl::route_out(sip_id sip, cube_id cube, router_index router,
+                                                    const abi::node_address& destination) const {
   std::uint32_t target = destination.cube;
   terminal_index last = destination.terminal;
   if (destination.sip != sip.value) {
@@ -56,18 +56,18 @@ topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_ind
 
 terminal_index topology::exit(sip_id sip, cube_id cube, router_index router,
                               const abi::node_address& destination) const {
-  return impl_->way_out(sip, cube, router, destination).exit;
+  return impl_->route_out(sip, cube, router, destination).exit;
 }
 
 cube_step topology::enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
                           const abi::node_address& destination) const {
   const impl& m = *impl_;
-  const impl::way way = m.way_out(sip, cube, router, destination);
-  if (how == entry::injected || m.vcs.legs == 1) return {way.exit, 0};
+  const impl::cube_exit out = m.route_out(sip, cube, router, destination);
+  if (how == entry::injected || m.vcs.legs == 1) return {out.exit, 0};
   unsigned group = group_of(before);
   if (how == entry::from_sip)
     group = m.count_crossings ? group + 1 : m.dateline_group(sip.value, destination.sip);
-  return {way.exit, way.passes ? transit_leg(group) : last_leg(group)};
+  return {out.exit, out.passes ? transit_leg(group) : last_leg(group)};
 }
 
 unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, terminal_index exit) const {

@@ -64,8 +64,8 @@ void join(sip_graph& g, sip_connection there, const gateway& back_leaves, const 
   g.links.push_back(std::move(back));
 }
 
-/// A dimension closes into a ring when asked to; one of two SIPs does not: its two SIPs are joined by
-/// one pair of links, and both directions round the ring use that pair.
+/// Whether a dimension closes into a ring. With two SIPs it does not: one pair of links joins them, and both
+/// directions use that pair.
 bool wraps(bool ring, std::uint32_t length) { return ring && length > 2; }
 
 struct grid_rules {

@@ -70,7 +70,7 @@ struct terminal {
   side edge{};            ///< ucie_port and sip_port: the outer edge it leads over
   router_index router{};
   std::string name;  ///< "pe3", "hbm0", "ucie_e.port2", "sip_port_e", "sip_port_p2"
-  /// What leaves here goes on to another cube or SIP.
+  /// Whether packets that leave here continue to another cube or SIP.
   [[nodiscard]] bool leads_on() const {
     return kind == terminal_kind::ucie_port || kind == terminal_kind::sip_port;
   }
@@ -112,7 +112,7 @@ enum class entry : std::uint8_t { injected, from_cube, from_sip };
 /// Decision made once per cube a packet enters.
 struct cube_step {
   terminal_index exit{};  ///< terminal of this cube the packet leaves by
-  leg next{};             ///< its leg while in this cube
+  leg next{};             ///< the packet's leg in this cube
 };
 
 /// One link of a traced route, with the leg and the dateline set of the buffer at its far end.
@@ -135,7 +135,7 @@ struct hop {
   vc_set vcs;
 };
 
-/// What a topology is for.
+/// Use of a topology.
 enum class purpose : std::uint8_t {
   machine,           ///< a pod, as the config says
   network_study,     ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
@@ -215,7 +215,7 @@ class topology : immovable {
   /// flow.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                      const abi::node_address& destination) const {
-    // One-way, the set shows what a packet has crossed: nothing yet.
+    // On one-way links the dateline set shows the wrap links that a packet has crossed: none yet.
     const unsigned vcs_to_enter = plan_.sets > 2 ? plan_.per_set : vcs_of_leg();
     if (any_vc(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_to_enter)};
     return {vc(c, l, flow_vc(source, destination)), 1};
@@ -227,8 +227,8 @@ class topology : immovable {
 
   /// Where a packet for `destination` that enters cube (sip, cube) at `router` leaves it, and on
   /// which leg it travels there. `before` is its leg on the previous cube (0 when injected).
-  /// Cost: two table look-ups and a comparison. `before` is the leg on the packet's incoming link; a
-  /// caller that already gave the packet its leg here asks for exit() alone.
+  /// Cost: two table look-ups and a comparison. `before` is the leg on the packet's incoming link; a caller
+  /// that knows the packet's leg here needs exit() only.
   [[nodiscard]] cube_step enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
                                 const abi::node_address& destination) const;
 
@@ -251,7 +251,7 @@ class topology : immovable {
   [[nodiscard]] bool has_side(router_index router, side s) const;
   /// Router-to-router links of a cube, each direction counted.
   [[nodiscard]] std::uint32_t mesh_links() const;
-  /// Router-to-router links on the way from one router of a cube to another.
+  /// Router-to-router links on the route from one router of a cube to another.
   [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
   /// The router next to `router` on a side that has one.
   [[nodiscard]] router_index next_router(router_index router, side s) const;
@@ -319,7 +319,7 @@ struct balance_row {
 };
 [[nodiscard]] std::vector<balance_row> balance(const topology& t, const config::machine_config& c);
 
-// What waits for what in the fabric, and cycles in such a graph.
+// Dependencies between buffers of the fabric, and cycles in their graph.
 
 /// A packet that holds node `holds` may wait for node `wants`.
 struct dependency {

@@ -72,14 +72,14 @@ class router {
     return *std::ranges::find_if(order, nearer);
   }
 
-  /// Nearer to the root, or as near and with the lower number.
+  /// Whether a cube is nearer to the root than another, or as near with a lower number.
   [[nodiscard]] bool up(cube_id from, cube_id next) const {
     return std::pair(level_[next.value], next.value) < std::pair(level_[from.value], from.value);
   }
 
-  /// A cube from which a way downwards alone leads to `to` takes the shortest such; the others go up until
-  /// they are at one. What a packet did before does not matter: after its first step down every cube on its
-  /// way has a way down.
+  /// A cube from which a path leads down to `to` takes the shortest such path; packets at other cubes go up
+  /// until they are at such a cube. A packet's earlier steps do not matter: after its first step down every
+  /// cube on its path has a path down.
   void up_down(cube_id to, std::vector<side>& next) const {
     const auto down = distances_to(to, [this](cube_id from, cube_id after) { return up(after, from); });
     std::vector<std::uint32_t> distance = down;

@@ -81,12 +81,12 @@ struct topology::impl {
     return layouts[layout_of[cube_index(sip, cube)]];
   }
   /// Where a packet leaves a cube, and whether it only passes through to a neighbor.
-  struct way {
+  struct cube_exit {
     terminal_index exit{};
     bool passes{};
   };
-  [[nodiscard]] way way_out(sip_id sip, cube_id cube, router_index router,
-                            const abi::node_address& destination) const;
+  [[nodiscard]] cube_exit route_out(sip_id sip, cube_id cube, router_index router,
+                                    const abi::node_address& destination) const;
   /// Group of legs at a SIP that is not the source's, when datelines are counted. The last SIP has a group of
   /// its own: there packets leave the straight routes between gateways for any router, and must not wait
   /// for packets to further SIPs.

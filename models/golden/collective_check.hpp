@@ -60,7 +60,7 @@ class all_reduce {
   /// Adds one rank's contribution. A wrong size: std::invalid_argument.
   void add(std::span<const std::byte> contribution);
 
-  /// What every rank must hold, given the contributions so far; avg divides by their number.
+  /// The vector that every rank must hold after the contributions so far; avg divides by their number.
   /// No contribution yet: std::logic_error; a wrong size: std::invalid_argument.
   void result(std::span<std::byte> out) const;
 
@@ -103,7 +103,7 @@ class collective_check {
   /// the data is not exact. A wrong size: std::invalid_argument.
   [[nodiscard]] std::uint64_t count_wrong(std::uint32_t rank, std::span<const std::byte> got) const;
 
-  /// The first of them; nothing when all are right.
+  /// The first wrong element; nothing when all are right.
   [[nodiscard]] std::optional<wrong_element> first_wrong(std::uint32_t rank,
                                                          std::span<const std::byte> got) const;
 

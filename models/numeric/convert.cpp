@@ -36,7 +36,7 @@ float canonical(float f) { return f != f ? std::bit_cast<float>(f32_nan) : f; }
 
 std::uint16_t to_bf16(float canonical_value) {
   using namespace Eigen::bfloat16_impl;
-  // The template argument says that NaN needs no care: the canonical NaN rounds to itself.
+  // The template argument leaves out the handling of NaN: the canonical NaN rounds to itself.
   return float_to_bfloat16_rtne<true>(canonical_value).value;
 }
 

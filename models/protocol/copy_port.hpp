@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of the DMA engine's compute port without time: what a copy is, when DMA_ARM fires.
-// hw/ipcq and sw/mock_machine wrap the same object.
+// The registers of the DMA engine's compute port without time: fields of a copy, and the condition of
+// DMA_ARM's event. hw/ipcq and sw/mock_machine wrap the same object.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class copy_port {
     return reg >= abi::dma_source && reg <= abi::dma_arm;
   }
 
-  /// What a register write sets off; at most one of the two is present.
+  /// Effect of a register write; at most one of the two is present.
   struct effects {
     std::optional<copy_request> start;
     std::optional<abi::ipcq_event_word> event;
@@ -53,7 +53,7 @@ class copy_port {
       default: return std::nullopt;
     }
   }
-  /// `count` copies are done in all; the event that DMA_ARM asked for, if it is due.
+  /// `count` copies are done in total; returns the event that DMA_ARM requested, if it is due.
   [[nodiscard]] std::optional<abi::ipcq_event_word> done(std::uint32_t count) {
     done_ = count;
     return fire();

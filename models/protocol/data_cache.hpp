@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of a PE's data cache: bytes of their own, apart from the memory's, so that a stale line
 // really holds old bytes. Write-back, write-allocate, least recently used, not coherent with anybody.
-// No time and no memory here: the owner fetches what fill() takes and writes what leaves.
+// Without time and memory: the owner fetches the lines for fill() and writes back the lines that leave.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class data_cache {
   void read(abi::address at, std::span<std::byte> out);
   void write(abi::address at, std::span<const std::byte> in);
 
-  /// Takes a line in; what must leave for it is returned when it is dirty, and has to be written back.
+  /// Stores a line; returns the line that it replaces if that is dirty and must be written back.
   /// Precondition: the line is not here.
   [[nodiscard]] std::optional<line> fill(abi::address at, const line_bytes& bytes);
   /// Drops the line; returned when it is dirty.
@@ -66,7 +66,7 @@ class data_cache {
 
   std::uint64_t sets_;
   std::uint64_t ways_;
-  std::vector<way> lines_;  ///< none before the first fill: most PEs of a large machine never cache
+  std::vector<way> lines_;  ///< empty before the first fill: most PEs of a large machine never cache anything
   std::uint64_t stamp_{};
 };
 

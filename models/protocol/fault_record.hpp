@@ -26,7 +26,7 @@ namespace diecast::comm {
 
 namespace diecast {
 
-/// What a block, firmware or a check has found to be wrong. Its sentence is made in fault_record.cpp.
+/// A fault found by a block, firmware or a check. fault_record.cpp makes its sentence.
 enum class fault_kind : std::uint8_t {
   other,                   ///< a broken rule without a kind of its own
   checksum_mismatch,       ///< the bytes of a packet do not have the checksum that it carries
@@ -53,13 +53,13 @@ struct fault_record {
   std::string sender{};            ///< sender of what arrived
   std::optional<pe_coord> from{};  ///< the PE that sent it
   std::optional<std::uint16_t> queue_pair{}, from_queue_pair{};
-  std::uint64_t sequence{}, expected{}, value{};  ///< what they count or are depends on the kind
+  std::uint64_t sequence{}, expected{}, value{};  ///< meaning depends on the kind of fault
   std::uint64_t address{};                        ///< address of the slot
   struct {
     std::uint64_t first{}, end{};
   } ring{};  ///< the slot ring that a token was matched with
   std::uint64_t offset{}, bytes{}, message_bytes{}, tag{};
-  bool tag_matched{};                ///< what arrived is of a tag-matched message
+  bool tag_matched{};                ///< the packet belongs to a tag-matched message
   std::vector<std::string> links{};  ///< links that the packet crossed
   std::string text{};                ///< details of the finder; queue pairs are marks
   std::string dump{};                ///< registers, a queue pair a line, with marks

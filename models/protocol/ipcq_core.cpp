@@ -134,7 +134,7 @@ ipcq_core::effects ipcq_core::write_register(register_offset reg, std::uint64_t 
   return {};
 }
 
-/// What a register holds; empty where none can be read.
+/// Contents of a register; empty where none can be read.
 std::optional<std::uint64_t> ipcq_core::look(register_offset reg, std::uint16_t& qp) const {
   const queue_pair_state* s = find(reg, qp);
   if (reg == abi::ipcq_event) {
@@ -322,7 +322,7 @@ std::uint16_t ipcq_core::token_arrived(const abi::ipcq_fields& token) {
   }
   std::uint32_t advance = 1;
   if (!fault.empty()) {
-    // The old engine took the larger of the two heads, which hides a token it has counted wrongly.
+    // This faulty engine takes the larger of the two heads, which hides a wrongly counted token.
     if (token.sequence != s.peer_head_cache) ++sequence_mismatches_;
     const std::uint32_t ahead = s.space.distance(s.peer_head_cache, s.space.next(token.sequence));
     advance = ahead <= s.n_slots - s.available() ? ahead : 0;

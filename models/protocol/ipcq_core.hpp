@@ -86,15 +86,14 @@ inline constexpr std::uint32_t max_slots = 65'536;
 [[nodiscard]] std::string describe(const std::string& direction, const queue_pair_state& state);
 
 /// How an arriving token or credit finds its queue pair. `address` is the rule; `sender`
-/// exists to show a deadlock: it confuses two queue pairs to one peer.
+/// exists to show a deadlock: it cannot distinguish two queue pairs to one peer.
 class match_policy : public abstract_interface {
  public:
   /// Called after install registers changed.
   virtual void rebuild(const std::vector<queue_pair_state>& qps) = 0;
   [[nodiscard]] virtual std::optional<std::uint16_t> token(const abi::ipcq_fields& f) const = 0;
   [[nodiscard]] virtual std::optional<std::uint16_t> credit(const abi::ipcq_fields& f) const = 0;
-  /// True when a sequence that is not the next one ends the run as a protocol error; false when
-  /// it is only counted.
+  /// True when an unexpected sequence number ends the run as a protocol error; false when it is only counted.
   [[nodiscard]] virtual bool checks_sequence() const = 0;
 };
 [[nodiscard]] std::unique_ptr<match_policy> match_by_address();
@@ -105,7 +104,7 @@ class ipcq_core {
   ipcq_core(pe_coord self, std::uint32_t queue_pairs, std::unique_ptr<match_policy> match);
   ipcq_core(pe_coord self, const config::ipcq_block& config);
 
-  /// What a register write sets off. At most one of the two is present.
+  /// Effect of a register write. At most one of the two is present.
   struct effects {
     std::optional<send_request> send;
     std::optional<credit_request> credit;
@@ -143,7 +142,7 @@ class ipcq_core {
     return events_.empty() ? abi::ipcq_event_word{} : events_.front();
   }
 
-  /// All that were not taken, oldest first.
+  /// All events that firmware has not read, oldest first.
   [[nodiscard]] const std::deque<abi::ipcq_event_word>& events() const { return events_; }
 
   [[nodiscard]] const std::vector<queue_pair_state>& queue_pairs() const { return qps_; }

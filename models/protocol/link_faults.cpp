@@ -24,15 +24,15 @@ bool concerns(fault_kind kind, const abi::packet_header& h) {
     case fault_kind::lost_credit:
     case fault_kind::late_credit: return h.kind == abi::packet_kind::ipcq_credit;
     case fault_kind::premature_barrier:
-      // What is one packet is flushed as it passes.
+      // A contribution of one packet is flushed while it passes.
       return h.kind == abi::packet_kind::ipcq_data && h.offset > 0 &&
              h.offset + h.payload_bytes >= h.ipcq.message_bytes;
-    // Launches are spared: a host that cannot start its PEs is another story.
+    // Faults do not affect launches: a host that cannot start its PEs is no fault of this kind.
     default: return h.kind != abi::packet_kind::launch && h.kind != abi::packet_kind::launch_done;
   }
 }
 
-/// A state of the link, not a blow.
+/// These faults are a state of the link, not single events.
 bool lasts(fault_kind kind) { return kind == fault_kind::link_down || kind == fault_kind::link_degraded; }
 
 }  // namespace
@@ -67,9 +67,9 @@ std::vector<config::fault_tally> link_faults::tallies() const {
   return all;
 }
 
-/// The end of a contribution counts as through while it lies in the buffer, which has one place for each
-/// sender: the end of the next one that comes there before it is flushed has none. Every fault has a buffer
-/// of its own.
+/// The last packet of a contribution counts as written while it is in the buffer, which has one place for
+/// each sender. The last packet of a second contribution that arrives before the first is flushed is lost.
+/// Every fault has its own buffer.
 void link_faults::buffer_end(const fault_trigger& fault, const abi::packet_header& header, sim_time head,
                              verdict& v) {
   const config::fault_setting& f = fault.setting();

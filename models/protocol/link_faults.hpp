@@ -18,14 +18,14 @@
 
 namespace diecast::protocol {
 
-/// When a fault acts: after so many packets or operations, so often, not before a time, with a probability.
+/// When a fault acts: after how many packets or operations, how often, from when on, how probably.
 class fault_trigger {
  public:
   /// `place` and `index` (of the fault at that place) key the draws.
   fault_trigger(const config::placed_fault& fault, const std::string& place, std::size_t index);
   /// A packet or operation at `now`; true when the fault acts.
   [[nodiscard]] bool strikes(sim_time now);
-  /// A draw below n that belongs to the last strike.
+  /// A random number below n for the last packet on which the fault acted.
   [[nodiscard]] std::uint64_t draw(std::uint64_t n) const { return draws_.below(2 * chances_ + 1, n); }
   [[nodiscard]] const config::fault_setting& setting() const { return setting_; }
   [[nodiscard]] std::size_t number() const { return number_; }
@@ -47,7 +47,7 @@ class link_faults {
     bool held{};       ///< stays where it is, and so does its buffer space
     bool twice{};      ///< arrives, and once more when there is room
     sim_time delay;    ///< added to the first flit
-    sim_time stretch;  ///< also added to the last flit
+    sim_time stretch;  ///< delay that is also added to the last flit
   };
 
   /// `flit_time`: of one flit on this link, for link_degraded.
@@ -67,7 +67,7 @@ class link_faults {
   std::vector<fault_trigger> triggers_;
   sim_time flit_time_;
   sim_time free_;  ///< link_degraded: from when on the slow wire is free
-  /// late_credit, from its first strike on: first and last flit of the last credit, as they arrive.
+  /// late_credit, from its first effect on: arrival of the first and last flit of the last credit.
   struct arrival {
     sim_time head, tail;
   };

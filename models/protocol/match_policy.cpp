@@ -7,7 +7,7 @@
 namespace diecast::protocol {
 namespace {
 
-/// Queue pairs by what is looked for, sorted.
+/// Queue pairs by the address that a search is for, sorted.
 template <class Key>
 using qp_table = std::vector<std::pair<Key, std::uint16_t>>;
 
@@ -17,8 +17,8 @@ std::optional<std::uint16_t> first_of(const qp_table<Key>& t, const Key& key) {
   return at == t.end() || at->first != key ? std::nullopt : std::optional(at->second);
 }
 
-/// The rule: a token belongs to the ring its slot lies in, a credit to the queue pair that writes
-/// to the ring it names. Two sorted tables, so that 512 queue pairs cost nine comparisons.
+/// The correct policy: a token belongs to the slot ring that holds its slot, a credit to the queue pair that
+/// writes to the ring named in it. With two sorted tables 512 queue pairs cost nine comparisons.
 class address_match : public match_policy {
  public:
   void rebuild(const std::vector<queue_pair_state>& qps) override {
@@ -59,7 +59,7 @@ class address_match : public match_policy {
   qp_table<abi::address> targets_;
 };
 
-/// The defect: matches by sender, and the first direction that leads to the sender wins.
+/// The faulty policy: matches by sender, to the first direction that leads to the sender.
 class sender_match : public match_policy {
  public:
   void rebuild(const std::vector<queue_pair_state>& qps) override {

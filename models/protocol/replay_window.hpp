@@ -68,7 +68,7 @@ class replay_receiver {
   explicit replay_receiver(std::uint32_t modulus) : modulus_(modulus) {}
 
   struct verdict {
-    bool deliver{};  ///< in sequence: forward it
+    bool deliver{};  ///< the flit is in sequence and is to be forwarded
     replay_answer answer;
   };
   /// A flit that arrived with a good CRC.

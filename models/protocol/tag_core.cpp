@@ -11,7 +11,7 @@
 namespace diecast::protocol {
 namespace {
 
-/// Bit of a read's token: set, the token has firmware's id; else the ticket of a rendezvous.
+/// Bit of a read's token. Set: the token has firmware's id; clear: the ticket of a rendezvous.
 constexpr std::uint64_t firmware_read = std::uint64_t{1} << 32;
 
 [[noreturn]] void no_such_register(pe_coord self, abi::register_offset reg) {
@@ -30,7 +30,7 @@ tag_core::tag_core(pe_coord self, std::uint32_t entries, std::uint64_t max_packe
                    tag_unit::eligibility rule)
     : self_(self), max_packet_bytes_(max_packet_bytes), unit_(entries, 0, tag_unit::counter_modulus, rule) {}
 
-/// Registers that only hold what was written.
+/// Registers that only store the written value.
 std::uint64_t* tag_core::stored(abi::register_offset reg) {
   switch (reg) {
     case abi::tm_ring_base: return &ring_base_;

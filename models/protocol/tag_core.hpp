@@ -28,14 +28,14 @@ struct tag_read_request {
   abi::address from{};
   abi::address to{};
   std::uint64_t bytes{};
-  std::uint64_t token{};  ///< for read_done()
+  std::uint64_t token{};  ///< argument of read_done()
 };
 
-/// What a register write or an arrival sets off; each at most once.
+/// Effects of a register write or an arrival; each at most once.
 struct tag_effects {
   std::optional<tag_send_request> send;
   std::optional<tag_read_request> read;
-  std::optional<tag_command> command;  ///< to be handed to execute() when its turn comes
+  std::optional<tag_command> command;  ///< argument of execute(), called when its turn comes
 };
 
 class tag_core {
@@ -55,10 +55,10 @@ class tag_core {
   void debug_write(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
 
-  /// The turn of a command has come.
+  /// Executes a command when its turn has come.
   void execute(const tag_command& command) { unit_.execute(command); }
 
-  /// Where a message whose header has arrived goes. Precondition: an op other than fin and credit.
+  /// Place of a message whose header has arrived. Precondition: an op other than fin and credit.
   struct placement {
     abi::address to{};
     std::uint64_t room{};       ///< bytes of the payload that are written; the rest is dropped
@@ -71,14 +71,14 @@ class tag_core {
   [[nodiscard]] std::uint32_t cost_of(const abi::tag_fields& message) const;
   /// Every byte of its payload is written. A matched rendezvous then reads the rest, or sends FIN.
   [[nodiscard]] tag_effects payload_written(std::uint32_t ticket);
-  /// fin or credit: messages that complete something here.
+  /// fin or credit: messages that complete a send here.
   void complete(const abi::tag_fields& message);
   /// The source of the message with this id has been read.
   void source_read(std::uint16_t id);
   /// The bytes of a read are written: the answer to a rendezvous (FIN), or a completion.
   [[nodiscard]] tag_effects read_done(std::uint64_t token);
 
-  /// Firmware asked for an event and a completion can be popped; true once.
+  /// True once when firmware has requested an event and a completion can be popped.
   [[nodiscard]] bool take_event() {
     if (!armed_ || (!done_ready() && !unit_.arrival_ready())) return false;
     armed_ = false;

@@ -46,7 +46,7 @@ class tag_shadow {
  public:
   /// `seen`: unexpected messages that firmware has seen before; those in flight to it do not count.
   explicit tag_shadow(const offload_policy& policy, std::uint32_t seen = 0)
-      : policy_(policy), seen_(seen), told_(seen), indexes_(policy.entries) {}
+      : policy_(policy), seen_(seen), reported_(seen), indexes_(policy.entries) {}
 
   struct counts {
     std::uint64_t posted{}, matched_in_hardware{}, matched_in_software{}, cancelled{};
@@ -160,7 +160,7 @@ class tag_shadow {
   /// Gives the unit a NOP when firmware has handled unexpected messages that no command has reported, and
   /// entries of the unit wait for that. Called when there is nothing else to do.
   void report_unexpected() {
-    if (told_ == seen_ || offloaded() == 0) return;
+    if (reported_ == seen_ || offloaded() == 0) return;
     command({tag_command::kind::nop, seen_, 0, {}, 0, 0});
   }
 
@@ -213,7 +213,7 @@ class tag_shadow {
   /// left the list by arrival or removal.
   struct index_state {
     bool occupied{}, appending{}, removing{};
-    bool forced{};  ///< its receive was completed in software: the removal in progress must succeed
+    bool forced{};  ///< software has completed the receive: the removal in progress must succeed
     [[nodiscard]] bool free() const { return !occupied && !appending && !removing; }
     auto operator<=>(const index_state&) const = default;
   };
@@ -221,7 +221,7 @@ class tag_shadow {
   void erase(std::size_t at) { live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(at)); }
 
   void command(const tag_command& c) {
-    told_ = c.seen;
+    reported_ = c.seen;
     commands_.push_back(c);
   }
 
@@ -330,7 +330,7 @@ class tag_shadow {
       break;
     }
     if (d.what == decision::kind::stored) unexpected_.push_back({id, tag});
-    if ((seen_ + policy_.modulus - told_) % policy_.modulus >= policy_.command_interval)
+    if ((seen_ + policy_.modulus - reported_) % policy_.modulus >= policy_.command_interval)
       command({tag_command::kind::nop, seen_, 0, {}, 0, 0});
     return d;
   }
@@ -346,7 +346,7 @@ class tag_shadow {
 
   offload_policy policy_;
   std::uint32_t seen_{};                     ///< unexpected messages, modulo the unit's count
-  std::uint32_t told_{};                     ///< how many of them the last command reported
+  std::uint32_t reported_{};                 ///< how many of them the last command reported
   std::vector<live_receive> live_;           ///< not matched, in the order of posting
   std::vector<landing_receive> landing_;     ///< consumed by the unit, bytes in flight
   std::vector<waiting_message> unexpected_;  ///< in the order the unit refused them

@@ -98,7 +98,7 @@ class tag_unit {
     std::uint64_t room{};       ///< matched: how many of them
     std::uint16_t slot{};       ///< otherwise: where its bytes go
     std::uint32_t looked_at{};  ///< entries compared, for the time it takes
-    std::uint32_t ticket{};     ///< for landed()
+    std::uint32_t ticket{};     ///< argument of landed()
   };
 
   /// Executes one command. Throws std::logic_error for errors of firmware: an index in use,
@@ -112,8 +112,8 @@ class tag_unit {
     if (command.seen == unexpected_count_) make_all_eligible();
   }
 
-  /// A message arrives, in the order of its source. `whole`: its bytes land before anything else is
-  /// reported, so that taken and landed are one completion. Throws std::overflow_error when every slot is
+  /// A message arrives; messages of one source keep their order. `whole`: its bytes land before anything else
+  /// is reported, so that taken and landed are one completion. Throws std::overflow_error when every slot is
   /// taken: a sender had no credit.
   verdict arrive(const tag_message& message, bool whole) {
     verdict v;
@@ -288,7 +288,7 @@ class tag_unit {
   std::uint32_t next_ticket_{};
   std::vector<entry> list_;  ///< in the order of posting
   std::vector<bool> slot_taken_;
-  std::vector<pending_report> arrivals_;  ///< in the order of the verdicts
+  std::vector<pending_report> arrivals_;  ///< arrivals in the order of their verdicts
   std::vector<pending_report> landing_;   ///< consumed, not landed
   std::vector<tag_completion> commands_done_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one family of test data is made; internal to models/random.
+// A scheme of test data; internal to models/random.
 #pragma once
 
 #include <algorithm>

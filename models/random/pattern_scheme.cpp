@@ -95,8 +95,8 @@ class rank_plus_one_scheme final : public test_data::scheme {
 
   void error_bounds(std::span<double> out) const override {
     if (exact_) return scheme::error_bounds(out);
-    // All terms are positive, so the sum is its own sum of magnitudes. In a product all roundings meet,
-    // however it is nested. One more rounding each for the expected value and the division.
+    // All terms are positive, so the sum equals the sum of magnitudes. In a product every nesting has the
+    // same roundings. The expected value and the division add one rounding each.
     using numeric::summation;
     const summation order = request().op == reduction::prod ? summation::sequential : request().order;
     const double bound = numeric::sum_error_bound(request().type, order, request().ranks, result_) +

@@ -53,7 +53,7 @@ class test_data {
   /// How far from expected() an element may be, for sums nested so, with a rounding per operation; all 0
   /// when exact().
   void error_bounds(std::span<double> out) const;
-  /// Which of the two applies and why, for the result file.
+  /// Text for the result file: whether the data is exact, and why.
   [[nodiscard]] std::string method() const;
 
   /// Largest rank count for which sums (and averages) of random data are exact: 256 for bf16, 2,048

@@ -186,7 +186,7 @@ dram_parameters make_dram_parameters(const config::hbm_block& hbm) {
   p.col_to_col_s = p.burst;
   p.col_to_col_l = std::max(c.ticks(hbm.tccd_l_ns), p.burst);
   p.col_to_col_r = std::max(c.ticks(hbm.tccd_r_ns), p.burst);
-  // With any tRTW, the write's data may not start before the read's has passed.
+  // Whatever tRTW is, a write's data may not start before the read's data has ended.
   p.read_to_write = std::max({c.ticks(hbm.trtw_ns), p.burst, p.read_end - std::min(p.read_end, cwl)});
   p.write_to_read_s = p.write_end + c.ticks(hbm.twtr_s_ns);
   p.write_to_read_l = p.write_end + c.ticks(hbm.twtr_l_ns);

@@ -21,7 +21,7 @@ class dram_state {
     std::uint32_t group{};  ///< sid * bank_groups + bank_group
     dram_tick act{}, pre{}, read{}, write{}, refresh{};
     dram_tick opened{};    ///< time of the last activation
-    dram_tick restored{};  ///< from then on a precharge loses no write to its open row
+    dram_tick restored{};  ///< tick from which on a precharge loses no write to the open row
   };
   struct group_state {
     dram_tick act{}, read{}, write{};

@@ -97,7 +97,7 @@ std::uint64_t flit_line::frame_of_flit(std::uint64_t flit) const {
   return timing_.framed() ? timing_.frames(flit + 1) - 1 : 0;
 }
 
-/// How much later than without stalls a frame is sent.
+/// Delay of a frame by stalls.
 sim_time flit_line::shift(std::uint64_t frame) const {
   sim_time sum = forgotten_;
   for (const stall& s : stalls_)
@@ -105,7 +105,7 @@ sim_time flit_line::shift(std::uint64_t frame) const {
   return sum;
 }
 
-/// When the first byte of a slot may be sent.
+/// Time at which the first byte of a slot may be sent.
 sim_time flit_line::slot_start(std::uint64_t slot) const {
   const std::uint64_t frame = timing_.framed() ? slot * timing_.flit_bytes / timing_.frame_payload_bytes : 0;
   return origin_ + timing_.serialization(slot) + shift(frame);
@@ -167,8 +167,8 @@ void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
   }
 }
 
-/// When the last bit of the frame is on the wire. Acks are taken when the buffer is full: sooner, they would
-/// change nothing.
+/// Time at which the last bit of the frame is on the wire. Acks are processed when the retry buffer is full;
+/// earlier they would change nothing.
 sim_time flit_line::wait_for_room(std::uint64_t frame) {
   const sim_time sent = frame_start(frame) + frame_;
   if (sender_.replaying() || !sender_.full()) return sent;

@@ -29,7 +29,7 @@ namespace diecast::timing {
 
 struct line_parameters {
   link_timing timing;
-  std::uint32_t retry_frames{1};  ///< with frames only
+  std::uint32_t retry_frames{1};  ///< retry buffer in frames, for links with frames only
   double ber{};                   ///< bit error rate on the wire, frames only; 0: no errors
   std::uint64_t hit_after{};      ///< frames that pass before those below
   std::uint64_t hits{};           ///< consecutive frames that are also hit, those sent again included
@@ -86,19 +86,19 @@ class flit_line {
   [[nodiscard]] sim_time earliest(unsigned c, sim_time at) const;
 
   struct transfer {
-    sim_time end;  ///< last flit of the packet sent, or sent again
-    span arrival;  ///< at the far end
+    sim_time end;  ///< time at which the last flit of the packet was sent, or sent again
+    span arrival;  ///< arrival of head and tail at the far end
   };
   /// Starts a packet. Precondition: earliest(c, now) == now. `ready`: since when it waits for the wire,
   /// never for "since now"; decides only how much of it was lost after a corrupted frame.
   transfer send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready = sim_time::never());
 
-  /// From here on the wire is as if never used.
+  /// Time from which on the wire is idle without any memory of earlier packets.
   [[nodiscard]] sim_time idle_from() const { return idle_from_; }
   [[nodiscard]] const line_counters& statistics() const { return counters_; }
 
  private:
-  /// The wire is blocked before frame `frame` of the stream.
+  /// A stall: the wire is blocked before frame `frame` of the stream.
   struct stall {
     std::uint64_t frame;
     sim_time length;

@@ -137,7 +137,7 @@ void dram_scheduler::unlink(std::uint32_t pc, std::uint32_t bank, index n) {
   --size_[kind];
 }
 
-/// The first request from `n` on for an open row.
+/// Number of the first request, from `n` on, for an open row.
 dram_scheduler::index dram_scheduler::first_hit(index n, std::uint32_t row) const {
   while (n != none && nodes_[n].at.row != row) n = nodes_[n].next;
   return n;

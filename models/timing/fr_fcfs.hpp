@@ -80,7 +80,7 @@ class dram_scheduler {
 
   /// Gives all commands up to tick `until`; appends the bursts they answer.
   void run(dram_tick until, std::vector<served_burst>& served);
-  /// Runs on until has_room(write), and returns the tick of the command that made room.
+  /// Continues until has_room(write), and returns the tick of the command that made room.
   /// Precondition: nothing arrives before that tick.
   dram_tick run_until_room(bool write, std::vector<served_burst>& served);
 
@@ -207,7 +207,7 @@ class dram_scheduler {
   std::uint64_t age_limit_{UINT64_MAX};  ///< fcfs: only the oldest may be served
 
   boost::container::deque<refresh_order> refreshes_;       ///< given before any request's commands
-  dram_tick next_refresh_{never_tick};                     ///< when the next order is due
+  dram_tick next_refresh_{never_tick};                     ///< tick at which the next refresh is due
   dram_tick refresh_due_{never_tick};                      ///< per bank: when the next bank is due
   boost::container::deque<refresh_order> bank_refreshes_;  ///< per bank: one joins the line per tick
   std::uint32_t refresh_sid_{}, refresh_bank_{};

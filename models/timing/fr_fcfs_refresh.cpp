@@ -62,7 +62,7 @@ void dram_scheduler::refresh_slot(dram_tick t) {
   const bool rising = p_.rising(t);
   const bool open = r.all ? c.open != 0 : state_.open_row(r.pc, r.bank) != dram_state::no_row;
   const bool held = r.all ? pcs_[r.pc].active != 0 : pcs_[r.pc].banks[r.bank].active != none;
-  if (open && held) {  // until the column command of the request that opened it
+  if (open && held) {  // the row stays open until the column command of the request that opened it
     next_row_ = never_tick;
     return;
   }

@@ -97,7 +97,7 @@ double retry_share(const link_timing& t, std::uint32_t frames) {
 
 sim_time retry_wait(const link_timing& t, std::uint32_t frames, std::uint64_t flits) {
   if (!t.framed() || frames + std::uint64_t{1} >= go_back_frames(t)) return {};
-  const std::uint64_t waits = 1 + t.frames(flits) / frames;  // its frames and the one before them, rounded up
+  const std::uint64_t waits = 1 + t.frames(flits) / frames;  // frames of the packet and the one before
   return (t.frame_time(1) + t.latency * 2) * waits;
 }
 

@@ -47,7 +47,7 @@ void lost_time::activate(const dram_state& s, std::uint32_t pc, std::uint32_t ba
   bank_account& b = c.banks[bank];
   const std::uint32_t closed_row = std::exchange(b.closed_row, dram_state::no_row);
   b.until = {};
-  if (closed_row == row) {  // without the refresh it would still be open
+  if (closed_row == row) {  // without the refresh the row would still be open
     b.until[index(lost_cause::refresh)] = t;
   } else {
     b.until[index(lost_cause::refresh)] = std::max({c.refreshed, b.refreshed, c.refreshed_one, released_});
@@ -81,7 +81,7 @@ void lost_time::refresh(const dram_state& s, std::uint32_t pc, std::uint32_t ban
   }
 }
 
-/// What the column commands before allow at the earliest.
+/// Earliest tick that the previous column commands allow.
 void lost_time::limit_by_columns(const pc_account& c, std::uint32_t bank, bool write, limits& until) const {
   const std::uint32_t group = bank / p_.banks_per_group;
   const std::uint32_t sid = group / p_.bank_groups;
@@ -99,13 +99,13 @@ void lost_time::limit_by_columns(const pc_account& c, std::uint32_t bank, bool w
   if (c.last_in_group[group] != 0) conflict = std::max(conflict, c.last_in_group[group] + p_.col_to_col_l);
 }
 
-/// All that delayed a column command.
+/// All limits that delayed a column command.
 lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, bool write,
                                        const origin& from) const {
   limits until{};
   if (from.opened != 0) {
     const dram_tick row = write ? p_.act_to_write : p_.act_to_read;
-    for (std::size_t i = 0; i < payers; ++i)
+    for (std::size_t i = 0; i < lost_accounts; ++i)
       if (const dram_tick at = c.banks[bank].until[i]; at != 0) until[i] = at + row;
   }
   limit_by_columns(c, bank, write, until);
@@ -123,11 +123,11 @@ void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, 
   limits until = limits_of(c, bank, write, from);
   const auto latest = [&until](std::size_t but) {
     std::size_t last = but == 0 ? 1 : 0;
-    for (std::size_t i = last + 1; i < payers; ++i)
+    for (std::size_t i = last + 1; i < lost_accounts; ++i)
       if (i != but && until[i] > until[last]) last = i;
     return last;
   };
-  std::size_t first = latest(payers);
+  std::size_t first = latest(lost_accounts);
   if (t > std::max(begin, until[first]) + 2 * p_.clock) {  // the scheduler did something else first
     first = index(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus);
     until[first] = t;
@@ -151,7 +151,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
     const std::uint64_t none = empty - c.empty + filling;
     const std::uint64_t idle = std::min(gap, none > grace ? none - grace : 0);
     window_.alone[index(lost_cause::initiator)] += idle;
-    // In the time of commands; a read after a write may reach back before tick 0 of them.
+    // In ticks of commands; a read after a write may reach back before tick 0.
     const std::uint64_t rest = gap - idle;
     const std::uint64_t before = rest > t ? rest - t : 0;
     window_.alone[index(lost_cause::turnaround)] += before;
@@ -167,7 +167,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
   ++columns_;
   if (++window_.columns < window_columns) return;
   to_bus_ += close_window(window_, lost_);
-  for (std::size_t i = 0; i < payers; ++i) alone_[i] += window_.alone[i];
+  for (std::size_t i = 0; i < lost_accounts; ++i) alone_[i] += window_.alone[i];
   window_ = {};
 }
 
@@ -180,8 +180,8 @@ std::uint64_t lost_time::bus_floor(std::uint64_t activates, std::uint64_t column
   return bus > data ? bus - data : 0;
 }
 
-/// What the row-command bus would need anyway, up to `floor`, is not lost to another limit. Returns what was
-/// moved.
+/// Moves ticks that the row-command bus would need in any case, up to `floor`, from another limit to the bus.
+/// Returns how many.
 std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost) {
   std::uint64_t& bus = lost[index(lost_cause::row_bus)];
   const std::uint64_t moved = std::min(from, floor > bus ? floor - bus : 0);
@@ -194,15 +194,15 @@ std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, b
 /// other is charged what it adds. Returns the part of tFAW and tRRD that is charged to the row bus.
 std::uint64_t lost_time::close_window(const window& w, bill& into) const {
   bill lost = w.alone;
-  for (std::size_t a = 0; a < payers; ++a) {
-    for (std::size_t b = 0; b < payers; ++b) {
+  for (std::size_t a = 0; a < lost_accounts; ++a) {
+    for (std::size_t b = 0; b < lost_accounts; ++b) {
       const bool first = alone_[a] + w.alone[a] >= alone_[b] + w.alone[b];
       lost[first ? a : b] += w.joint[a][b];
     }
   }
   const std::uint64_t floor = bus_floor(w.activates, w.columns);
   const std::uint64_t moved = move_to_bus(floor, lost[index(lost_cause::activate_window)], lost);
-  for (std::size_t i = 0; i < payers; ++i) into[i] += lost[i];
+  for (std::size_t i = 0; i < lost_accounts; ++i) into[i] += lost[i];
   return moved;
 }
 
@@ -216,14 +216,14 @@ void lost_time::divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill
   known[index(lost_cause::initiator)] = columns_ * p_.burst;
   const std::uint64_t sum = std::accumulate(known.begin(), known.end(), std::uint64_t{});
   std::uint64_t nobody = ticks;
-  for (std::size_t i = 0; i < payers && sum != 0; ++i) {
+  for (std::size_t i = 0; i < lost_accounts && sum != 0; ++i) {
     if (i == index(lost_cause::initiator)) continue;
     const double part = static_cast<double>(ticks) * static_cast<double>(known[i]) / static_cast<double>(sum);
     const std::uint64_t whole = std::min(nobody, static_cast<std::uint64_t>(part));
     lost[i] += whole;
     nobody -= whole;
   }
-  // Time without requests is time that the row bus may need. So much less it takes of tFAW and tRRD.
+  // The row bus may use time without requests; it then takes so much less of tFAW and tRRD.
   const std::uint64_t met = std::min(nobody, to_bus);
   nobody -= met;
   faw += met;

@@ -85,16 +85,16 @@ class lost_time {
   [[nodiscard]] lost_time_report report(dram_tick now) const;
 
  private:
-  /// What a lost tick can be charged to: a cause, or requests that were all for other pseudo-channels.
+  /// Accounts of lost ticks: the causes, and (elsewhere) requests that were all for other pseudo-channels.
   static constexpr std::size_t elsewhere = lost_causes;
-  static constexpr std::size_t payers = lost_causes + 1;
-  using bill = std::array<std::uint64_t, payers>;
-  /// Until when each payer delayed a command; 0: it did not.
-  using limits = std::array<dram_tick, payers>;
+  static constexpr std::size_t lost_accounts = lost_causes + 1;
+  using bill = std::array<std::uint64_t, lost_accounts>;
+  /// Tick until which each account's limit delayed a command; 0: it did not.
+  using limits = std::array<dram_tick, lost_accounts>;
   struct bank_account {
     limits until{};                                ///< limits that delayed the last activation
     std::uint32_t closed_row{dram_state::no_row};  ///< the row that a refresh closed
-    dram_tick ready{};                             ///< could have been opened without its last refresh
+    dram_tick ready{};  ///< tick at which the bank could have been opened without its last refresh
     dram_tick refreshed{};
   };
   struct pc_account {
@@ -112,8 +112,8 @@ class lost_time {
     std::vector<bank_account> banks;
   };
   struct window {
-    bill alone{};                      ///< delayed by this payer alone
-    std::array<bill, payers> joint{};  ///< delayed by two
+    bill alone{};                             ///< ticks delayed by this limit alone
+    std::array<bill, lost_accounts> joint{};  ///< ticks delayed by two limits together
     std::uint64_t activates{};
     std::uint64_t columns{};
   };

@@ -8,7 +8,7 @@ std::uint64_t bank_array::serve(std::uint64_t at, std::uint64_t offset, std::uin
   const std::uint64_t first = offset / bank_bytes_;
   const std::uint64_t count = blocks(offset, bytes);
   busy_bank_cycles_ += count;
-  // Every bank gets count / banks of them, the first count % banks banks one more.
+  // Every bank gets count / banks blocks, the first count % banks banks one more.
   const std::uint64_t each = count / banks;
   const std::uint64_t more = count % banks;
   std::uint64_t bank = first % banks;

@@ -11,14 +11,14 @@
 
 namespace diecast::timing {
 
-/// Serves bytes at a fixed rate, in the order it is asked.
+/// Serves bytes at a fixed rate, in the order of the calls.
 class rate_server {
  public:
   /// Precondition: gbytes_s (1e9 bytes/s) is positive and finite.
   explicit rate_server(double gbytes_s) : fs_per_byte_(1e6 / gbytes_s) {}
 
-  /// Serves `bytes` that arrive at `now`; returns when the last of them is through, at least 1 fs later.
-  /// Precondition: calls come in ascending `now`.
+  /// Serves `bytes` that arrive at `now`; returns the time at which the last of them is served, at least 1 fs
+  /// later. Precondition: calls come in ascending `now`.
   sim_time serve(sim_time now, std::uint64_t bytes) {
     const sim_time start = std::max(now, free_);
     const sim_time service = duration(bytes);

@@ -74,9 +74,9 @@ class shared_link {
 
   std::array<std::uint64_t, abi::traffic_classes> end_{};
   std::array<std::uint32_t, abi::traffic_classes> flits_{};
-  std::uint64_t backlog_end_{};  ///< when all flits granted so far are sent at one per cycle
+  std::uint64_t backlog_end_{};  ///< cycle by which all granted flits are sent at one per cycle
   std::uint64_t next_start_{};
-  std::uint64_t idle_from_{};  ///< from here on the link is as if never used
+  std::uint64_t idle_from_{};  ///< cycle from which on the link has no memory of earlier packets
 };
 
 /// When `flits` credits returned one by one, the first at `first` and the last at `last`, may be spent as

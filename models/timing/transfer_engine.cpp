@@ -7,8 +7,8 @@
 namespace diecast::timing {
 constexpr double nothing = 1e-9;  ///< ns; less work than this counts as none
 
-transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener told)
-    : events_(events), first_kind_(first_kind), told_(std::move(told)) {}
+transfer_engine::transfer_engine(event_queue& events, std::uint32_t first_kind, listener who)
+    : events_(events), first_kind_(first_kind), listener_(std::move(who)) {}
 
 std::uint32_t transfer_engine::add_server(double flit_ns) {
   servers_.push_back({flit_ns, {}, 0, 0, {}});
@@ -74,17 +74,17 @@ void transfer_engine::handle(const timed_event& e) {
     case end:
       if (at(t.tail) > e.at) return events_.put(at(t.tail), first_kind_ + end, id);
       t.finished = true;
-      told_.done(t.user, e.at);
+      listener_.done(t.user, e.at);
       return close_if_over(id);
     case leave:
       if (at(leaves_at(t)) > e.at) return events_.put(at(leaves_at(t)), first_kind_ + leave, id);
       t.has_left = true;
-      told_.left(t.user, e.at);
+      listener_.left(t.user, e.at);
       return close_if_over(id);
   }
 }
 
-/// By input, class and leg; at the interface of a source by flow and class.
+/// Number of a transfer's queue: by input, class and leg; at a source's interface by flow and class.
 std::uint64_t transfer_engine::queue_at(const transfer& t, std::uint32_t stage) const {
   const std::uint64_t input = stage == 0 ? t.shape.flow : (*t.route)[stage - 1].server;
   return (input * 8 + t.shape.traffic_class) * 64 + (stage == 0 ? 0U : (*t.route)[stage].leg);
@@ -272,7 +272,7 @@ void transfer_engine::join_stage(std::uint32_t id, std::uint32_t stage) {
     if (e.queue == queue) {
       start = std::max(start, begins_behind(e, now, buffer));
     } else if (e.traffic_class == t.shape.traffic_class && e.rest > nothing && e.asof <= now) {
-      // On average half of a packet of that queue is still to be sent, if there is one.
+      // On average half of a packet of a non-empty queue is still to be sent.
       turn += std::min(e.packet, e.rest) / 2 * std::min(1.0, e.rest / std::max(nothing, e.end - now));
     }
   }

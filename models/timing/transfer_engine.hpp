@@ -32,9 +32,9 @@ namespace diecast::timing {
 struct route_stage {
   std::uint32_t server{};
   std::uint8_t leg{};     ///< leg of the VC after the server
-  double latency_ns{};    ///< from the head here to the head at the next stage
+  double latency_ns{};    ///< time from the head at this stage to the head at the next
   double frame_ns{};      ///< between dies: time of a frame, which must be complete to be used; 0: no frames
-  double buffer_flits{};  ///< of one VC after this server
+  double buffer_flits{};  ///< room of one VC behind this server, flits
   bool between_dies{};    ///< stores a packet before it sends it; a stage of the next die follows
   bool begins_die{};  ///< first stage of a die: the transfer joins all servers of the die at the same time
 };
@@ -58,7 +58,7 @@ class transfer_engine {
     std::function<void(std::uint32_t user, sim_time at)> left;
   };
   /// Events of the engine have kinds from `first_kind` on, `kinds` of them.
-  transfer_engine(event_queue& events, std::uint32_t first_kind, listener told);
+  transfer_engine(event_queue& events, std::uint32_t first_kind, listener who);
   static constexpr std::uint32_t kinds = 3;
 
   /// `flit_ns`: the time of a flit. Servers are numbered from 0.
@@ -94,17 +94,17 @@ class transfer_engine {
     double work{};    ///< ns
     double rest{};    ///< work left at `asof`, ns
     double asof{};    ///< rest drains from here to `end`
-    double end{};     ///< when the server has sent it
-    double come{};    ///< when all of it has arrived
+    double end{};     ///< time at which the server has sent the transfer
+    double come{};    ///< time at which all of the transfer has arrived
     double supply{};  ///< earliest `end`: `come`, or its start plus all its work
-    double hold{};    ///< its queue is blocked until then
+    double hold{};    ///< time until which the transfer's queue is blocked
     double packet{};  ///< work of a packet, ns
     std::uint8_t traffic_class{};
     std::size_t place{};  ///< share(): index of its queue among those of the server
   };
   struct server {
     double flit_ns{};
-    std::vector<entry> entries;  ///< in the order they joined
+    std::vector<entry> entries;  ///< transfers in the order in which they joined
     std::uint64_t packets{}, flits{};
     /// Transfers from this source that have not begun to leave. The first of a queue has an event.
     std::vector<std::pair<std::uint64_t, std::deque<std::uint32_t>>> waiting;
@@ -121,7 +121,7 @@ class transfer_engine {
     std::vector<double> ends;   ///< by stage: when its server has sent it
     std::vector<double> paths;  ///< by stage: tail_path after its server
     std::uint32_t last_packets{};
-    bool queued{};  ///< in `waiting` of its source
+    bool queued{};  ///< the transfer is in `waiting` of its source
     bool has_left{};
     bool finished{};
   };
@@ -147,7 +147,7 @@ class transfer_engine {
 
   event_queue& events_;
   std::uint32_t first_kind_;
-  listener told_;
+  listener listener_;
   std::vector<server> servers_;
   std::vector<transfer> transfers_by_id_;
   std::vector<std::uint32_t> free_;

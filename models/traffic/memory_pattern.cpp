@@ -12,8 +12,8 @@ namespace {
 
 constexpr unsigned unit_bits = 53;  // bits of a draw that is compared with a probability
 
-/// Uniform in [0, n) from 64 uniform bits: the high half of their product. n is far below 2^64, so what
-/// a draw is off uniform by is below 2^-24 of a part.
+/// Uniform in [0, n) from 64 uniform bits: the high half of their product. n is far below 2^64, so the
+/// deviation of a draw from uniform is below 2^-24.
 std::uint64_t scaled(std::uint64_t bits, std::uint64_t n) {
   const std::uint64_t high = bits >> 32, low = bits & UINT32_MAX;
   const std::uint64_t n_high = n >> 32, n_low = n & UINT32_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a memory is asked for: streams of requests, from a pattern or from a list.
+// Requests to a memory: streams from a pattern or from a list.
 #pragma once
 
 #include <array>

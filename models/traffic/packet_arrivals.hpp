@@ -60,7 +60,7 @@ class destinations {
   std::vector<std::uint32_t> fixed_;  ///< by source, of patterns without a choice
 };
 
-// When packets are made and where they go: streams in order of (cycle, source).
+// Creation times and destinations of packets: streams in order of (cycle, source).
 
 struct packet_arrival {
   std::uint64_t cycle{};

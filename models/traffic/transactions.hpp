@@ -21,7 +21,7 @@ inline constexpr unsigned transaction_ops = 5;
 struct transaction {
   transaction_op op{};
   std::uint32_t target{};  ///< node; not of a barrier
-  std::uint64_t bytes{};   ///< not of a barrier or an atomic
+  std::uint64_t bytes{};   ///< bytes of a read or write
   /// Earliest cycle of its issue; empty: `after` alone decides.
   std::optional<std::uint64_t> at;
   /// Cycles after the issue of the operation before in its stream, of a barrier after its end.

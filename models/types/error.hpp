@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace diecast {
-/// What a program that reads problems has to know of one.
+/// Kind of a problem, for programs that read problems.
 enum class problem_kind : std::uint8_t {
   other,
   wrong_install,  ///< queue pairs that do not fit each other
@@ -23,9 +23,9 @@ enum class problem_kind : std::uint8_t {
 /// One problem in something a user wrote: a config, a workload, a command line, a plan.
 struct problem {
   std::string where;     ///< file and JSON path, flag, or instance name
-  std::string what;      ///< one sentence
+  std::string what;      ///< the problem in one sentence
   std::string value;     ///< the offending value as written; empty if none
-  std::string expected;  ///< what would have been accepted; empty if it does not apply
+  std::string expected;  ///< accepted values; empty if it does not apply
   problem_kind kind{};
   std::vector<std::string> pes{};  ///< wrong_install: concerned, one as often as it is named
 };
@@ -82,7 +82,7 @@ struct shortage {
   std::string memory;            ///< "TCM"
   std::uint64_t needed{}, of{};  ///< bytes
   std::string key;               ///< "ccl.tensor_kind=hbm", which has room for it; empty if there is none
-  std::string smaller{};         ///< what else to change; empty if nothing
+  std::string smaller{};         ///< another change that helps; empty if none does
 };
 
 class shortage_error : public user_error {

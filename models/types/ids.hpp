@@ -64,7 +64,7 @@ struct machine_shape {
 /// A PE as configs spell it: "sip0.cube5.pe3".
 [[nodiscard]] std::string pe_key(pe_coord pe);
 
-/// Makes the names below paths from here on: of this machine, the one that the process simulates.
+/// From here on the names below are paths of this machine, the one that the process simulates.
 void name_pes_of(const machine_shape& shape);
 // Names where the shape of the machine is not known; without a machine "sip0 cube5" and "sip0.cube5.pe3".
 [[nodiscard]] std::string cube_name(sip_id sip, cube_id cube);

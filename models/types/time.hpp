@@ -38,7 +38,7 @@ struct clock_domain {
 
   static constexpr clock_domain from_ghz(double ghz) { return {nanoseconds(1.0 / ghz)}; }
   [[nodiscard]] sim_time cycles(std::uint64_t n) const { return period * n; }
-  /// The first edge at or after `t`: how a crossing into this domain is timed.
+  /// The first edge at or after `t`, at which a signal from another clock domain is seen.
   [[nodiscard]] sim_time edge_at_or_after(sim_time t) const {
     return {(t.fs + period.fs - 1) / period.fs * period.fs};
   }

@@ -33,7 +33,7 @@ namespace {
 
 using platforms::run_outcome;
 
-/// Prints what needs no machine; false when there is more to do.
+/// Handles flags that need no machine; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
   const auto list = [&] { return list_text(tables, o.list); };
   if (inform(o, tables.platform.name, help_text(tables.platform), list)) return true;
@@ -44,7 +44,7 @@ bool inform(const registries& tables, const options& o) {
 /// The runs of a command line and their outputs, for any kind of job.
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
                                             const config::machine_config& config) {
-  if (!o.point.workload.empty() && !o.algorithms.empty())  // for any file, which need not exist
+  if (!o.point.workload.empty() && !o.algorithms.empty())  // independent of the file, which need not exist
     throw user_error(
         problem{"--algorithm", "cannot be combined with --workload", o.algorithms.front(), "one of the two"});
   const platforms::job_entry& kind = platforms::job_of(tables, o.point.collective, o.point.workload);
@@ -62,7 +62,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   return points;
 }
 
-/// What counts runs, which are fewer than the points when some are left out.
+/// Numbers the runs, of which there are fewer than points when some are left out.
 void number(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs, const options& o) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string which = runs.size() == 1 ? "" : fmt::format("_{}", i);
@@ -90,7 +90,7 @@ class reporter {
     const std::string rows = table_->row(o);
     report_.add(std::move(o), rows);
     for (const platforms::fault_row& f : report_.outcomes().back().faults)
-      if (f.met == 0) platforms::tell(platforms::to_text(f));
+      if (f.met == 0) platforms::warn(platforms::to_text(f));
   }
 
   [[nodiscard]] bool interrupted() const { return report_.interrupted(); }
@@ -117,7 +117,7 @@ class reporter {
     }
   }
 
-  /// A file that one run of several has for itself.
+  /// Name of a file of one of several runs.
   void write_of_run(const char* name, std::size_t run, const std::string& text) {
     if (text.empty()) return;
     report_.write(planned_ == 1 ? fmt::format("{}.json", name) : fmt::format("{}_{}.json", name, run), text);
@@ -128,7 +128,7 @@ class reporter {
   std::size_t planned_{};  ///< runs of this invocation
 };
 
-/// What a job of several processes needs is there for all runs.
+/// Checks that all runs can use several processes.
 void check_several(const registries& tables, const options& o,
                    const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
   if (o.parallel.processes == 1) return;
@@ -173,7 +173,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     const auto& r = runs[i];
     const auto whole = [&] { return simulate(*r, {}, 0); };
     run_outcome outcome = whole();
-    if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    if (outcome.collective.empty()) r->describe(outcome);  // the run's process died
     reproduce.look_at(i, outcome, whole);                  // a second run has no times of streams alone
     r->run_more(simulate, outcome);
     if (o.point.jitter_runs > 0) platforms::add_jitter(*r, simulate, outcome);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door of a platform binary. A main file is two functions:
+// Entry of a platform binary. A main file is two functions:
 //
 //   int sc_main(int argc, char** argv) { return diecast::app::run(registries, argc, argv); }
 //   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
@@ -12,7 +12,7 @@ namespace diecast::app {
 /// Parses the command line, runs the job, returns the exit code (README.md).
 int run(const registries& tables, int argc, char** argv);
 
-/// Takes hold of the standard streams and enters SystemC without its banner, which then calls sc_main.
+/// Prepares the standard streams and enters SystemC, which calls sc_main, without its banner.
 int start(int argc, char** argv);
 
 }  // namespace diecast::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the binaries of this repository offer.
+// The registries of this repository's binaries.
 #pragma once
 
 #include "platforms/run/registries.hpp"

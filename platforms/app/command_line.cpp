@@ -43,7 +43,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_bin
   std::ranges::replace(name, '-', '_');
   for (const config::block_table& b : config::tables())
     for (const config::field& f : b.fields)
-      if (f.key == name || (name.size() > 2 && f.key.starts_with(name + "_")))  // without its unit, say
+      if (f.key == name || (name.size() > 2 && f.key.starts_with(name + "_")))  // for example
         keys += fmt::format("{}--set {}=VALUE", keys.empty() ? "" : " or ", f.path());
   if (!keys.empty()) throw user_error(problem{"command line", "a config key, not a flag", flag, keys});
   std::vector<std::string> names;
@@ -123,12 +123,12 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
     throw user_error(problem{flag, "is not a range", item, form});
   const double from = number(parts[0]), to = number(parts[1]), step = number(parts[2].substr(1));
   if (to < from) throw user_error(problem{flag, "the range ends before it begins", item, ""});
-  // The end belongs to the range even when the steps add up to a hair more.
+  // The range includes its end even when rounding makes the sum of steps slightly larger.
   const double count = std::floor((to - from) / step * (1 + 1e-12) + 1e-9) + 1;
   if (count > most_values) throw user_error(problem{flag, "more than 1000 points", item, "a larger step"});
   std::vector<double> values;
   for (double i = 0; i < count; ++i) {
-    // As a user would have written it: 0.1 + 2 x 0.1 is 0.3, not 0.30000000000000004.
+    // A value as a user would write it: 0.1 + 2 x 0.1 is 0.3, not 0.30000000000000004.
     values.push_back(std::min(std::stod(fmt::format("{:.12g}", from + i * step)), to));
   }
   return values;
@@ -225,19 +225,19 @@ void add_window(const std::string& flag, const std::string& value, std::vector<s
   if (!parts[1].empty()) sets.push_back("trace.vcd_to_ns=" + parts[1]);
 }
 
-/// What is printed without running anything comes alone, and nothing is written then. --help helps always.
+/// A flag that prints without a run must be the only such flag, without output files. --help always works.
 void refuse_beside_information(flag_reader& r) {
-  std::string asked;
+  std::string first;
   if (r.flag("help")) return;
   for (const char* name :
        {"dump-config", "check-config", "dump-install", "print-map", "version", "schema", "list", "doc"}) {
     if (!r.flag(name)) continue;
     const std::string flag = fmt::format("--{}", name);
-    if (!asked.empty()) r.add({flag, "cannot be combined with " + asked, "", "one of the two"});
-    if (asked.empty()) asked = flag;
+    if (!first.empty()) r.add({flag, "cannot be combined with " + first, "", "one of the two"});
+    if (first.empty()) first = flag;
   }
-  if (asked.empty()) return;
-  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}, "cannot be combined with " + asked,
+  if (first.empty()) return;
+  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}, "cannot be combined with " + first,
            "a run, or one of the two");
 }
 

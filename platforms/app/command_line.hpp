@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How every binary reads its command line: long flags only, no abbreviations, no stray arguments, no
-// empty values, errors in the project's own words. What the flags are is the binary's affair.
+// empty values, with the project's own error texts. Each binary defines its flags.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -37,7 +37,7 @@ template <class T>
       problem{flag, config::with_nearest("no such value", text, names), text, config::join(names)});
 }
 
-/// The same where the words themselves are the values.
+/// The value of a flag whose words are the values themselves.
 [[nodiscard]] std::string one_of(const std::string& flag, const std::string& text,
                                  const std::vector<std::string>& known);
 
@@ -96,8 +96,8 @@ class flag_reader {
 };
 
 /// The values of one item of a sweep, "FROM:TO:+STEP" or a single one, both ends included; `number` reads
-/// each part. Throws user_error for what is neither, with `form` as what is expected, for ranges that end
-/// before they begin, and for more than 1000 values.
+/// each part. Throws user_error for other text (`form` says what is expected), for ranges that end before
+/// they begin, and for more than 1000 values.
 [[nodiscard]] std::vector<double> sweep_argument(const std::string& flag, const std::string& item,
                                                  const char* form,
                                                  const std::function<double(const std::string&)>& number);
@@ -124,7 +124,7 @@ enum class output_format : std::uint8_t { table, json, csv };
 
 struct common_options : platforms::watched_run {
   bool help{}, version{}, schema{}, check_config{}, dump_config{};
-  std::string list;  ///< what --list is asked for
+  std::string list;  ///< the argument of --list
   std::string config;
   std::vector<std::string> sets;
   std::string out;
@@ -143,7 +143,7 @@ struct output_help {
 /// A flag as --help shows it.
 struct flag_row {
   const char* name;
-  const char* value;  ///< what its value is called; empty: a switch
+  const char* value;  ///< name of the flag's value in help; empty: a switch
   std::string help;
   bool repeatable{};
 };
@@ -166,14 +166,14 @@ struct flag_row {
 
 /// --config, --set, --seed
 void read_config_flags(flag_reader& r, common_options& o);
-/// What output_flags() lists.
+/// The text of output_flags().
 void read_output_flags(flag_reader& r, common_options& o);
 /// --list with one of `lists`, --schema, --version, --help, --check-config, --dump-config. Adds a problem for
 /// each further flag of that kind (of any binary), and for each that a run alone would write.
 void read_information_flags(flag_reader& r, const std::vector<std::string>& lists, common_options& o);
 
-/// The config asked for, or else the binary's own (platforms::default_config). Throws user_error with what is
-/// wrong in it.
+/// The config named on the command line, or else the binary's own (platforms::default_config). Throws
+/// user_error with every problem.
 [[nodiscard]] platforms::loaded_config load_config(const common_options& o,
                                                    const std::filesystem::path& default_config,
                                                    const std::filesystem::path& data_dir = {});

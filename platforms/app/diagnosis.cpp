@@ -39,14 +39,14 @@ void check_one_run(const options& o) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-/// Reports the flags that experiments ignore: --diagnose may be added to any command line that failed.
-void tell_what_is_left_out(const options& o) {
+/// Reports the flags that experiments ignore: a user may add --diagnose to any command line that failed.
+void report_left_out_flags(const options& o) {
   std::vector<std::string> flags;
   for (const auto& [flag, path] : flag_files{
            {"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}, {"--verify", o.verify}})
     if (!path.empty()) flags.push_back(flag);
   if (o.double_run) flags.emplace_back("--double-run");
-  if (!flags.empty()) platforms::tell(fmt::format("--diagnose leaves out {}", config::join(flags)));
+  if (!flags.empty()) platforms::warn(fmt::format("--diagnose leaves out {}", config::join(flags)));
 }
 
 /// The arguments without settings of faults, and those settings, which only experiments get.
@@ -104,9 +104,9 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   options with_folder = o;
   if (o.out.empty()) with_folder.out = "diagnosis";
   if (!o.point.workload.empty())
-    (void)platforms::read_input("--workload", o.point.workload);  // before opening outputs
+    (void)platforms::read_input("--workload", o.point.workload);  // read before outputs are opened
   const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
-  tell_what_is_left_out(o);
+  report_left_out_flags(o);
   auto [arguments, faults] = without_faults(argc, argv);
   const bool withheld = !faults.empty();
   faults.emplace_back("--hide-faults");
@@ -131,7 +131,7 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   out->write("diagnosis.txt", found.text);
   out->complete("diagnosis.json", found.json);
   if (platforms::interrupt_signal() == 0) return found.exit_code;
-  platforms::tell("interrupted: the diagnosis is of the experiments made until then");
+  platforms::warn("interrupted: the diagnosis is of the experiments made until then");
   return 128 + platforms::interrupt_signal();
 }
 

@@ -77,7 +77,7 @@ std::string estimate_json(const result_context& context, const std::vector<run_e
 
 std::string estimate_csv(const std::vector<run_estimate>& rows) {
   const auto line = [](std::string cells) {
-    cells.back() = '\n';  // where the last comma is
+    cells.back() = '\n';  // replaces the last comma
     return cells;
   };
   std::string text = rows.empty() ? "" : line(csv_names<run_estimate>());

@@ -209,7 +209,7 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 void read_correctness(flag_reader& r, options& o) {
   o.double_run = r.flag("double-run");
   o.diagnose = r.flag("diagnose");
-  o.point.tell_faults = !r.flag("hide-faults");
+  o.point.report_faults = !r.flag("hide-faults");
   r.with("inspect", [&](const std::string& f, const std::string& v) {
     o.point.inspect = !one_of(f, v, {"dispatch"}).empty();
   });
@@ -304,9 +304,9 @@ void read_processes(flag_reader& r, options& o) {
 
 /// Whether the environment requests --ccl-trace.
 bool trace_wanted() {
-  const char* const asked = std::getenv("DIECAST_CCL_TRACE");
-  if (asked == nullptr) return false;
-  const std::string value = asked;
+  const char* const text = std::getenv("DIECAST_CCL_TRACE");
+  if (text == nullptr) return false;
+  const std::string value = text;
   if (value == "1") return true;
   if (value.empty() || value == "0") return false;
   throw user_error(problem{"DIECAST_CCL_TRACE", "is neither 0 nor 1", value, "0 or 1"});

@@ -33,7 +33,7 @@ struct omission {
   std::string algorithm;
   std::vector<std::uint64_t> sizes;
   problem why;
-  std::optional<shortage> lack;  ///< what the smallest size lacks
+  std::optional<shortage> lack;  ///< shortage of the smallest size
 };
 
 /// "8,192"
@@ -113,7 +113,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
   if (problems.empty() && runs.empty())
     for (const omission& o : left_out) problems.push_back(problem_of(o));
   if (!problems.empty()) throw user_error(problems);
-  for (const omission& o : left_out) platforms::tell(text_of(o));
+  for (const omission& o : left_out) platforms::warn(text_of(o));
   return runs;
 }
 
@@ -252,7 +252,7 @@ std::string list_text(const registries& tables, const std::string& what) {
   return text;
 }
 
-/// What overrides leave out, one line each; empty when nothing.
+/// A line for each part that overrides leave out; empty when there is none.
 std::string missing_text(const platforms::machine_model& m) {
   std::string text;
   const machine_shape shape = m.config.shape();

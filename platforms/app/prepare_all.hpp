@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --doc, --list and --check-config print, and the runs of a command line made ready or repeated.
+// Texts of --doc, --list and --check-config; preparation and repetition of the runs of a command line.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ void check_fidelity(const options& o, const config::machine_config& c);
 /// --print-map: every range of addresses at which something answers, with what does and the router it is on.
 [[nodiscard]] std::string map_text(const platforms::machine_model& machine);
 
-// What a binary prints about itself and its machine, without running anything.
+// Texts about a binary and its machine, without a run.
 
 /// --doc: a page, or a part of one.
 [[nodiscard]] std::string doc_text(const registries& tables, const std::string& page);
@@ -37,7 +37,7 @@ void check_fidelity(const options& o, const config::machine_config& c);
 /// --check-config: the balance table, warnings last.
 [[nodiscard]] std::string balance_text(const platforms::machine_model& machine);
 
-// --record, --verify and --double-run: whether a run happened as it did before.
+// --record, --verify and --double-run: whether a run repeats an earlier one.
 
 /// Runs recorded in a file.
 class run_record {
@@ -47,23 +47,23 @@ class run_record {
   explicit run_record(const std::string& file);
 
   void add(const platforms::run_outcome& o);
-  /// Text of the file, of as many runs; fewer, of an interrupted one, are no whole record.
+  /// Text of the file for `runs` runs; an interrupted invocation has fewer, which are no complete record.
   [[nodiscard]] std::string text(std::size_t runs) const;
   /// Compares run number `index` of this invocation with the recorded one.
   void verify(std::size_t index, platforms::run_outcome& o) const;
-  /// Complains in the `last` of this invocation's runs when more were recorded.
+  /// Reports in `last`, the last run of this invocation, that more runs were recorded.
   void expect(std::size_t runs, platforms::run_outcome& last) const;
 
  private:
   struct entry {
-    std::string name;  ///< what was run
+    std::string name;  ///< name of the algorithm that was run
     std::string steps;
   };
   std::string file_;
   std::vector<entry> entries_;
 };
 
-/// What --double-run, --record and --verify do with the runs of an invocation.
+/// Applies --double-run, --record and --verify to the runs of an invocation.
 class reproducer {
  public:
   /// `runs`: of this invocation. Throws user_error when --verify is no record.

@@ -19,7 +19,7 @@ using platforms::run_status;
 
 constexpr std::string_view first_line = platforms::record_head.substr(0, platforms::record_head.size() - 1);
 
-/// What is cut off, or was interrupted, has none.
+/// The last line of a record, which a record that was cut off or interrupted lacks.
 constexpr std::string_view last_line = "end of record";
 
 std::string name_of(const run_outcome& o) {
@@ -32,7 +32,7 @@ void complain(run_outcome& o, const std::string& what, run_status how = run_stat
   o.status = platforms::worst({o.status, how});
 }
 
-/// What the steps show of the job beyond its name: its launches, and whether there was data.
+/// Properties of the job that the steps show: its launches, and whether there was data.
 std::string extent_of(const std::vector<platforms::step_row>& rows) {
   std::uint32_t launches = 0;
   bool data = false;
@@ -43,7 +43,7 @@ std::string extent_of(const std::vector<platforms::step_row>& rows) {
   return fmt::format("launches: {}, {} data", launches, data ? "with" : "without");
 }
 
-/// What must be equal, without what the host needed for it.
+/// The fields that must be equal: all but the cost on the host.
 run_outcome without_costs(run_outcome o) {
   o.wall_s = o.elaborate_s = o.peak_rss_mib = 0;
   for (auto& [name, value] : o.stats)

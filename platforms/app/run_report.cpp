@@ -18,14 +18,14 @@ using platforms::run_status;
 
 namespace {
 
-bool reader_gone = false;  ///< standard output is a pipe whose reader has read what it wanted (head -1)
+bool reader_gone = false;  ///< standard output is a pipe whose reader has ended (head -1)
 
 void note_failure(bool failed) {
   if (failed && errno == EPIPE) reader_gone = true;
 }
 
-/// Leaves the kind of each problem, and the PEs it concerns, in the file that DIECAST_PROBLEMS of the
-/// environment names: a refused input has no result.
+/// Writes the kind of each problem, and the PEs that it concerns, to the file named by the environment
+/// variable DIECAST_PROBLEMS, because a refused input has no result file.
 void record_problems(const user_error& e) {
   const char* const file = std::getenv("DIECAST_PROBLEMS");
   if (file == nullptr) return;
@@ -34,19 +34,19 @@ void record_problems(const user_error& e) {
   platforms::write_whole_file(file, list.dump());
 }
 
-/// Prints a refused input. Its record is written first: an error of that is printed instead.
+/// Prints why an input is refused. Writes the record first; an error of writing is printed instead.
 int refused(const user_error& e) {
   try {
     record_problems(e);
   } catch (const output_error& lost) {
-    platforms::tell(lost.what());
+    platforms::warn(lost.what());
     return platforms::output_failed;
   }
-  platforms::tell(e.what());
+  platforms::warn(e.what());
   return platforms::exit_code(run_status::error);
 }
 
-/// The system ends a program that needs more stack than its limit without a word.
+/// Checks the stack limit, because the operating system kills a program that exceeds it without a message.
 void need_stack() {
   constexpr rlim_t least_kib = 256;
   rlimit limit{};
@@ -83,18 +83,18 @@ int exit_code_of(const std::function<int()>& body) {
     const int code = body();
     flush();
     if (reader_gone || std::ferror(stdout) == 0) return code;
-    platforms::tell("standard output: cannot be written");
+    platforms::warn("standard output: cannot be written");
     const int internal = platforms::exit_code(run_status::internal);
     return code == internal ? internal : platforms::output_failed;
   } catch (const user_error& e) {
     return refused(e);
   } catch (const output_error& e) {
-    platforms::tell(e.what());
+    platforms::warn(e.what());
     return platforms::output_failed;
   } catch (const std::exception&) {
     const platforms::fault_text why = platforms::explain(std::current_exception());
     const bool system = why.status == run_status::system;
-    platforms::tell((system ? "the system refuses: " : "internal error: ") + why.message);
+    platforms::warn((system ? "the system refuses: " : "internal error: ") + why.message);
     return platforms::exit_code(system ? run_status::system : run_status::internal);
   }
 }
@@ -118,7 +118,7 @@ std::unique_ptr<platforms::output_dir> open_outputs(const common_options& option
           {flag, fmt::format("would overwrite what {} reads", input->reader), file, "another file"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
-  platforms::install_signal_handlers();  // from the first file on, a signal ends the runs and not the program
+  platforms::install_signal_handlers();  // from here on a signal ends the runs only
   if (options.out.empty()) return try_files(written), nullptr;
   return std::make_unique<platforms::output_dir>(options.out, config, named, [&] { try_files(written); });
 }

@@ -17,14 +17,14 @@
 
 namespace diecast::app {
 
-// What every binary makes of an error that reaches its main.
+// Handling of errors that reach main, common to all binaries.
 
 /// Runs `body` and returns its exit code; prints what it throws to stderr and returns the code that the
 /// error's type stands for (2 user, 5 output, 71 the operating system, 70 anything else). Standard output
 /// that cannot be written is an output error, unless it is a pipe whose reader has ended.
 int exit_code_of(const std::function<int()>& body);
 
-/// Writes to standard output; what fails is found when exit_code_of() ends.
+/// Writes to standard output; exit_code_of() reports failures at its end.
 void print(const std::string& text);
 /// Writes out what was printed.
 void flush();
@@ -33,8 +33,8 @@ void flush();
 bool inform(const common_options& o, const std::string& binary, const std::string& help,
             const std::function<std::string()>& list);
 
-/// Exit code of an invocation: of the worst of its runs; 5 where a file of one was lost and the model itself
-/// is sound; 128 and the signal's number of one that was interrupted.
+/// Exit code of an invocation: that of its worst run; 5 when a file could not be written and all runs are
+/// sound; 128 plus the signal's number when interrupted.
 template <class Outcome>
 [[nodiscard]] int exit_code_of(const std::vector<Outcome>& runs) {
   const platforms::run_status status = platforms::worst(runs);
@@ -83,7 +83,7 @@ class run_report {
       print(table_rows);
       flush();
     }
-    if (!o.message.empty()) platforms::tell(platforms::complaint(o.status, o.message));
+    if (!o.message.empty()) platforms::warn(platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
   }
 
@@ -94,13 +94,13 @@ class run_report {
   [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
   /// Whether there is a table.
   [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
-  /// Whether --out was asked for. Files of large machines are long: their text is made only then.
+  /// Whether --out was given. Files of large machines are long, so their text is made only then.
   [[nodiscard]] bool writes_files() const { return out_ != nullptr; }
   /// A file of --out. Precondition: writes_files().
   void write(const std::string& name, const std::string& text) { out_->write(name, text); }
 
-  /// After the last run: to stdout in the form asked for, the tables of --out by `write_tables`, and
-  /// result.json as the last file. Makes no text that is not wanted.
+  /// After the last run: prints to stdout in the requested form, writes the tables of --out by
+  /// `write_tables`, and result.json as the last file. Text that no option requests is not made.
   void finish(const std::function<std::string()>& json, const std::function<std::string()>& csv,
               const std::function<void()>& write_tables = {}) {
     if (options_.format == output_format::json) print(json());

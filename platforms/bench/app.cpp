@@ -114,7 +114,7 @@ struct measured {
   std::string message;
   bool output_lost{};
   measurements numbers;
-  /// What is wrong with the input, by the parts of each problem.
+  /// The problems of the input, part by part.
   std::vector<std::pair<std::pair<std::string, std::string>, std::pair<std::string, std::string>>> problems;
 
   DIECAST_MEMBERS(status, message, output_lost, numbers, problems)
@@ -177,7 +177,7 @@ int run_checked(int argc, char** argv) {
   const std::uint64_t made = whole_runs(numbers);
   print(result_json(DIECAST_VERSION, made, numbers));
   if (platforms::interrupt_signal() == 0) return 0;
-  platforms::tell(fmt::format("interrupted: {} of {} runs were made", made, o.runs));
+  platforms::warn(fmt::format("interrupted: {} of {} runs were made", made, o.runs));
   return 128 + platforms::interrupt_signal();
 }
 

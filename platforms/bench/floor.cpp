@@ -6,7 +6,7 @@
 
 namespace diecast::bench {
 constexpr std::uint64_t methods = 1000;
-constexpr std::uint64_t longest_delay = 1000;  // in units of `methods` femtoseconds
+constexpr std::uint64_t longest_delay = 1000;  // longest delay, in units of `methods` femtoseconds
 constexpr std::uint64_t warmup_activations = 200'000;
 constexpr std::uint64_t measured_activations = 2'000'000;
 
@@ -26,7 +26,7 @@ class kernel_floor::sleeper : public sc_core::sc_module {
     ++owner_.activations_;
     if (owner_.running_) wake_.notify(sc_core::sc_time::from_value(delay()));
   }
-  /// A multiple of `methods`; Knuth's generator (MMIX), because a better one would be measured too.
+  /// A random multiple of `methods`, by Knuth's generator (MMIX): the time of a better one would count.
   std::uint64_t delay() {
     draw_ = draw_ * 6364136223846793005 + 1442695040888963407;
     return (1 + (draw_ >> 33) % longest_delay) * methods;

@@ -107,7 +107,7 @@ std::string config_sha256(const config::machine_config& config) {
 namespace {
 
 fs::path binary_dir() {
-  // /proc/self/exe is the binary itself whatever argv[0] or the working directory say.
+  // /proc/self/exe is the binary itself, independently of argv[0] and the working directory.
   std::error_code error;
   const fs::path binary = fs::read_symlink("/proc/self/exe", error);
   if (error)

@@ -69,7 +69,7 @@ struct preset_info {
 /// The table of --list faults.
 [[nodiscard]] std::string faults_text();
 
-// Where the shipped files are. A build tree and an installation look alike: binaries in bin/, data
+// Place of the shipped files. A build tree and an installation look alike: binaries in bin/, data
 // in share/diecast/ next to it (in a build tree a link to the sources' platforms/).
 
 /// The data folder: `given`, or share/diecast of the running binary when that is empty. Throws

@@ -18,7 +18,7 @@ using config::field_value;
 
 namespace {
 
-/// What is wrong with the text of a key's value, with what was probably meant.
+/// The problem of a key's value as text, with the value that was probably meant.
 std::string rejection_of(const std::string& what, const field& f, std::string_view value) {
   if (f.type == config::field_type::choice) return config::with_nearest(what, value, f.choices);
   const bool size = f.type == config::field_type::count || f.type == config::field_type::count_or_auto;
@@ -218,7 +218,7 @@ void read_chain(const fs::path& file, std::vector<const input_file*>& open, read
 constexpr std::array table_keys{"ccl.algorithms", "ccl.patterns"};
 
 /// `path` is such a key or leads into one, as in ccl.algorithms.ring_1d.pattern=ring_1d. Lists and objects
-/// are JSON; what a key within the table is set to is a name.
+/// are JSON; the value of a key within the table is a name.
 bool read_table(const std::string& path, std::string_view value, const std::string& origin, reading& r) {
   for (const std::string key : table_keys) {
     if (path != key && !path.starts_with(key + ".")) continue;

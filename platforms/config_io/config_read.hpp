@@ -31,7 +31,7 @@ struct preset_choice {
   std::string where;  ///< place of the request, for messages
 };
 
-/// What was read so far, lowest precedence first.
+/// The values read so far, lowest precedence first.
 struct reading {
   std::vector<assignment> assignments;
   std::vector<preset_choice> presets;

@@ -92,7 +92,7 @@ class parser {
         {fmt::format("{}:{}", name_, line_of(n)), std::move(what), std::move(value), std::move(expected)});
   }
 
-  /// What validate() finds on lines that could be read: a line is blamed for one thing.
+  /// Problems that validate() finds, on lines that have no other problem.
   void add_semantic_problems(const comm::program& p) {
     std::set<std::string> blamed;
     for (const problem& found : problems_) blamed.insert(found.where);

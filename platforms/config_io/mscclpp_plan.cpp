@@ -13,7 +13,7 @@
 namespace diecast::platforms {
 namespace {
 
-/// What an operation has: its sources and destinations, l local, r remote, l+ and r+ at least one of them.
+/// Form of an operation: its sources and destinations; l local, r remote, l+ and r+ at least one.
 struct op_form {
   const char* name;
   const char* places;
@@ -173,7 +173,7 @@ class plan_reader {
     }
   }
 
-  /// Of the whole plan: unknown keys; and the parts of a chunk, as groups of thread blocks share an
+  /// Checks the whole plan: unknown keys, and the parts of a chunk when groups of thread blocks share an
   /// operation.
   void look_over(const json_node& n) {
     if (const json_array* const items = n.array())

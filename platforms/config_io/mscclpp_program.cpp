@@ -30,17 +30,17 @@ struct plan_actor {
   std::size_t number{};
   std::int64_t rank{}, block{};
   std::uint32_t next{};  ///< operation
-  bool arrived{};        ///< at a barrier
+  bool arrived{};        ///< the block has arrived at a barrier
   order_clock known;
   step_places open;  ///< places that unfinished puts may still read
 };
 
 struct given_signal {
-  step_place at;  ///< at its receiver
+  step_place at;  ///< step of the receiver
   order_clock known;
 };
 
-/// What a put, or packets, have written at a rank.
+/// Chunks that a put, or packets, have written at a rank.
 struct written_chunks {
   step_place at;
   std::size_t actor{};
@@ -142,7 +142,7 @@ class plan_translator {
   struct pair_of_blocks {
     std::size_t sender{}, receiver{};
   };
-  /// The data of a get come back on its own channel, which must be another at both ends.
+  /// The data of a get return on their own channel, which must be unused at both ends.
   pair_of_blocks link(const plan_actor& a, std::int64_t peer, bool get) {
     const std::int64_t channel = 3 * a.block + (!get ? 0 : a.rank < peer ? 1 : 2);
     const auto make = [&](std::int64_t rank, std::int64_t to, bool sends, bool receives) {
@@ -174,7 +174,7 @@ class plan_translator {
         all.push_back(w.at);
     return all;
   }
-  /// Whoever has written packets to these chunks; empty while one of them is missing.
+  /// The steps that have written packets to these chunks; empty while one is missing.
   std::optional<step_places> packets(const plan_chunks& c) {
     const comm::buffer_extent e = extent(c);
     std::int64_t missing = e.chunks;
@@ -255,8 +255,8 @@ class plan_translator {
     return at;
   }
 
-  /// Asks for chunks of a peer. They are copied, or added to `addend` with the result in `to`, by a step that
-  /// waits for `after`, too.
+  /// Gets chunks of a peer. A step that also waits for `after` copies them, or adds them to `addend` with the
+  /// result in `to`.
   step_place get(plan_actor& a, const plan_op& op, const plan_chunks& from, const plan_chunks& addend,
                  const plan_chunks& to, step_type t, const step_places& after) {
     const pair_of_blocks ends = link(a, from.rank, true);
@@ -303,7 +303,7 @@ class plan_translator {
     demand_one(a, op, fmt::format("signal {} {} {}", c.type, c.peer, c.ordinal));
     signals_[key].push_back({at, clock_of(a)});
   }
-  /// Of signals or counts of two thread blocks nobody knows the order. `use`: one of those of a GPU.
+  /// Refuses signals or counts of two thread blocks: their order is undefined. `use`: one of a GPU.
   void demand_one(const plan_actor& a, const plan_op& op, const std::string& use) {
     if (users_.try_emplace({a.rank, use}, a.block).first->second != a.block)
       refuse(op, "another thread block does this on the same channel or semaphore, in no order");

@@ -35,9 +35,9 @@ namespace diecast::platforms {
 [[nodiscard]] std::optional<comm::op_value> convert(const comm::op_field& f, const json_node& node);
 /// In range, one of the choices.
 [[nodiscard]] bool accepts(const comm::op_field& f, const comm::op_value& value);
-/// What is wrong with a node that is none, with what was probably meant.
+/// The problem of a node that is not such a value, with the value that was probably meant.
 [[nodiscard]] std::string rejection_of(const comm::op_field& f, const json_node& node);
-/// What accepts() takes, in words.
+/// Text of the values that accepts() takes.
 [[nodiscard]] std::string expectation(const comm::op_field& f);
 
 }  // namespace diecast::platforms

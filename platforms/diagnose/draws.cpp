@@ -14,8 +14,8 @@ namespace diecast::diagnose {
 
 namespace {
 
-// Boost.Math computes a double's function in long double unless told otherwise, and fills its tables when the
-// program starts; under Valgrind, whose long double has 64 bits, that overflows and ends every run.
+// Boost.Math computes a double's function in long double unless configured otherwise, and fills its tables
+// when the program starts; under Valgrind, whose long double has 64 bits, that overflows and ends every run.
 using in_double = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 
 }  // namespace
@@ -114,7 +114,7 @@ void experiment_series::measure() {
   const double until_s = seconds_left() * (1 - share);
   const bool was_right = right(base());
   const bool silent = was_right && signs_of(base()).empty();
-  std::optional<observation> other;  // where the base is right: a draw that fails, or else shows a new fault
+  std::optional<observation> other;  // if the base is right: a draw that fails, else one with a new fault
   s.failed.add(!was_right);
   for (std::uint32_t i = 1; !is_known(s.failed, s.varies); ++i) {
     if (i == s.draw) continue;
@@ -135,10 +135,10 @@ void experiment_series::measure() {
   if (!s.part && s.own == own_kind::none) whole_ = s;
 }
 
-/// Where draws differ, a single right one shows nothing: repeats the experiment until a draw fails, which is
-/// its result, or until the rates differ significantly; then `first` is.
-const observation* experiment_series::until_told_apart(const observation* first, const std::string& name,
-                                                       double limit_s) {
+/// Where draws differ, a single right one shows nothing: repeats the experiment until a draw fails, which
+/// then is the result, or until the rates differ significantly; the result then is `first`.
+const observation* experiment_series::until_distinct(const observation* first, const std::string& name,
+                                                     double limit_s) {
   constexpr double share = 0.04;
   const subject& of = subject_of(last_.more);
   if (!of.varies || of.failed.failures == 0) return first;
@@ -174,32 +174,32 @@ rate experiment_series::more_draws(const observation* o, const sign& counts) {
   return seen;
 }
 
-std::string experiment_series::ask_removed(const char* id, const observation* o, const sign& counts) {
+std::string experiment_series::answer_removed(const char* id, const observation* o, const sign& counts) {
   const rate after = more_draws(o, counts);
   return record(id, after.failures > 0 ? "no" : differ(rate_before(), after) ? "yes" : unknown, after);
 }
 
-void experiment_series::ask_seen(const char* id, const observation* o, const sign& seen) {
+void experiment_series::answer_seen(const char* id, const observation* o, const sign& seen) {
   const rate after = more_draws(o, seen);
-  const bool told = rate_before().failures == 0 || differ(rate_before(), after);
-  record(id, after.failures > 0 ? "yes" : told ? "no" : unknown, after);
+  const bool distinct = rate_before().failures == 0 || differ(rate_before(), after);
+  record(id, after.failures > 0 ? "yes" : distinct ? "no" : unknown, after);
 }
 
-void experiment_series::ask_changed(const char* id, const observation* o) {
-  if (was_asked(id)) return;
+void experiment_series::answer_changed(const char* id, const observation* o) {
+  if (was_answered(id)) return;
   const rate after = more_draws(o, {}), before = rate_before();
   const bool alike = (after.failures > 0) == (before.failures > 0) && after.draws > 0;
   record(id, differ(before, after) ? "yes" : alike ? "no" : unknown, after);
 }
 
-bool experiment_series::was_asked(const std::string& id) const {
+bool experiment_series::was_answered(const std::string& id) const {
   return std::ranges::find(file_.questions, id, &rated_question::id) != file_.questions.end();
 }
 
 std::string experiment_series::record(const char* id, const char* word, const rate& after) {
   // A question whose experiment the machine refuses does not apply to it.
   const bool refused = after.draws == 0 && file_.observations.back().exit_code == 2;
-  if (!was_asked(id) && !refused) file_.questions.push_back({id, word, rate_before(), after});
+  if (!was_answered(id) && !refused) file_.questions.push_back({id, word, rate_before(), after});
   return word;
 }
 

@@ -27,14 +27,14 @@ void cache_monitor(experiment_series& t) {
   if (!t.found("dispatch_corruption")) return;
   const changes disabled{"--set", "comm.mr_cache_monitor=disabled"};
   const observation* o = t.attempt("without the cache monitor", disabled);
-  if (o == nullptr) return (void)t.ask_removed("mr_cache_monitor", o);
+  if (o == nullptr) return (void)t.answer_removed("mr_cache_monitor", o);
   const bool gone = !t.shows(*o);
   t.answer("disabling the cache monitor removes it",
-           t.ask_removed("mr_cache_monitor", o, [&t](const observation& a) { return t.shows(a); }));
-  if (gone) t.let_stand(disabled, right(*o));
+           t.answer_removed("mr_cache_monitor", o, [&t](const observation& a) { return t.shows(a); }));
+  if (gone) t.add_workaround(disabled, right(*o));
 }
 
-/// Firmware and a tag-matching unit contradict each other: is the unit's list to blame?
+/// Firmware and a tag-matching unit contradict each other: examines whether the unit's list is the cause.
 void matching_unit(experiment_series& t) {
   const bool contradicted = t.found("tag_list_race");
   // Messages can also be matched in software; a collective has no other transport.
@@ -44,17 +44,17 @@ void matching_unit(experiment_series& t) {
   const observation* o = t.attempt("matching in software", in_software);
   if (o == nullptr) return;
   t.answer("matching in software removes it", right(*o) ? "yes" : "no");
-  if (contradicted) t.let_stand(right(*o) ? in_software : changes{}, right(*o));
+  if (contradicted) t.add_workaround(right(*o) ? in_software : changes{}, right(*o));
 }
 
 void checksums(experiment_series& t) {
   const observation* o = t.attempt(checksums_experiment, {"--set", "comm.checksum=crc32c"});
   const auto sees = [](const observation& a) { return a.exit_code == 4 && names(signs_of(a), "bit_flip"); };
-  if (o == nullptr) return t.ask_seen("checksum", o, sees);
+  if (o == nullptr) return t.answer_seen("checksum", o, sees);
   const bool seen = sees(*o);
-  if (!seen && right(t.base()) && right(*o)) return;  // there is nothing to see
+  if (!seen && right(t.base()) && right(*o)) return;  // without a failure checksums have nothing to see
   t.answer("checksums see it", seen ? "yes: " + o->complaint() : "no");
-  t.ask_seen("checksum", o, sees);
+  t.answer_seen("checksum", o, sees);
 }
 
 /// Small messages of one packet each distinguish a lost packet, a late one and a duplicate.
@@ -87,7 +87,7 @@ void one_at_a_time(experiment_series& t) {
   }
   if (o == nullptr) return;
   t.answer(
-      "depends on the count of messages under way",
+      "depends on the number of messages in flight",
       right(*o) ? "yes: right with one at a time" : fmt::format("no: {} with one at a time", t.outcome(*o)));
   if (!right(*o)) return;
   t.add(made(overrun, "",
@@ -95,12 +95,12 @@ void one_at_a_time(experiment_series& t) {
              "flush a contribution before the next one is sent (ipcq.n_slots=1 does)"));
 }
 
-void ask_again(experiment_series& t, const std::string& name, const changes& more, double times) {
+void repeat(experiment_series& t, const std::string& name, const changes& more, double times) {
   // For a run that fails all findings are known by then.
   const signs what = right(t.base()) ? signs::count : signs::ignored;
   const observation* o = t.attempt(name, more, what, {times});
   if (o != nullptr) t.answer("in " + name, t.outcome(*o));
-  t.ask_changed("history", o);
+  t.answer_changed("history", o);
 }
 
 /// A link that carried few small packets may be slow, or only shared by them: more bytes show which.
@@ -116,19 +116,19 @@ void load_the_links(experiment_series& t) {
 void history(experiment_series& t) {
   constexpr std::uint64_t times = 4;
   if (!t.is_workload()) {
-    if (t.given("--iters").empty()) ask_again(t, "four launches", {"--iters", std::to_string(times)}, times);
+    if (t.given("--iters").empty()) repeat(t, "four launches", {"--iters", std::to_string(times)}, times);
     return;
   }
   const std::string once = t.workload();
   if (const auto more = repeated(once, times)) {
-    ask_again(t, "four rounds of the workload", {"--workload", t.leave(*more)}, times);
+    repeat(t, "four rounds of the workload", {"--workload", t.leave(*more)}, times);
   } else {
     t.answer("in four rounds of the workload", "skipped: the workload is not a JSON file with streams");
   }
 }
 
-/// Examines what is wrong with the subject.
-void ask_what_is_wrong(experiment_series& t) {
+/// Examines the faults of the subject.
+void examine_faults(experiment_series& t) {
   cache_monitor(t);
   matching_unit(t);
   checksums(t);
@@ -140,16 +140,16 @@ void ask_what_is_wrong(experiment_series& t) {
   try_mitigations(t);
 }
 
-/// Examines what is wrong with a subject that is not the job as given, and what that depends on.
-void look_closer(experiment_series& t) {
-  ask_what_is_wrong(t);
-  t.ask_of_what_is_wrong();
+/// Examines the faults of a subject that is not the job as given, and the conditions of these faults.
+void examine_subject(experiment_series& t) {
+  examine_faults(t);
+  t.drop_curing_workarounds();
   narrowing(t).run();
 }
 
 case_file examination(experiment_runner& runner, const target& who) {
   experiment_series t(runner, who);
-  const observation& given = t.first_look();
+  const observation& given = t.first_run();
   if (t.base().timed_out || given.exit_code == 2) return t.close();
   if (who.job_chosen)
     t.answer("job", "a barrier: none was given, and the config is refused for the default one");
@@ -157,17 +157,17 @@ case_file examination(experiment_runner& runner, const target& who) {
     compare(t, t.base(), *again);
     t.measure();
   }
-  look_into_a_cheap_part(t);
-  ask_what_is_wrong(t);
-  t.look_into_all_again();
-  // Narrows what is wrong; workarounds of known faults stay if others are left.
-  t.ask_of_what_is_wrong();
+  examine_cheap_part(t);
+  examine_faults(t);
+  t.restore_subject();
+  // Finds the conditions of a fault; workarounds of known faults stay if other faults are left.
+  t.drop_curing_workarounds();
   narrowing(t).run();
-  look_into_another_algorithm(t, look_closer);
+  examine_another_algorithm(t, examine_subject);
   t.conclude();
-  look_into_the_rest(t, ask_what_is_wrong);
-  look_into_more_bytes(t, look_closer);
-  look_into_own_jobs(t, look_closer);
+  examine_the_rest(t, examine_faults);
+  examine_more_bytes(t, examine_subject);
+  examine_own_jobs(t, examine_subject);
   if (!right(t.base())) history(t);
   return t.close();
 }

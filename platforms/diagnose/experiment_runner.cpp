@@ -72,7 +72,7 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
-/// A second to end in good order, its own child with it; then the end.
+/// Lets the experiment and its child end within a second, then kills them.
 void stop(pid_t child) {
   constexpr double patience_s = 1.0;
   kill(child, SIGTERM);
@@ -95,7 +95,7 @@ void refuse_failed(int exit_code, const fs::path& folder, const std::string& com
   if (exit_code == no_system) throw no_resources("an experiment ended without a result: " + line);
 }
 
-/// The program with these arguments, for as long as this process lives.
+/// Executes the program with these arguments; it ends when this process ends.
 pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environment, const fs::path& out,
             const fs::path& errors) {
   constexpr int could_not_write = 5, could_not_start = 71;
@@ -117,8 +117,8 @@ pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environmen
   _exit(could_not_start);
 }
 
-/// What experiments see of this process's environment: all but what makes them write to stderr, whose first
-/// line is their complaint.
+/// The environment of experiments: this process's own, without variables that make a run write to stderr,
+/// whose first line must be its complaint.
 std::vector<char*> environment(std::string& problems) {
   std::vector<char*> all{problems.data()};
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -163,7 +163,7 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
     if (flag == flags.end()) {
       kept.push_back(word);
     } else if (word == *flag) {
-      ++i;  // its value
+      ++i;  // skips the flag's value
     }
   }
   return kept;
@@ -192,7 +192,7 @@ experiment_runner::experiment_runner(std::string binary, std::vector<std::string
   }
 }
 
-/// A process of its own: nothing that ends this one keeps it from its work.
+/// The keeper is a separate process, so that it works however this process ends.
 void experiment_runner::remove_folder_at_end() {
   std::array<int, 2> ends{};
   const bool piped = pipe2(ends.data(), O_CLOEXEC) == 0;
@@ -324,7 +324,7 @@ int experiment_runner::execute(const std::vector<std::string>& words, const fs::
       stop(child);
       return -1;
     }
-    // Its end is seen a fiftieth of its time late: most experiments take some hundredths of a second.
+    // Polls every fiftieth of the time so far: most experiments take some hundredths of a second.
     constexpr double share = 1.0 / 50, least_s = 2e-4, most_s = 5e-3;
     std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(so_far_s * share, least_s, most_s)));
   }
@@ -357,7 +357,7 @@ observation experiment_runner::run(const std::string& name, const changes& chang
   return o;
 }
 
-std::string experiment_runner::ask(const std::vector<std::string>& arguments) {
+std::string experiment_runner::output_of(const std::vector<std::string>& arguments) {
   bool timed_out = false;
   const fs::path out = folder_ / "answer";
   execute(arguments, out, folder_ / "stderr", seconds_left(), timed_out);

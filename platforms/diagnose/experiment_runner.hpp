@@ -26,7 +26,7 @@ struct measurement {
   std::string part{};  ///< a queue pair of that place; mostly empty
 };
 
-/// What an experiment showed.
+/// Result of an experiment.
 // nlohmann::json moves without throwing, although it is not declared so.
 struct observation {                 // NOLINT(bugprone-exception-escape)
   std::string name;                  ///< "checksums"
@@ -34,8 +34,8 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   int exit_code{-1};                 ///< -1: ended by a signal or never started
   bool timed_out{};
   double wall_s{};
-  std::string errors;                                ///< what it wrote to stderr, for people
-  nlohmann::json problems;                           ///< what it was refused for
+  std::string errors;                                ///< text on stderr, for people
+  nlohmann::json problems;                           ///< problems for which the run was refused
   nlohmann::json result = nlohmann::json::object();  ///< result.json; empty when it wrote none
   nlohmann::json deadlock = nlohmann::json::object(), flight = deadlock;  ///< deadlock.json and flight.json
   std::vector<measurement> health;
@@ -43,11 +43,11 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
 
   /// The only run of the result; an empty object when there is none.
   [[nodiscard]] const nlohmann::json& run() const;
-  /// A text of that run; empty when there is none.
+  /// A text field of the only run; empty when there is none.
   [[nodiscard]] std::string text(const char* field) const;
   [[nodiscard]] std::string fingerprint() const { return text("fingerprint"); }
   [[nodiscard]] double time_ns() const;
-  /// What was detected in that run; an empty object when nothing was.
+  /// The fault detected in the only run; an empty object when there was none.
   [[nodiscard]] nlohmann::json fault() const;
   /// First line of its complaint; empty when it made none.
   [[nodiscard]] std::string complaint() const;
@@ -70,11 +70,11 @@ class no_resources : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Its folder in TMPDIR goes with this process, however that ends, and so does a running experiment.
-/// Throws no_room and no_resources.
+/// Runs experiments. When this process ends, in whatever manner, their folder in TMPDIR is removed and a
+/// running experiment ends. Throws no_room and no_resources.
 class experiment_runner {
  public:
-  /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.
+  /// `arguments` of the examined run, without the flags that the diagnosis adds: --out, --format, --quiet.
   /// `for_children_only` goes to every run and into no command line that is shown. `interrupted` and
   /// `read_once` as of a target.
   experiment_runner(std::string binary, std::vector<std::string> arguments,
@@ -91,10 +91,10 @@ class experiment_runner {
   observation run(const std::string& name, const changes& changed,
                   double limit_s = std::numeric_limits<double>::infinity());
   /// Standard output of the binary with these arguments alone.
-  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
-  /// The same, of the run in question with this flag.
-  [[nodiscard]] std::string ask_of_run(const std::string& flag) { return ask(with({flag})); }
-  /// Then no time is left, with any budget.
+  [[nodiscard]] std::string output_of(const std::vector<std::string>& arguments);
+  /// Standard output of the examined run's command line with this flag.
+  [[nodiscard]] std::string output_of_run(const std::string& flag) { return output_of(with({flag})); }
+  /// Whether the user has interrupted the diagnosis: no time is left then, whatever the budget.
   [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
@@ -102,7 +102,7 @@ class experiment_runner {
   /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it lies in
   /// `kept_in`.
   std::string keep(const std::string& text);
-  /// What was left, by name.
+  /// Files left for experiments, by name.
   [[nodiscard]] const std::map<std::string, std::string>& kept() const { return kept_; }
   /// The command line of an experiment, for people.
   [[nodiscard]] std::string command(const changes& changed) const;
@@ -126,8 +126,8 @@ class experiment_runner {
   std::vector<std::string> for_children_only_;
   std::filesystem::path folder_, kept_in_;
   std::map<std::string, std::string> copies_;  ///< copies of files that can be read only once
-  int keeper_pipe_{-1};                        ///< what removes the folder waits for the end of this pipe
-  int keeper_{};                               ///< its process
+  int keeper_pipe_{-1};                        ///< pipe whose end makes the keeper remove the folder
+  int keeper_{};                               ///< process of the keeper
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
   double budget_s_;
   bool (*interrupted_)();

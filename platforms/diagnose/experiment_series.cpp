@@ -92,9 +92,9 @@ const observation* experiment_series::attempt(const std::string& name, const cha
   if (o.exit_code == 2) return answer(name, "is refused: " + o.complaint()), nullptr;
   last_ = {more, {}, 0, o.wall_s};
   last_.after.add(fails(o));
-  const observation* const told = until_told_apart(&o, name, std::max(c.patience * expected, least_s));
-  if (told != &o && what == signs::count) merge(open_, signs_of(*told));
-  return told;
+  const observation* const distinct = until_distinct(&o, name, std::max(c.patience * expected, least_s));
+  if (distinct != &o && what == signs::count) merge(open_, signs_of(*distinct));
+  return distinct;
 }
 
 /// Changes of the job itself are made to the whole run, others to the present subject (with --workload only
@@ -112,14 +112,14 @@ changes experiment_series::joined(const changes& more) const {
   for (const std::string& word : more)
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
   changes all = has(more, {"--workload"}) ? changes{} : without(subject_of(more).flags, replaced, {});
-  all.insert(all.end(), standing_.begin(), standing_.end());
+  all.insert(all.end(), workarounds_.begin(), workarounds_.end());
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
-const observation& experiment_series::first_look() {
+const observation& experiment_series::first_run() {
   constexpr double share = 1.0 / 3;  // most of the time that the run as given may use
-  constexpr double few = 5;          // with time for fewer repetitions, a smaller run is used
+  constexpr double few = 5;          // repetitions; with time for fewer, a smaller run is used
   const observation& given = keep(runner_.run("as given", {}, runner_.budget() * share));
   merge(open_, signs_of(given));
   unfinished_ = given.timed_out;
@@ -165,14 +165,14 @@ std::optional<collective_job> experiment_series::job() const {
   return job;
 }
 
-void experiment_series::look_into(const collective_job& part, const observation& o) {
+void experiment_series::set_subject(const collective_job& part, const observation& o) {
   const auto file = std::ranges::find(o.changes, "--workload");
   changes flags{file, std::next(file, 2)};
   at_ = {number_of(o), flags, part.bytes, part};
   keep_draw_of(o);
 }
 
-void experiment_series::look_into(own_kind job, const changes& flags, const observation& o) {
+void experiment_series::set_subject(own_kind job, const changes& flags, const observation& o) {
   at_ = {number_of(o), flags, 0, {}, job};
   keep_draw_of(o);
 }
@@ -184,7 +184,7 @@ std::size_t experiment_series::number_of(const observation& o) const {
 }
 
 std::uint32_t experiment_series::count_of_pes() const {
-  std::istringstream words(runner_.ask_of_run("--print-map"));
+  std::istringstream words(runner_.output_of_run("--print-map"));
   std::set<std::string> pes;
   for (std::string word; words >> word;)
     if (!parts_of_path(word).pe.empty()) pes.insert(pe_or_cube(word));
@@ -196,7 +196,7 @@ std::vector<std::string> experiment_series::other_algorithms() const {
   const std::string rank_set = base().text("rank_set");
   std::vector<std::string> others;
   const std::string own = base().text("algorithm");
-  std::istringstream lines(runner_.ask({"--list", "algorithms"}));
+  std::istringstream lines(runner_.output_of({"--list", "algorithms"}));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string collective, name;
@@ -210,7 +210,7 @@ std::vector<std::string> experiment_series::other_algorithms() const {
 
 std::string experiment_series::outcome(const observation& o) const {
   if (shows(o)) return "the same";
-  return right(o) ? "right" : fmt::format("another way: exit code {}", o.exit_code);
+  return right(o) ? "right" : fmt::format("different: exit code {}", o.exit_code);
 }
 
 std::vector<finding> experiment_series::new_findings() const {
@@ -226,14 +226,14 @@ std::vector<finding> experiment_series::findings() const {
   return found;
 }
 
-std::vector<const observation*> experiment_series::looked_at() const {
+std::vector<const observation*> experiment_series::subject_runs() const {
   std::vector<const observation*> all;
   for (std::size_t i = at_.base; i < file_.observations.size(); ++i) all.push_back(&file_.observations[i]);
   return all;
 }
 
 bool experiment_series::was_tried(const std::string& name) const {
-  const auto all = looked_at();
+  const auto all = subject_runs();
   return std::ranges::any_of(all, [&](const observation* o) {
     return o->name == prefix_ + name && !o->timed_out && o->exit_code != 2;
   });
@@ -284,8 +284,8 @@ void experiment_series::conclude() {
   open_.clear();
 }
 
-void experiment_series::let_stand(const changes& workaround, bool cures) {
-  standing_.insert(standing_.end(), workaround.begin(), workaround.end());
+void experiment_series::add_workaround(const changes& workaround, bool cures) {
+  workarounds_.insert(workarounds_.end(), workaround.begin(), workaround.end());
   cured_ = cures;
 }
 

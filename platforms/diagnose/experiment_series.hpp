@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The experiments of one examination: the subject that they change, the workarounds that all of them get,
-// what each has shown, and whether there is time for another one.
+// the result of each, and whether there is time for another one.
 #pragma once
 
 #include <cstddef>
@@ -44,21 +44,21 @@ class experiment_series {
     std::size_t base{};                    ///< number of the observation that others are compared with
     changes flags;                         ///< flags beside those of the run as given
     std::uint64_t bytes{};                 ///< message size
-    std::optional<collective_job> part{};  ///< the collective, where it is one of some ranks
-    own_kind own{};                        ///< none: it is the run as given, a smaller one or a part of it
-    rate failed{};                         ///< failures among its draws; no draws: not measured
-    bool varies{};                         ///< those draws differ
-    std::uint32_t draw{};                  ///< the draw of `base`
+    std::optional<collective_job> part{};  ///< collective, if it runs on some ranks only
+    own_kind own{};  ///< own job of the diagnosis; none: the run as given, a smaller one or a part of it
+    rate failed{};   ///< failures among its draws; no draws: not measured
+    bool varies{};   ///< the draws of `failed` differ
+    std::uint32_t draw{};  ///< the draw of `base`
   };
 
-  /// Both arguments must outlive it.
+  /// Both arguments must outlive this object.
   experiment_series(experiment_runner& runner, const target& who)
       : runner_(runner), who_(who), whole_{0, {}, who.bytes} {
     at_ = whole_;
   }
 
   /// The run as given or, where it takes too long to be repeated, the largest of smaller ones that does not.
-  const observation& first_look();
+  const observation& first_run();
   /// Runs the subject with `more` and the standing workarounds. Null when nothing was learned: no time for
   /// it, or it was stopped, or this machine refuses it; the case file records which.
   const observation* attempt(const std::string& name, const changes& more, signs what = signs::count,
@@ -73,14 +73,14 @@ class experiment_series {
   /// Answers question `id`, whether the last experiment `o` (null: attempt() gave none) removes the fault of
   /// the subject, by more draws of it. With a failure: "no"; without one, and with rates that differ by
   /// Fisher's test: "yes"; else "not distinguishable". The first answer to an id is kept.
-  std::string ask_removed(const char* id, const observation* o, const sign& counts = {});
+  std::string answer_removed(const char* id, const observation* o, const sign& counts = {});
   /// Answers whether the last experiment sees the fault; `after` is the rate at which it does.
-  void ask_seen(const char* id, const observation* o, const sign& seen);
+  void answer_seen(const char* id, const observation* o, const sign& seen);
   /// Answers whether the last experiment has another rate of failures.
-  void ask_changed(const char* id, const observation* o);
+  void answer_changed(const char* id, const observation* o);
   /// Records the answer `word`, with the last experiment's rates.
   std::string record(const char* id, const char* word, const rate& after);
-  [[nodiscard]] bool was_asked(const std::string& id) const;
+  [[nodiscard]] bool was_answered(const std::string& id) const;
   /// Failures among the draws of the last experiment, and among those of its subject.
   [[nodiscard]] const rate& last_rate() const { return last_.after; }
   [[nodiscard]] const rate& rate_before() const { return subject_of(last_.more).failed; }
@@ -94,16 +94,16 @@ class experiment_series {
   [[nodiscard]] std::uint64_t bytes() const { return at_.bytes; }
   /// The subject's collective with all its ranks; none where no ranks can be left out.
   [[nodiscard]] std::optional<collective_job> job() const;
-  /// Whether that is the run as given, or the smaller one that takes its place.
+  /// Whether `o` is the run as given, or the smaller one that takes its place.
   [[nodiscard]] bool is_the_whole(const observation& o) const {
     return &o == &file_.observations.at(whole_.base);
   }
   /// Makes a collective of some of the ranks the subject; `o` of this series is a run of it.
-  void look_into(const collective_job& part, const observation& o);
+  void set_subject(const collective_job& part, const observation& o);
   /// Makes a job of the diagnosis the subject; `o` of this series is a run of it, with these flags.
-  void look_into(own_kind job, const changes& flags, const observation& o);
+  void set_subject(own_kind job, const changes& flags, const observation& o);
   [[nodiscard]] bool in_part() const { return at_.part.has_value(); }
-  void look_into_all_again() { at_ = whole_; }
+  void restore_subject() { at_ = whole_; }
   /// A few ranks that fail as all do, if a run of all takes long and such ranks were found.
   [[nodiscard]] const std::optional<collective_job>& cheap_part() const { return cheap_.part; }
   /// Wall time of a run of these. Precondition: cheap_part().
@@ -126,9 +126,9 @@ class experiment_series {
   [[nodiscard]] std::string workload() const { return runner_.workload(); }
   [[nodiscard]] const target& who() const { return who_; }
 
-  /// Whether it fails as the subject does.
+  /// Whether the run of `o` fails like the subject.
   [[nodiscard]] bool shows(const observation& o) const { return o.exit_code == base().exit_code; }
-  /// That as text: "the same", "right" or "another way" with the exit code.
+  /// Outcome of a run compared with the subject's: "the same", "right", or "different" with the exit code.
   [[nodiscard]] std::string outcome(const observation& o) const;
   [[nodiscard]] bool healthy_so_far() const { return open_.empty() && file_.findings.empty(); }
   /// Whether the subject's findings have one of this class.
@@ -138,7 +138,7 @@ class experiment_series {
   /// Findings since conclude().
   [[nodiscard]] std::vector<finding> new_findings() const;
   /// The subject's own run and every experiment since.
-  [[nodiscard]] std::vector<const observation*> looked_at() const;
+  [[nodiscard]] std::vector<const observation*> subject_runs() const;
   /// Whether this experiment on the subject has ended with a result.
   [[nodiscard]] bool was_tried(const std::string& name) const;
   /// Whether all of the subject's findings are hidden (finding::hidden).
@@ -159,14 +159,14 @@ class experiment_series {
   void place(const std::string& where, const std::string& evidence);
   /// Adds a workaround to all later experiments, so that other faults show; `cures`: with it results are
   /// right.
-  void let_stand(const changes& workaround, bool cures);
+  void add_workaround(const changes& workaround, bool cures);
   /// The workarounds of all experiments.
-  [[nodiscard]] const changes& standing() const { return standing_; }
-  void stand(changes workarounds) { standing_ = std::move(workarounds); }
+  [[nodiscard]] const changes& workarounds() const { return workarounds_; }
+  void set_workarounds(changes workarounds) { workarounds_ = std::move(workarounds); }
   /// Drops the workarounds if they make results right, so that experiments meet the fault; workarounds of one
   /// of several faults are kept.
-  void ask_of_what_is_wrong() {
-    if (cured_) standing_.clear();
+  void drop_curing_workarounds() {
+    if (cured_) workarounds_.clear();
   }
 
   /// Writes the file of a job that experiments run; returns its path.
@@ -190,7 +190,7 @@ class experiment_series {
   void keep_draw_of(const observation& o);
   [[nodiscard]] std::uint32_t next_draw(const subject& of);
   [[nodiscard]] rate more_draws(const observation* o, const sign& counts);
-  const observation* until_told_apart(const observation* first, const std::string& name, double limit_s);
+  const observation* until_distinct(const observation* first, const std::string& name, double limit_s);
   const observation& smaller(const observation& given);
   [[nodiscard]] std::size_t number_of(const observation& o) const;
   [[nodiscard]] double expected_s(const changes& more, const cost& c) const;
@@ -201,10 +201,10 @@ class experiment_series {
 
   experiment_runner& runner_;
   const target& who_;
-  subject whole_;     ///< the run as given, or the smaller one that takes its place
-  subject at_;        ///< the present subject: whole_, a part of it, or a job of the diagnosis
-  changes standing_;  ///< workarounds that all experiments get
-  subject cheap_;     ///< no part: none was sought or found
+  subject whole_;        ///< the run as given, or the smaller one that takes its place
+  subject at_;           ///< the present subject: whole_, a part of it, or a job of the diagnosis
+  changes workarounds_;  ///< workarounds that all experiments get
+  subject cheap_;        ///< no part: none was sought or found
   struct {
     changes more;
     rate after;
@@ -212,9 +212,9 @@ class experiment_series {
     double wall_s{};
   } last_;  ///< the last experiment that was made
   std::string prefix_;
-  bool cured_{};               ///< with standing_ results are right
+  bool cured_{};               ///< results are right with the workarounds workarounds_
   bool unfinished_{};          ///< the run as given was stopped
-  std::vector<finding> open_;  ///< not concluded yet
+  std::vector<finding> open_;  ///< findings since conclude()
   case_file file_;
 };
 
@@ -224,7 +224,7 @@ class experiment_series {
 /// becomes the subject of `examine`. One that is right adds findings of the monitors if there are no others.
 /// Does nothing where the job as given or another one is known to fail, or the address map names fewer than
 /// two PEs.
-void look_into_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine);
+void examine_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 // Wrong results that no packet explains: which change of the firmware's settings makes them right.
 

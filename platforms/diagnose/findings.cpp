@@ -183,7 +183,7 @@ void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
   found.push_back(made(kind, where, std::move(shown)));
 }
 
-/// Findings of waits for signals in global memory, from what caches and memory hold.
+/// Findings of waits for signals in global memory, from the contents of caches and memory.
 void polled(const observation& o, std::vector<finding>& found) {
   struct row {
     const char *finding, *kind, *blamed;
@@ -251,7 +251,8 @@ void hung_at(const std::string& pe, const observation& o, std::vector<finding>& 
   // A PE that sleeps is not dead: it waits for a tag-matched message from any PE.
   if (state == "asleep") return add("hang", pe + " waits for a message");
   if (state == "done") return add("hang", fmt::format("others wait for {}, which has ended", pe));
-  // Nor is a core whose access to memory stands in the fabric. Polls, some of which always do, are reads.
+  // A core whose access to memory waits in the fabric is not dead either. Polls, which are reads, may wait
+  // there.
   bool held = false;
   for (const json& f : o.deadlock.value("in_flight", json::array()))
     held = held || (f.value("in_fabric", false) && text_of(f, "kind") == "write_request");

@@ -30,7 +30,7 @@ struct finding {
   std::string where;  ///< instance path as configs spell it; empty when unknown
   std::string part;   ///< a queue pair or a step of a barrier there; mostly empty
   bool counted{};     ///< counters at this place show it
-  bool hidden{};      ///< at most costs time: results are right in the run that showed it first
+  bool hidden{};      ///< the fault at most costs time: results are right in the run that showed it first
   std::vector<diagnose::evidence> evidence;
   std::string workaround;
 };

@@ -41,7 +41,7 @@ std::string in_groups(std::uint32_t pes, std::uint32_t most, std::uint64_t repea
   return ordered_json{{"groups", groups}, {"streams", streams}}.dump(1) + "\n";
 }
 
-/// A PE gets so many messages from each of the others.
+/// Number of messages that a PE gets from each of the others.
 void send_all_to(std::uint32_t receiver, std::uint32_t members, ordered_json& ops) {
   constexpr std::uint32_t from_each = 2, tag = 1;
   constexpr std::uint64_t eager = 256;
@@ -102,7 +102,7 @@ std::string ring_of_messages(std::uint64_t bytes) {
   const auto op = [](const char* kind, std::uint32_t tag, std::uint64_t size) -> ordered_json {
     return {{"op", kind}, {"shift", 1}, {"tag", tag}, {"bytes", size}};
   };
-  // The large ones go by reads, which faults of packets of data leave out.
+  // Large messages are transferred by reads, on which faults of data packets do not act.
   const ordered_json ops = ordered_json::array({op("irecv", 1, eager),
                                                 op("isend", 1, eager),
                                                 op("irecv", 2, bytes),
@@ -197,7 +197,7 @@ std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
 }
 
 std::string to_text(const rank_list& ranks) {
-  constexpr std::ptrdiff_t few = 2;  // in a row, that are named one by one
+  constexpr std::ptrdiff_t few = 2;  // consecutive ranks up to this number are named one by one
   std::vector<std::string> runs;
   for (auto first = ranks.begin(); first != ranks.end();) {
     auto last = first;

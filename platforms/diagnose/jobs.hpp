@@ -41,17 +41,17 @@ struct collective_job {
 /// the order of arrival while others arrive.
 [[nodiscard]] std::string messages_to_each(std::uint32_t pes);
 
-/// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL
+/// The workload with every stream repeated; empty when the text is no readable workload (but an MSCCL
 /// program).
 [[nodiscard]] std::optional<std::string> repeated(const std::string& workload, std::uint64_t times);
 
-// Which ranks to try instead of all, to find the fewest that show a fault.
+// Ranks to try instead of all, to find the fewest that show a fault.
 
 using rank_list = std::vector<std::uint32_t>;
 
 [[nodiscard]] rank_list first_ranks(std::uint32_t n);
 
-/// The halves; of three, whose halves are single ranks, the pairs. None of fewer.
+/// The halves of a list of ranks; of three ranks the pairs, as halves would be single ranks; none of fewer.
 [[nodiscard]] std::vector<rank_list> parts_of(const rank_list& ranks);
 
 /// SIP of each of so many ranks as the monitors of their cores name it. Empty where one is missing: a core
@@ -62,12 +62,12 @@ using rank_list = std::vector<std::uint32_t>;
 /// is missing.
 [[nodiscard]] std::vector<std::string> pes_of(const observation& o);
 
-/// Ranks of so many that are next to two others, and none of them; each once.
+/// Neighbors of the ranks `two`, among `count` ranks, without these two; each once.
 [[nodiscard]] rank_list beside(const rank_list& two, std::size_t count);
 
-/// A pair of ranks for each pair of SIPs, the first rank of each; of one SIP or none: none. First the pairs
-/// that places of findings name, then SIPs next to each other, with the one that closes the ring, then what
-/// lies further apart.
+/// A pair of ranks for each pair of SIPs, the first rank of each; without pairs for fewer than two SIPs.
+/// First the pairs that places of findings name, then SIPs next to each other, with the one that closes the
+/// ring, then what lies further apart.
 [[nodiscard]] std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
                                                   const std::vector<finding>& found);
 

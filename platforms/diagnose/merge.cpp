@@ -138,7 +138,7 @@ void blame_links(std::vector<finding>& findings) {
                             });
         if (!behind) continue;
         add_evidence(findings[i], other);
-        if (k < i) findings[i].hidden = other.hidden;  // it was shown first
+        if (k < i) findings[i].hidden = other.hidden;  // the earlier finding was shown first
         findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(k));
         if (k < i) --i;
       }
@@ -171,7 +171,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
     }
     if (same->part.find(f.part) == std::string::npos) same->part += (same->part.empty() ? "" : ", ") + f.part;
     same->counted = same->counted || f.counted;
-    // `hidden` is that of the run that showed it first: experiments differ from the job as given.
+    // `hidden` is taken from the run that showed the finding first: experiments differ from the job as given.
     if (same->workaround.empty()) same->workaround = f.workaround;
     for (const evidence& e : f.evidence) add_piece(same->evidence, e);
   }
@@ -188,7 +188,7 @@ void resolve(std::vector<finding>& findings) {
   join(findings);
   blame_links(findings);
   overrun_to_barrier(findings);
-  // A gap is lost packets, or only late ones if no run loses any.
+  // A gap in numbers means lost packets, or only late ones if no run loses any.
   absorb(findings, "drop", {"gap"});
   absorb(findings, "link_down", {"gap"});
   rename(findings, "gap", "reorder");
@@ -212,7 +212,7 @@ void resolve(std::vector<finding>& findings) {
   absorb(findings, "lost_credit", {"deadlock_cycle"});
   // An engine that counts messages on the wrong queue pair counts credits there, too.
   absorb(findings, "miscounted_message", {"lost_credit"});
-  // A PE that waits for a message that was lost, or that follows a doubled one, sleeps.
+  // A PE that waits for a lost message, or for one behind a duplicate, looks dead because it sleeps.
   for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"})
     absorb(findings, cause, {"hang"});
   absorb(findings, "drop", {"half_message", "stuck_packets", "missing_packets"});

@@ -38,7 +38,7 @@ changes mitigation::at(const delay& d) const {
   for (const char* key : settings)
     all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
   if (settings.empty()) return all;
-  // Nothing moves during the delay, which is no hang.
+  // Nothing moves during the delay; the watchdog must not take it for a hang.
   constexpr std::uint64_t cycles_per_us = 1000, patience = 100;
   all.insert(all.end(),
              {"--set", fmt::format("sim.watchdog_us={}",
@@ -165,7 +165,7 @@ std::vector<mitigation_set> mitigation_search::fewest(const observation& all) {
   const mitigation& split = mitigations().front();
   for (const mitigation& r : mitigations()) {
     const observation* o = give({&r}, delay_);
-    if (&r == &split) (void)t_.ask_removed("split_sendrecv", o);
+    if (&r == &split) (void)t_.answer_removed("split_sendrecv", o);
     if (o == nullptr) continue;
     t_.answer(r.question, helped(*o, bad_));
     if (as_well(*o, all)) enough.push_back({&r});
@@ -252,14 +252,14 @@ void mitigation_search::blame(const mitigation_set& some, bool cures) {
     finding f = made(r->kind, "", {of_run(), r->evidence + by}, r->workaround);
     for (evidence& e : unseen()) f.evidence.push_back(std::move(e));
     t_.add(std::move(f));
-    t_.let_stand(r->at(delay_), cures);
+    t_.add_workaround(r->at(delay_), cures);
   }
 }
 
 bool mitigation_search::run() {
   const observation* all = all_at_once();
-  // All at once do not remove it, so none alone does.
-  if (all == nullptr) return (void)t_.ask_removed("split_sendrecv", last_), false;
+  // All mitigations at once do not remove the fault, so none alone does.
+  if (all == nullptr) return (void)t_.answer_removed("split_sendrecv", last_), false;
   const std::vector<mitigation_set> enough = fewest(*all);
   blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
   return true;
@@ -281,7 +281,7 @@ finding mitigation_search::unexplained() const {
 /// A run with wrong results, the subject's own or an experiment, and the changes that make it of the subject.
 std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
   if (wrong_data(t.base())) return {&t.base(), {}};
-  for (const observation* o : t.looked_at())
+  for (const observation* o : t.subject_runs())
     if (wrong_data(*o)) return {o, o->changes};
   return {};
 }
@@ -290,7 +290,7 @@ std::pair<const observation*, changes> wrong_run(const experiment_series& t) {
 
 void try_mitigations(experiment_series& t) {
   if (t.is_barrier()) return;
-  // Other times also keep packets from overtaking each other: a mitigation that helps then shows nothing.
+  // Changed times alone can keep packets in order, so a mitigation that helps shows nothing.
   for (const char* disorder : {"gap", "reorder", "duplicate", "drop"})
     if (t.found(disorder)) return;
   const auto [bad, job] = wrong_run(t);

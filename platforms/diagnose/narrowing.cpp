@@ -17,12 +17,12 @@ bool at_a_link(const std::vector<finding>& resolved) {
          parts_of_path(resolved.front().where).pe.empty();
 }
 
-/// The first few, and how many more there are.
-std::string some_of(std::vector<std::string> ways) {
+/// The first few texts, and the number of the others.
+std::string some_of(std::vector<std::string> names) {
   constexpr std::size_t most = 6;
-  const std::size_t more = ways.size() > most ? ways.size() - most : 0;
-  ways.resize(ways.size() - more);
-  return fmt::format("{}{}", fmt::join(ways, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  const std::size_t more = names.size() > most ? names.size() - most : 0;
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace
@@ -30,14 +30,14 @@ std::string some_of(std::vector<std::string> ways) {
 void narrowing::run() {
   const bool few_first = t_.cheap_part().has_value();
   if (few_first) fewest_ranks();
-  other_ways();
+  other_routes();
   other_transport();
   if (!t_.in_part()) smallest();  // flags of the run as given do not change a part
   if (!few_first) fewest_ranks();
   route();
 }
 
-void narrowing::other_ways() {
+void narrowing::other_routes() {
   if (t_.healthy_so_far()) {
     // A fault may be on links that this run does not use. An algorithm that sends many times the bytes uses
     // no other links.
@@ -53,11 +53,11 @@ void narrowing::other_ways() {
     return;
   }
   if (!t_.in_part()) other_algorithm();
-  // A right result (of a slow link, say) is also right by other algorithms, which shows nothing.
+  // If the result is right (with a slow link, for example), right results of other algorithms show nothing.
   if (right(t_.base())) return;
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
-  const std::string removed = t_.ask_removed("staging", staged);
+  const std::string removed = t_.answer_removed("staging", staged);
   if (staged == nullptr) return;
   t_.answer("staging removes it", removed);
   routes_.push_back({"staged through host memory", removed != "no" && right(*staged), false, t_.last_rate()});
@@ -69,7 +69,7 @@ void narrowing::other_algorithm() {
   const std::string& name = others.front();
   const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name});
   if (right(t_.base())) return;
-  const std::string removed = t_.ask_removed("algorithm", o);
+  const std::string removed = t_.answer_removed("algorithm", o);
   if (o == nullptr) return;
   t_.answer("another algorithm removes it", fmt::format("{} ({})", removed, name));
   routes_.push_back({"with " + name, removed != "no" && right(*o), false, t_.last_rate()});
@@ -102,14 +102,14 @@ void narrowing::other_transport() {
   const changes other = tags ? t_.flags_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload})
                              : changes{"--workload", t_.leave(ring_of_messages(piece))};
   const observation* o = t_.attempt("another transport", other, signs::ignored);
-  const std::string removed = t_.ask_removed("transport", o);
+  const std::string removed = t_.answer_removed("transport", o);
   if (o == nullptr) return;
   const char* const name = tags ? "queue pairs" : "tag-matched messages";
   t_.answer("another transport removes it", right(*o) ? fmt::format("{} ({})", removed, name)
                                                       : fmt::format("no: {} ({})", t_.outcome(*o), name));
 }
 
-/// From its statistics, which only a run that ends has, or from its flight recorder.
+/// Determined from a run's statistics, which exist only if it ended, or from its flight recorder.
 bool narrowing::uses_tags() const {
   if (t_.base().run().value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
   const json entries = t_.base().flight.value("entries", json::array());
@@ -123,10 +123,10 @@ void narrowing::smallest() {
   for (const char* ranks : {"cube", "sip"}) {
     const observation* o = t_.attempt(fmt::format("ranks {}", ranks), {"--ranks", ranks}, signs::ignored);
     if (o == nullptr) continue;
-    const std::string way = fmt::format("with one rank per {}", ranks);
-    t_.answer(way, t_.outcome(*o));
-    if (!t_.shows(*o)) t_.ask_changed("ranks", o);
-    routes_.push_back({way, right(*o), true, t_.last_rate()});
+    const std::string name = fmt::format("with one rank per {}", ranks);
+    t_.answer(name, t_.outcome(*o));
+    if (!t_.shows(*o)) t_.answer_changed("ranks", o);
+    routes_.push_back({name, right(*o), true, t_.last_rate()});
   }
 }
 
@@ -144,7 +144,7 @@ void narrowing::fewer_bytes() {
     } else {
       without = bytes;
     }
-    if (without || fewest / step < least) t_.ask_changed("size", o);
+    if (without || fewest / step < least) t_.answer_changed("size", o);
   }
   if (fewest == t_.bytes() && !without) return;  // nothing was learned
   t_.answer("fewest bytes that show it", std::to_string(fewest));
@@ -168,7 +168,7 @@ void narrowing::fewest_ranks() {
     while (take_fewer(*job)) {
     }
   }
-  if (!t_.was_asked("ranks")) t_.record("ranks", "no", t_.last_rate());
+  if (!t_.was_answered("ranks")) t_.record("ranks", "no", t_.last_rate());
   if (job->bytes > 0) shrink(*job);
   t_.answer("fewest ranks that show it",
             fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, to_text(job->ranks)));
@@ -251,7 +251,7 @@ std::optional<bool> narrowing::shown(const collective_job& job) {
                                        job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
   const observation* o = t_.attempt(name, t_.flags_of(job), signs::ignored, {1, job_s_});
   if (o == nullptr) return std::nullopt;
-  if (!t_.shows(*o)) t_.ask_changed("ranks", o);
+  if (!t_.shows(*o)) t_.answer_changed("ranks", o);
   if (job.bytes == 0 || job.bytes >= t_.bytes())
     routes_.push_back({"among ranks " + ranks, right(*o), true, t_.last_rate()});
   if (t_.shows(*o)) job_s_ = o->wall_s;
@@ -266,12 +266,12 @@ void narrowing::route() {
   const tried_route* best = nullptr;  // the first that is right, or else the last
   for (const tried_route& r : routes_) {
     if (r.fewer_ranks && !of_link) continue;
-    (r.is_right ? good : bad).push_back(r.way);
+    (r.is_right ? good : bad).push_back(r.name);
     if (best == nullptr || !best->is_right) best = &r;
   }
   if (best == nullptr) return;
-  const bool told = differ(t_.rate_before(), best->after);
-  t_.record("route", !best->is_right ? "no" : told ? "yes" : "not distinguishable", best->after);
+  const bool distinct = differ(t_.rate_before(), best->after);
+  t_.record("route", !best->is_right ? "no" : distinct ? "yes" : "not distinguishable", best->after);
   t_.answer("depends on the route", good.empty() ? "not as far as was tried"
                                                  : fmt::format("yes: right {}{}", some_of(good),
                                                                bad.empty() ? "" : "; not " + some_of(bad)));

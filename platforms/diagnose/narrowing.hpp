@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds on what a fault depends: algorithm, transport, size and route, and the fewest ranks that show it.
+// Finds the conditions of a fault: algorithm, transport, size and route, and the fewest ranks that show it.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ namespace diecast::diagnose {
 
 class narrowing {
  public:
-  /// `t` must outlive it.
+  /// `t` must outlive this object.
   explicit narrowing(experiment_series& t) : t_(t) {}
 
   /// Answers the questions that apply to the subject, those with the cheapest experiments first.
   void run();
 
  private:
-  void other_ways();
+  void other_routes();
   void other_algorithm();
   void other_transport();
   [[nodiscard]] bool uses_tags() const;
@@ -44,7 +44,7 @@ class narrowing {
   void route();
 
   struct tried_route {
-    std::string way;
+    std::string name;
     bool is_right{};
     bool fewer_ranks{};  ///< the only change is fewer ranks
     rate after{};
@@ -61,21 +61,20 @@ class narrowing {
 
 /// Where a run fails and takes long, makes a few neighboring ranks that fail as it does the subject, so that
 /// more experiments fit into the time. Does nothing if there are none.
-void look_into_a_cheap_part(experiment_series& t);
+void examine_cheap_part(experiment_series& t);
 
 /// A fault that ends a run hides all others. Calls `examine` for the machine without the place of the first
 /// finding. Only new classes are added, and only of parts that do not show the first one: others contain its
 /// fault, too. Records when the monitors do not show on which PE each rank is.
-void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine);
+void examine_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 /// Where the job is right and shows nothing, calls `examine` for another algorithm that has wrong results or
 /// hangs. Does nothing otherwise.
-void look_into_another_algorithm(experiment_series& t,
-                                 const std::function<void(experiment_series&)>& examine);
+void examine_another_algorithm(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 /// Tries the collective with 64 KiB if the given one is smaller and right: some faults act
 /// only on messages of several packets. A failing run is examined by `examine`.
-void look_into_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine);
+void examine_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine);
 
 /// Sets of ranks that exclude `place`. Of a PE: all ranks but one, those outside its cube, those outside its
 /// SIP. Of a link of a cube: the ranks outside the cube, those outside each cube next to it, and those in the

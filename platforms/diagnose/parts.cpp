@@ -53,30 +53,30 @@ std::vector<std::string> neighbors_of(const std::string& cube) {
   return all;
 }
 
-/// Examines the part that is looked into; then all is looked into again, with the same workarounds.
+/// Examines the subject, a part; then makes the whole run the subject again, with the same workarounds.
 void examine_part(experiment_series& t, const std::string& prefix,
                   const std::function<void(experiment_series&)>& examine) {
-  const changes standing = t.standing();
+  const changes standing = t.workarounds();
   t.call(prefix);
   examine(t);
   t.call("");
-  t.look_into_all_again();
-  t.stand(standing);
+  t.restore_subject();
+  t.set_workarounds(standing);
 }
 
 /// Runs a job instead of the given one, and examines it if it fails.
-void look_into_job(experiment_series& t, const collective_job& job, const std::string& name, const cost& c,
-                   const std::function<void(experiment_series&)>& examine) {
+void examine_job(experiment_series& t, const collective_job& job, const std::string& name, const cost& c,
+                 const std::function<void(experiment_series&)>& examine) {
   const observation* o = t.attempt(name, t.flags_of(job), signs::count, c);
   if (o == nullptr || right(*o)) return;
-  t.look_into(job, *o);
+  t.set_subject(job, *o);
   examine_part(t, "in " + name + ": ", examine);
   t.conclude();
 }
 
 }  // namespace
 
-void look_into_a_cheap_part(experiment_series& t) {
+void examine_cheap_part(experiment_series& t) {
   constexpr double long_s = 2.0, share = 0.25;
   constexpr std::size_t most_ranks = 16;
   if (right(t.base()) || t.base().wall_s < long_s || t.is_barrier()) return;
@@ -97,7 +97,7 @@ void look_into_a_cheap_part(experiment_series& t) {
     part_s = o->wall_s;
     if (!t.shows(*o)) continue;
     t.answer("examined by the following experiments", "ranks " + to_text(job.ranks));
-    t.look_into(job, *o);
+    t.set_subject(job, *o);
     return t.keep_cheap_part();
   }
 }
@@ -127,29 +127,28 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
   return lists;
 }
 
-void look_into_another_algorithm(experiment_series& t,
-                                 const std::function<void(experiment_series&)>& examine) {
+void examine_another_algorithm(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   std::optional<collective_job> job = t.job();
   if (!right(t.base()) || !signs_of(t.base()).empty() || !job) return;
-  const auto all = t.looked_at();
+  const auto all = t.subject_runs();
   const auto bad = std::ranges::find_if(all, [&](const observation* o) {
     return (wrong_data(*o) || o->exit_code == 3) && o->text("algorithm") != job->algorithm;
   });
   if (bad == all.end()) return;
-  t.dismiss();  // its findings are made again, with what the examination of that job adds
+  t.dismiss();  // the examination of that job finds them again, with further evidence
   job->algorithm = (*bad)->text("algorithm");
-  look_into_job(t, *job, "the collective with " + job->algorithm, {}, examine);
+  examine_job(t, *job, "the collective with " + job->algorithm, {}, examine);
 }
 
-void look_into_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
+void examine_more_bytes(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   std::optional<collective_job> job = t.job();
   if (!right(t.base()) || !t.healthy_so_far() || !job || job->bytes == 0 || job->bytes >= many_bytes) return;
   const double times = static_cast<double>(many_bytes) / static_cast<double>(job->bytes);
   job->bytes = many_bytes;
-  look_into_job(t, *job, fmt::format("the collective with {} bytes", many_bytes), {times, 10}, examine);
+  examine_job(t, *job, fmt::format("the collective with {} bytes", many_bytes), {times, 10}, examine);
 }
 
-void look_into_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
+void examine_the_rest(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   const std::optional<collective_job> all = t.job();
   const std::vector<finding> known = t.findings();
   if (!all || known.empty() || known.front().where.empty()) return;
@@ -163,7 +162,7 @@ void look_into_the_rest(experiment_series& t, const std::function<void(experimen
     job.ranks = ranks;
     const observation* o = try_ranks(t, job, signs::count, {});
     if (o != nullptr && !right(*o)) {
-      t.look_into(job, *o);
+      t.set_subject(job, *o);
       examine_part(t, fmt::format("among ranks {}: ", to_text(ranks)), examine);
     }
     // A finding at the place that was left out is the known fault: with fewer ranks its class may differ.
@@ -194,28 +193,28 @@ bool harmless(const std::vector<finding>& known) {
   return std::ranges::all_of(known, [](const finding& f) { return f.hidden; });
 }
 
-void look_into_one(experiment_series& t, const own_job& job, std::uint32_t pes,
-                   const std::function<void(experiment_series&)>& examine) {
+void examine_one(experiment_series& t, const own_job& job, std::uint32_t pes,
+                 const std::function<void(experiment_series&)>& examine) {
   const bool was_healthy = t.healthy_so_far();
   const changes flags{"--workload", t.leave(job.workload(pes))};
   const observation* o = t.attempt(job.name, flags, signs::ignored, of_one);
   if (o == nullptr) return;
-  t.answer(std::string("in ") + job.name, right(*o) ? "right" : "goes wrong, the job as given does not");
+  t.answer(std::string("in ") + job.name, right(*o) ? "right" : "wrong, unlike the job as given");
   if (was_healthy || !right(*o)) t.take_signs_of(*o);
   if (right(*o)) return t.conclude();
-  t.look_into(job.kind, flags, *o);
+  t.set_subject(job.kind, flags, *o);
   examine_part(t, std::string("in ") + job.name + ": ", examine);
   t.conclude();
 }
 
 }  // namespace
 
-void look_into_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
+void examine_own_jobs(experiment_series& t, const std::function<void(experiment_series&)>& examine) {
   if (!right(t.base()) || !harmless(t.findings())) return;
   const std::uint32_t pes = t.count_of_pes();
   if (pes < 2) return;
   for (const own_job& job : jobs)
-    if (harmless(t.findings())) look_into_one(t, job, pes, examine);
+    if (harmless(t.findings())) examine_one(t, job, pes, examine);
 }
 
 }  // namespace diecast::diagnose

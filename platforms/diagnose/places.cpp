@@ -13,7 +13,7 @@ namespace {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// What follows `kind` in a name, if that is digits: "3" of "pe3".
+/// The digits after `kind` in a name: "3" of "pe3"; empty if other characters follow.
 std::string number_behind(const std::string& name, std::string_view kind) {
   if (!name.starts_with(kind)) return {};
   const std::string number = name.substr(kind.size());
@@ -73,8 +73,8 @@ bool may_have_crossed(const evidence& e, const std::string& link) {
 
 namespace {
 
-/// How much slower than configured a link must be to be called so: a clock is exact, and what runs over a
-/// link that is kept busy is hardly stretched.
+/// Factor by which a link must be slower than configured to count as slow: clocks are exact, and transfers
+/// over a busy link are hardly longer than at its rate.
 constexpr double slow_link_factor = 1.5;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instance paths: their parts, which of them are links, and what a message may have crossed.
+// Instance paths: their parts, which of them are links, and the links that a message may have crossed.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct evidence {
 
 // Traffic of links in a run, and whether their rate can be determined from it.
 
-/// What went over a link.
+/// Traffic of a link.
 struct link_load {
   std::uint64_t flits{}, packets{};
 };

@@ -23,7 +23,7 @@ std::vector<std::string> only_in(const finding& f, const case_file& file) {
     if (std::ranges::any_of(f.evidence, is_of)) names.push_back(o.name);
   }
   if (!names.empty() && names.front() == file.observations.front().name) names.clear();
-  // Those on a job of the diagnosis's own go without saying.
+  // Experiments on the diagnosis's own jobs are not listed.
   const std::string on_the_first = names.empty() ? "" : "in " + names.front() + ": ";
   std::erase_if(names,
                 [&](const std::string& n) { return n.starts_with(on_the_first) && !on_the_first.empty(); });
@@ -44,7 +44,7 @@ ordered_json rate_json(const rate& r) {
   return {{"rate", r.share()}, {"low", i.low}, {"high", i.high}, {"draws", r.draws}};
 }
 
-/// Every question of the list; of those that were not asked there are no rates.
+/// Every question of the list; rates only of those that were asked.
 ordered_json questions_json(const case_file& file) {
   ordered_json all = ordered_json::array();
   for (const char* id : {"staging", "checksum", "split_sendrecv", "mr_cache_monitor", "algorithm",

@@ -52,10 +52,10 @@ struct case_file {
   std::deque<observation> observations;                      ///< the run as given first
   std::vector<finding> findings;                             ///< most certain and severe first
   std::vector<std::pair<std::string, std::string>> answers;  ///< questions of the list
-  std::vector<rated_question> questions;                     ///< those that were asked; others do not apply
-  rate failed;                       ///< failures among draws of the run as given or the smaller one
-  bool stochastic{};                 ///< those draws differ
-  std::vector<std::string> skipped;  ///< experiments there was no time for
+  std::vector<rated_question> questions;  ///< questions that were asked; others do not apply
+  rate failed;                            ///< failures among draws of the run as given or the smaller one
+  bool stochastic{};                      ///< the draws differ
+  std::vector<std::string> skipped;       ///< experiments there was no time for
   int exit_code{};
 };
 

@@ -13,7 +13,7 @@
 namespace diecast::platforms {
 namespace {
 
-/// One per process: a pipe has no other text for a second reader, whichever part of the program that is.
+/// One list per process: a pipe gives its text only once, so all readers share it.
 std::deque<input_file>& remembered() {
   static std::deque<input_file> files;
   return files;
@@ -44,7 +44,7 @@ std::string remove_mark(std::string& text) {
   if (text.starts_with(utf8)) text.erase(0, utf8.size());
   if (text.starts_with("\x1F\x8B")) return "compressed by gzip; give it unpacked, as by <(zcat FILE)";
   if (text.starts_with(big) || text.starts_with(little)) return "its text is UTF-16, not UTF-8";
-  const std::size_t nul = text.find('\0');  // where readers would take the text to end
+  const std::size_t nul = text.find('\0');  // the position at which C string functions would end the text
   return nul == text.npos ? "" : fmt::format("byte {} is NUL, which no text has", nul);
 }
 

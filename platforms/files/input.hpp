@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input files. Each is read once and whole, from anything that can be read: a pipe gives its text only once.
+// Input files. Each is read once and whole, because a pipe gives its text only once.
 // Every file that was read is remembered, so that no output replaces it.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr std::size_t file_mib = 256;  ///< limit of any file
 inline constexpr std::size_t program_mib =
     64;  ///< limit of an MSCCL program; its tree takes 16 times as much
 inline constexpr std::size_t line_bytes = 4096;         ///< limit of a line of a trace
-inline constexpr std::size_t json_values = 20'000'000;  ///< in one JSON text
+inline constexpr std::size_t json_values = 20'000'000;  ///< limit of values in one JSON text
 inline constexpr std::size_t json_levels = 64;          ///< limit of nested objects and arrays
 inline constexpr std::size_t extends = 64;              ///< configs that extend one another
 }  // namespace input_limits
@@ -36,12 +36,12 @@ struct file_identity {
 struct input_file {
   std::string reader;  ///< flag or key that named it first
   std::filesystem::path path;
-  std::string text;                       ///< without a byte-order mark
+  std::string text;                       ///< text without a byte-order mark
   std::string failure;                    ///< why it cannot be read: "a folder"; else empty
   std::optional<file_identity> identity;  ///< empty: no regular file, its text cannot be read again
 };
 
-/// The file of this name. It is read when it is asked for first. The reference stays valid.
+/// The file of this name, read at the first call. The reference stays valid.
 const input_file& read_input(const std::string& reader, const std::filesystem::path& path);
 
 /// The text that read_input() gives for this name from now on, without opening anything.
@@ -50,7 +50,7 @@ void provide_input(const std::string& reader, const std::filesystem::path& path,
 /// Every file read until now.
 [[nodiscard]] const std::deque<input_file>& inputs();
 
-/// For a process that has written an input of its own: the next reader gets the new text.
+/// Forgets a file that this process has written itself, so that the next reader gets the new text.
 void forget_inputs();
 
 /// The input that writing to `output` would replace; null where there is none.

@@ -40,7 +40,7 @@ struct json_node {
   [[nodiscard]] std::optional<std::uint64_t> count() const;
   /// Any number.
   [[nodiscard]] std::optional<double> real() const;
-  /// Of an object; null where it has no such member, or the node is no object.
+  /// Member of an object; null where it is missing or the node is no object.
   [[nodiscard]] const json_node* member(std::string_view name) const;
 };
 
@@ -51,11 +51,11 @@ struct json_node {
 /// appended with `file` in front. Empty after a syntax error.
 [[nodiscard]] std::optional<json_node> read_json(std::string_view text, const std::string& file,
                                                  std::vector<problem>& problems);
-/// The same for a file of a config; one that cannot be read is a problem too.
+/// Parses a file of a config; a file that cannot be read is a problem, too.
 [[nodiscard]] std::optional<json_node> read_json_file(const std::filesystem::path& path,
                                                       std::vector<problem>& problems);
 
-/// What is wrong with the values of one file, each at its path there: most_problems at most.
+/// Problems of the values of one file, each with its path: at most most_problems.
 class json_checker {
  public:
   json_checker(std::string file, std::vector<problem>& problems)
@@ -91,7 +91,7 @@ class json_checker {
   std::vector<problem>& problems_;
 };
 
-/// Whether it is UTF-8, as JSON requires.
+/// Whether a text is UTF-8, as JSON requires.
 [[nodiscard]] bool is_json_text(const std::string& text);
 
 // Files of another kind than the one expected.

@@ -33,16 +33,16 @@ std::string visible(const std::string& text) {
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Opened for reading, standard output still fails as a closed one.
+    // open() returns the lowest free number, this one. For reading, so that writing still fails.
     (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error of its write
 }
 
-void tell(const std::string& line) { tell(stderr, visible(line) + '\n'); }
+void warn(const std::string& line) { print_to(stderr, visible(line) + '\n'); }
 
-void tell(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
+void print_to(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
 
 namespace {
 
@@ -91,7 +91,7 @@ void write_whole_file(const fs::path& target, const std::string& text, const std
 
 namespace {
 
-/// How a file begins; of JSON, blanks do not count.
+/// The beginning of a file; blanks in JSON do not count.
 struct beginning {
   std::string_view name;
   std::string_view text;
@@ -149,7 +149,7 @@ std::string text_of(const fs::path& file, std::size_t most = std::string::npos) 
   return text;
 }
 
-/// A half-written file has half a beginning.
+/// A partly written file may have only a part of the beginning.
 bool begins(std::string_view text, std::string_view head, bool half) {
   return text.starts_with(head) || (half && head.starts_with(text));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outputs: the directory of --out, claimed before the simulation and written file by file, the status last;
-// files written whole; own files, known by content; standard streams.
+// files written whole; own files, recognized by content; standard streams.
 #pragma once
 
 #include <cstdio>
@@ -22,13 +22,13 @@ namespace diecast::platforms {
 /// be called before any file is opened.
 void hold_standard_streams();
 
-/// Control characters other than line ends and tabs as \x1b: texts of inputs and names do not
+/// Shows control characters other than line ends and tabs as \x1b, so that texts of inputs and names cannot
 /// control a terminal.
 [[nodiscard]] std::string visible(const std::string& text);
 /// Writes a line to standard error. What cannot be written there is lost.
-void tell(const std::string& line);
+void warn(const std::string& line);
 /// Writes `text` as it is; what cannot be written is lost.
-void tell(std::FILE* to, const std::string& text);
+void print_to(std::FILE* to, const std::string& text);
 
 // Errors of files that could not be written.
 
@@ -41,7 +41,7 @@ void tell(std::FILE* to, const std::string& text);
 /// Throws output_error for anything that cannot be written.
 class output_dir {
  public:
-  /// Creates the directory, refuses one that holds files of somebody else or in which another run is writing,
+  /// Creates the directory, refuses one with files that are not Diecast's or in which another run writes,
   /// removes what an earlier run left, and proves that a file can be created in it. `named` are files that
   /// the same command line writes (a waveform, a timeline, a record): they may lie in the directory, under
   /// names that are not the run's own. Inputs of the run stay: one whose name the run needs is a user_error,
@@ -62,12 +62,12 @@ class output_dir {
  private:
   /// Two runs at the same time would mix their files.
   void lock();
-  /// What an earlier run left. Throws for anything else that is in the directory.
+  /// Files that an earlier run left. Throws if the directory holds any other file.
   [[nodiscard]] std::vector<std::filesystem::path> earlier_files(
       const std::vector<std::filesystem::path>& named) const;
   void remove_all(const std::vector<std::filesystem::path>& files) const;
 
-  /// A descriptor that goes with what holds it, also where the constructor throws after it was opened.
+  /// A descriptor that is closed with its owner, also when the owner's constructor throws after opening it.
   struct descriptor {
     int fd{-1};
     descriptor() = default;
@@ -81,7 +81,7 @@ class output_dir {
   descriptor lock_;
 };
 
-// Which files a run of Diecast wrote. They are known by their contents: a user's file may have any name.
+// Whether Diecast wrote a file: decided by its contents, because a user's file may have any name.
 
 inline constexpr std::string_view vcd_head = "$version Diecast $end\n";
 inline constexpr std::string_view timeline_head =
@@ -102,7 +102,7 @@ inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n
 void write_whole_file(const std::filesystem::path& target, const std::string& text,
                       const std::string& name = {}, const std::function<void()>& last = {});
 
-/// The file that a process of several writes in place of `file`: process 0 that itself.
+/// The file that a process of several writes instead of `file`; process 0 writes `file` itself.
 [[nodiscard]] std::string part_of_file(const std::string& file, std::uint32_t process);
 
 }  // namespace diecast::platforms

@@ -29,7 +29,7 @@ class trace_events {
 
   void name_group(std::uint32_t group, const std::string& name, std::uint32_t order);
   void name_track(track_id t, const std::string& name, std::uint32_t order);
-  /// Slices of one track must nest or follow each other: what observers see of one instance does.
+  /// Slices of one track must nest or follow each other, as the events of one instance do.
   void slice(track_id t, std::string_view name, std::string_view category, sim_time from, sim_time to,
              const arguments& extra = {});
   void instant(track_id t, std::string_view name, sim_time at, const arguments& extra = {});
@@ -38,7 +38,7 @@ class trace_events {
   /// An arrow from the slice open at its start to the slice open at its end; both carry `number`.
   void flow(bool end, track_id t, std::uint64_t number, sim_time at);
 
-  /// Takes in the events of a part that has been closed, and removes it.
+  /// Appends the events of a closed part, and removes the part.
   void append(const std::string& part);
   /// Ends the file; throws output_error when writing failed.
   void close();

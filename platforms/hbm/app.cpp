@@ -63,7 +63,7 @@ namespace {
 using app::print;
 using platforms::run_status;
 
-/// What the patterns need of the memory they run on.
+/// Properties of the memory that patterns need.
 void check_pattern(const options& o, const config::hbm_block& hbm, const study_point& point) {
   const bool banks = o.pattern != traffic::memory_pattern::seq &&
                      o.pattern != traffic::memory_pattern::rand &&
@@ -77,7 +77,7 @@ void check_pattern(const options& o, const config::hbm_block& hbm, const study_p
                              std::to_string(point.request_bytes), fmt::format("at most {}", capacity)});
 }
 
-/// Files of a run's observers would be those of the last run; a memory without banks has none of the limits.
+/// Refuses files of observers, which each run would overwrite, and a memory without banks and so limits.
 void check_removable(const options& o, const config::hbm_block& hbm) {
   const std::string flag = "--without-limits";
   if (hbm.model == config::hbm_model::simple)
@@ -122,11 +122,11 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
 study_outcome outcome_of(const study_point& point, const config::machine_config& config,
                          const netlist::memory_factory& make_memory) {
   study_outcome o = platforms::run_in_child([&] { return simulate(point, config, make_memory); });
-  if (o.pattern.empty()) describe(point, config, o);  // it ended before it began
+  if (o.pattern.empty()) describe(point, config, o);  // the run ended before it described its point
   return o;
 }
 
-/// What is measured of a point: the run, and with --without-limits those without limits.
+/// Runs of a point: the run itself, and with --without-limits those without limits.
 study_outcome measure(const options& o, const study_point& point, const config::machine_config& config,
                       const netlist::memory_factory& make_memory) {
   study_outcome outcome = outcome_of(point, config, make_memory);
@@ -144,7 +144,7 @@ study_outcome measure(const options& o, const study_point& point, const config::
   return outcome;
 }
 
-/// As the study names its channels (stack.cpp); what a memory shows of them is asked once it is built.
+/// Names of the study's channels as in stack.cpp; whether a memory shows them is known when it is built.
 std::vector<std::string> channel_names(const config::hbm_block& hbm) {
   std::vector<std::string> names;
   names.reserve(hbm.ports);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door of an HBM binary; its main file is
+// Entry of an HBM binary; its main file is
 //
 //   int sc_main(int argc, char** argv) { return diecast::hbm::run(registries, argc, argv); }
 //   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
@@ -18,7 +18,7 @@ namespace diecast::hbm {
 /// Parses the command line, runs the study, returns the exit code.
 int run(const registries& tables, int argc, char** argv);
 
-// What an HBM binary prints about itself and its memory, without running anything.
+// Texts about an HBM binary and its memory, without a run.
 
 /// --list patterns | presets
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
@@ -52,7 +52,7 @@ struct options : app::common_options {
 [[nodiscard]] std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
                                       const std::vector<study_outcome>& runs);
 [[nodiscard]] std::string result_csv(const std::vector<study_outcome>& runs);
-/// `pattern`: what all rows share.
+/// `pattern`: common to all rows.
 [[nodiscard]] std::string table_header(const std::string& pattern);
 [[nodiscard]] std::string table_row(const study_outcome& o);
 

@@ -121,14 +121,14 @@ std::string table_row(const study_outcome& o) {
   if (!o.lost_time.empty()) text += shares_text("  % of peak lost:", o.lost_time);
   if (!o.time_saved.empty()) text += shares_text("  % of the run saved without:", o.time_saved);
   if (o.lost_time.empty()) return text;
-  // Then bandwidth and losses make more than the peak.
+  // Forwarded reads cost no bus time, so bandwidth and losses add up to more than the peak.
   if (o.forwarded_bursts.value_or(0) != 0)
     text +=
         fmt::format("    {} reads were answered from the write queue and cost no bus time: busy {:.1f}%\n",
                     *o.forwarded_bursts, o.bus_busy_percent.value_or(0));
   else if (o.status == platforms::run_status::ok &&
            100 * o.bandwidth_gbytes_s / o.peak_gbytes_s < o.bus_busy_percent.value_or(0) - 0.05)
-    // Then they make less than the peak.
+    // With partial bursts bandwidth and losses add up to less than the peak.
     text +=
         fmt::format("    requests are not whole bursts, and the rest of each burst is lost: busy {:.1f}%\n",
                     *o.bus_busy_percent);

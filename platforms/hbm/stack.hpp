@@ -24,7 +24,7 @@ class stack : public sc_core::sc_module, public hw::agenda_owner {
     std::vector<traffic::memory_request> recorded;
     netlist::memory_block memory;
     std::unique_ptr<hw::memory_traffic> initiator;
-    /// Lost time of Diecast's own controller, at the instant of the stack's last answer.
+    /// Lost time of Diecast's own controller, at the time of the stack's last answer.
     std::optional<timing::lost_time_report> lost;
   };
   [[nodiscard]] const std::vector<std::unique_ptr<channel>>& channels() const { return channels_; }

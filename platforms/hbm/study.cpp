@@ -115,7 +115,7 @@ void collect_lost_time(stack& machine, study_outcome& o) {
   }
 }
 
-/// Only our own controller counts row hits and lost time.
+/// Only Diecast's own controller counts row hits and lost time.
 void collect_banks(stack& machine, study_outcome& o) {
   std::uint64_t hits = 0, bursts = 0, forwarded = 0;
   for (const auto& c : machine.channels()) {
@@ -150,7 +150,7 @@ class watching {
   }
 
  private:
-  /// None of a memory of another make.
+  /// Empty for a memory of an extension.
   static std::vector<std::string> names_of(const stack& machine) {
     std::vector<std::string> names;
     for (const hw::hbm_controller* c : machine.controllers()) names.emplace_back(c->name());

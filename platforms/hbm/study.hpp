@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a memory study: what is asked of an HBM stack and what comes back. Plain values; the outcome
+// One run of a memory study: its input and its outcome. Plain values; the outcome
 // crosses the pipe between the run's process and its parent.
 #pragma once
 
@@ -27,7 +27,7 @@ struct replay_trace {
   std::uint64_t requests{};
 };
 
-/// How fast requests come.
+/// Rate of requests.
 struct pace {
   enum class kind : std::uint8_t { rate, saturate, closed, recorded };
   kind how{kind::saturate};
@@ -42,7 +42,7 @@ struct study_point : platforms::watched_run {
   std::uint64_t stride_bytes{};
   std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
   double read_fraction{1.0};
-  std::uint64_t requests{100'000};  ///< for all channels together; the default is one channel's
+  std::uint64_t requests{100'000};  ///< requests of all channels together; the default is for one channel
   std::uint32_t request_bytes{};
   pace speed;
   bool check_data{};
@@ -51,13 +51,13 @@ struct study_point : platforms::watched_run {
   [[nodiscard]] std::string pattern_text() const;
 };
 
-/// Beside the limits' own names in study_outcome::time_saved: none of them is left.
+/// Name in study_outcome::time_saved, besides those of the limits, of the run without any limit.
 inline constexpr const char* all_limits = "all";
 
 struct study_outcome {
   platforms::run_status status{platforms::run_status::ok};
   bool output_lost{};   ///< a waveform or timeline could not be written
-  std::string message;  ///< for the user, when status is not ok
+  std::string message;  ///< text for the user, when status is not ok
 
   std::string pattern, pace;
   std::optional<double> rate_percent;
@@ -66,7 +66,7 @@ struct study_outcome {
   std::optional<std::uint64_t> request_bytes;  ///< empty: the trace says
 
   std::uint64_t requests{}, reads{}, writes{}, bytes{};
-  double time_ns{};  ///< from the start to the last response
+  double time_ns{};  ///< time from the start to the last response
   double bandwidth_gbytes_s{}, peak_gbytes_s{};
   std::optional<double> bound_gbytes_s;  ///< closed form of the pattern, where there is one
   std::string bound_kind;
@@ -75,14 +75,14 @@ struct study_outcome {
   double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
   std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;
   std::optional<double> row_hit_rate;             ///< empty: the memory does not report it
-  std::optional<double> bus_busy_percent;         ///< with lost_time 100%; empty as lost_time
+  std::optional<double> bus_busy_percent;         ///< adds up to 100% with lost_time; empty when lost_time is
   std::optional<std::uint64_t> forwarded_bursts;  ///< answered from the write queue: never on the bus
   /// Percent of the peak lost to each limit; empty: the memory does not report it.
   platforms::statistics lost_time;
   /// Percent of the run's time saved without each limit, with --without-limits: add_savings(); else empty.
   platforms::statistics time_saved;
   std::optional<bool> verified;                  ///< empty: not checked
-  std::uint64_t checked_reads{}, wrong_reads{};  ///< with --check-data
+  std::uint64_t checked_reads{}, wrong_reads{};  ///< reads compared, and wrong ones, with --check-data
   std::vector<std::string> notes;
 
   double wall_s{};  ///< simulation only
@@ -98,7 +98,7 @@ struct study_outcome {
   DIECAST_MEMBERS(fields(), status, message, output_lost, notes, lost_time, time_saved, wall_s, peak_rss_mib)
 };
 
-/// What an HBM binary is made of. An out-of-tree binary gives its own name, config and memory.
+/// Definition of an HBM binary. An out-of-tree binary gives its own name, config and memory.
 struct registries {
   std::string name;         ///< "diecast-hbm"
   std::string description;  ///< one line for --help
@@ -110,12 +110,12 @@ struct registries {
 
 /// The coordinates of one channel. Throws user_error when its address map is broken.
 [[nodiscard]] traffic::memory_geometry geometry_of(const config::hbm_block& hbm);
-/// What one channel can reach with reads of a burst each, refresh included; empty where there is no closed
-/// form. GB/s.
+/// Bandwidth in GB/s that one channel can reach with reads of a burst each, refresh included; empty where
+/// there is no closed form.
 [[nodiscard]] std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern,
                                                          const config::hbm_block& hbm);
 
-/// What was asked, before anything ran.
+/// Fills in the input, before anything ran.
 void describe(const study_point& point, const config::machine_config& config, study_outcome& o);
 
 /// Elaborates the stack in this process and runs one point. Call once per process. Never throws for what
@@ -123,7 +123,7 @@ void describe(const study_point& point, const config::machine_config& config, st
 [[nodiscard]] study_outcome simulate(const study_point& point, const config::machine_config& config,
                                      const netlist::memory_factory& make_memory);
 
-// What each limit of the memory costs a run: measured by running it once more without the limit.
+// Cost of each limit of the memory for a run, measured by a further run without the limit.
 
 /// Runs a point on a config; in a process of its own.
 using point_runner = std::function<study_outcome(const study_point&, const config::machine_config&)>;

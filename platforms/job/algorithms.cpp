@@ -84,7 +84,7 @@ void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_p
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-/// Those that run on the same ranks one after the other: a table compares equal ranks.
+/// Groups the algorithms that run on the same ranks: a table compares equal ranks.
 void sort_by_ranks(std::vector<std::string>& algorithms, const app::registries& tables,
                    const std::string& collective) {
   std::ranges::stable_sort(algorithms, {},
@@ -128,12 +128,12 @@ std::optional<comm::rank_set> usual_ranks_of(const app::registries& tables, cons
   return std::nullopt;
 }
 
-bool asks_for_all(const job_request& request) {
+bool requests_all(const job_request& request) {
   return request.algorithms == std::vector<std::string>{"all"};
 }
 
-std::vector<std::string> algorithms_asked(const app::registries& tables, const job_request& request) {
-  if (!asks_for_all(request)) {
+std::vector<std::string> requested_algorithms(const app::registries& tables, const job_request& request) {
+  if (!requests_all(request)) {
     (void)algorithms_of(tables, request.point.collective);  // throws when there are none
     return request.algorithms.empty() ? std::vector<std::string>{automatic_algorithm} : request.algorithms;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms by name: what the tables and the config say of them.
+// Algorithms by name, in the tables and in the config.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@
 
 namespace diecast::platforms {
 
-/// What the run's point names; null where there is none.
+/// The collective that a run's point names; null where there is none.
 [[nodiscard]] const sw::kernel_entry* kernel_of(const app::registries& tables, const run_point& point);
 
 /// The algorithms that a request names for its collective: "all" stands for each that runs on its ranks, none
 /// for auto. Those that run on the same ranks come one after the other: a table compares equal ranks.
-[[nodiscard]] std::vector<std::string> algorithms_asked(const app::registries& tables,
-                                                        const job_request& request);
+[[nodiscard]] std::vector<std::string> requested_algorithms(const app::registries& tables,
+                                                            const job_request& request);
 /// Whether a request is for every algorithm.
-[[nodiscard]] bool asks_for_all(const job_request& request);
-/// What an algorithm runs on without --ranks.
+[[nodiscard]] bool requests_all(const job_request& request);
+/// The rank set of an algorithm without --ranks.
 [[nodiscard]] std::optional<comm::rank_set> usual_ranks_of(const app::registries& tables,
                                                            const std::string& collective,
                                                            const std::string& algorithm);
@@ -40,7 +40,7 @@ void refuse_op(const run_point& point);
                                                      const std::string& collective,
                                                      std::optional<comm::rank_set> ranks = std::nullopt);
 
-// What the config's ccl.algorithms and ccl.patterns change about a run.
+// Changes of a run by the config's ccl.algorithms and ccl.patterns.
 
 /// Throws user_error with every name in ccl.algorithms and ccl.patterns that is in no table, and every
 /// pattern of the config that has the name of one in the tables.
@@ -59,7 +59,7 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
 [[nodiscard]] comm::group members_for(const app::registries& tables, const config::machine_config& config,
                                       const sw::kernel_entry& kernel, const run_point& point);
 
-/// The kernel's pattern, or the one that the config gives it.
+/// The kernel's pattern, or that of the config.
 [[nodiscard]] comm::pattern_entry pattern_for(const app::registries& tables,
                                               const config::machine_config& config,
                                               const sw::kernel_entry& kernel);

@@ -49,7 +49,7 @@ comm::install_plan place_rings(const std::vector<comm::edge>& edges, const confi
   }
 }
 
-/// The tree that a plan needs, proven free of cycles together with nothing else: its VCs are its own.
+/// The tree that a plan needs, proven free of cycles by itself, because it shares no VCs.
 fabric::collective_tree tree_of(const fabric::topology& topology, const comm::tree_install& install) {
   const auto terminal_of = [&topology](pe_coord pe) { return topology.locate(abi::mailbox_of(pe)); };
   std::vector<abi::node_address> leaves;

@@ -27,7 +27,7 @@ struct kernel_run : prepared_run {
   virtual void set_up(abi::host_hal& /*host*/, std::span<const abi::kernel_arguments> /*arguments*/) const {}
 
  protected:
-  /// The members are known: `count` elements each.
+  /// For known members, with `count` elements each.
   void launch_with(sw::kernel_entry kernel, std::uint64_t count);
   /// The kernel's pattern as install plan, then complete().
   void wire(const app::registries& tables);
@@ -38,7 +38,7 @@ struct kernel_run : prepared_run {
   comm::pattern_entry pattern_;  ///< none for a program
 
  private:
-  /// Fields of the bound; worked out once, before the processes that play the run are forked.
+  /// Fields of the bound, computed once, before the processes of the run are forked.
   mutable std::optional<run_outcome> bounded_;
 };
 

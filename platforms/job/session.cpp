@@ -58,7 +58,7 @@ void session::host_program(abi::host_hal& host) {
 
 void session::write_inputs(abi::host_hal& host) {
   for (const std::uint32_t r : members_of(host.self())) {
-    // What the round before left must not pass for a result of this one.
+    // Contents of the previous round must not pass for results of this one.
     sw::write_tensor(host, launch_of(r), sw::tensor::output,
                      std::vector<std::byte>(check_->output_bytes(r), std::byte{0xa5}));
     sw::write_tensor(host, launch_of(r), sw::tensor::input, check_->input(r));
@@ -135,7 +135,7 @@ void session::verify(abi::host_hal& host) {
 
 namespace {
 
-/// What a process knows of its ranks.
+/// Results of the ranks of one process.
 struct session_part {
   std::vector<sim_time> times;
   std::uint64_t wrong{}, elements{}, fingerprint{};
@@ -151,7 +151,7 @@ struct session_part {
 
 }  // namespace
 
-/// Every process then knows what one would that has simulated all SIPs.
+/// Afterwards every process has the state of a process that simulates all SIPs.
 void session::join(process_group& group) {
   session_part own{times_,       wrong_,     elements_,   data_fingerprint_.sum(),
                    equal_,       finished(), install_ns_, first_wrong_at_,

@@ -46,7 +46,7 @@ class session final : public host_side {
   [[nodiscard]] std::uint64_t rounds_done() const override { return rounds_done_; }
 
  private:
-  /// Blocks until every host has called it; returns the common start of all PEs of the launch.
+  /// Blocks until every host has called this function; returns the common start of all PEs of the launch.
   sim_time agree_on_start(abi::host_hal& host);
   void write_inputs(abi::host_hal& host);
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
@@ -107,7 +107,7 @@ class workload_session final : public host_side, private sw::op_observer {
  private:
   void started(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
   void ended(const sw::pe_step& step, std::uint64_t iteration, sim_time at) override;
-  void tell(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const;
+  void report(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const;
   void messages(const sw::message_counts& counts) override { log_.messages(counts); }
   [[nodiscard]] std::vector<abi::pe_launch> launches_of(sip_id sip, sim_time start) const;
   void report_ops(run_outcome& o) const;
@@ -119,9 +119,9 @@ class workload_session final : public host_side, private sw::op_observer {
   std::map<sip_id, abi::host_hal*> hosts_;
   sw::workload_log log_;
   std::function<void(const op_on_pe&)> hear_op_;
-  sim_time ready_, began_;  ///< before the launch, when its firmware began
+  sim_time ready_, began_;  ///< before the launch: time at which its firmware began
   double launch_ns_{};
-  sim_time last_end_;  ///< from the common start
+  sim_time last_end_;  ///< time from the common start
 };
 
 }  // namespace diecast::platforms

@@ -74,7 +74,7 @@ void signal_judge::report(const host_side& hosts, netlist::pod& pod, process_gro
     add_others(*group, checker_, [this] { return analysis::barrier_checker(run_.machine.config.shape()); });
   }
   judge_barriers(hosts, sum, o);
-  if (hosts.finished() && o.status == run_status::ok && run_.point.tell_faults) report_harmless(sum, o);
+  if (hosts.finished() && o.status == run_status::ok && run_.point.report_faults) report_harmless(sum, o);
 }
 
 void signal_judge::report_harmless(const barrier_counts& sum, run_outcome& o) const {
@@ -97,8 +97,8 @@ void signal_judge::report_harmless(const barrier_counts& sum, run_outcome& o) co
     const std::uint64_t times = sum.of(lines.at(e.bit));
     o.notes.push_back(fmt::format(
         "ccl.errata={} did not act: {}", e.name,
-        times == 0 ? "no barrier of this run comes to the line of the defect"
-                   : fmt::format("firmware came {} times to its line, and all barriers were right", times)));
+        times == 0 ? "no barrier of this run reaches the line of the defect"
+                   : fmt::format("firmware reached its line {} times, and all barriers were right", times)));
   }
 }
 

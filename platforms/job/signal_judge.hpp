@@ -13,7 +13,7 @@
 
 namespace diecast::platforms {
 
-/// What the firmware and the data caches of all members have counted.
+/// Counts of the firmware and the data caches of all members.
 struct barrier_counts {
   barrier_counts() = default;
   barrier_counts(const prepared_run& run, netlist::pod& pod);
@@ -33,7 +33,7 @@ struct barrier_counter {
   std::uint64_t (*of)(const barrier_counts&);
 };
 [[nodiscard]] std::span<const barrier_counter> barrier_counters();
-/// As rows of the table of counters.
+/// The counters as rows of the table of counters.
 [[nodiscard]] std::string barrier_counters_markdown();
 
 class signal_judge : public judge {
@@ -53,7 +53,7 @@ class signal_judge : public judge {
   analysis::barrier_checker checker_;
 
  private:
-  /// Notes for the bits of ccl.errata that have done no harm.
+  /// Adds notes on the bits of ccl.errata that have done no harm.
   void report_harmless(const barrier_counts& sum, run_outcome& o) const;
 
   std::unique_ptr<analysis::line_history> history_;

@@ -22,7 +22,7 @@ struct stream_run : prepared_run {
     return workload->direction_name(pe, d);
   }
 
-  comm::workload file;  ///< what `workload` is made from
+  comm::workload file;  ///< workload file from which `workload` is made
   std::unique_ptr<sw::workload_program> workload;
 
  protected:

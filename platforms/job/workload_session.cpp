@@ -59,16 +59,17 @@ void workload_session::firmware(abi::hal& hal, const abi::launch_block&, const s
 }
 
 void workload_session::started(const sw::pe_step& step, std::uint64_t iteration, sim_time at) {
-  tell(step, iteration, at, false);
+  report(step, iteration, at, false);
   log_.started(step, iteration, at);
 }
 
 void workload_session::ended(const sw::pe_step& step, std::uint64_t iteration, sim_time at) {
   log_.ended(step, iteration, at);
-  tell(step, iteration, at, true);
+  report(step, iteration, at, true);
 }
 
-void workload_session::tell(const sw::pe_step& step, std::uint64_t iteration, sim_time at, bool ended) const {
+void workload_session::report(const sw::pe_step& step, std::uint64_t iteration, sim_time at,
+                              bool ended) const {
   if (!hear_op_) return;
   const comm::resolved_workload& w = run_.workload->workload();
   const comm::resolved_op& op = w.ops[step.op];

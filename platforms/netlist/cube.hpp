@@ -67,8 +67,8 @@ template <class Memory>
 using memory_factory = std::function<memory_block(const char* name, const config::machine_config& config,
                                                   hw::fault_sink& faults)>;
 
-/// What every container of the netlist is built with. References outlive the netlist, but for `order`, which
-/// is asked while it is built.
+/// Setup of every container of the netlist. References must outlive the netlist, except `order`, which is
+/// used during construction only.
 struct build_context {
   const config::machine_config& config;
   const fabric::topology& topology;
@@ -78,7 +78,7 @@ struct build_context {
   std::function<hw::firmware(pe_coord)> firmware_of;
   memory_factory make_hbm;
   bool move_data{true};
-  /// SIPs that this process builds, by number; empty: all. What goes to others leaves by `outlet`.
+  /// SIPs that this process builds, by number; empty: all. Messages to other SIPs leave by `outlet`.
   std::vector<bool> own_sips;
   hw::boundary_outlet outlet;
   [[nodiscard]] bool builds(std::uint32_t sip) const { return own_sips.empty() || own_sips[sip]; }
@@ -134,7 +134,7 @@ class cube : public sc_core::sc_module {
   sip_id sip_;
   cube_id id_;
   hw::packet_pool& pool_;
-  std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< in front of PEs; usually none
+  std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< interposers in front of PEs; usually none
   std::unique_ptr<hw::cube_noc> noc_;
   std::vector<pe_coord> coords_;  ///< coordinates of pes_
   std::vector<std::unique_ptr<const config::machine_config>>

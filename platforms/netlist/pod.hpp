@@ -16,7 +16,7 @@
 
 namespace diecast::netlist {
 
-/// What the host of each SIP runs.
+/// Program of the host of each SIP.
 using host_program_factory = std::function<hw::host_program(sip_id)>;
 
 /// One package: cubes joined at their edges, the gateways of its links, its host.
@@ -47,7 +47,7 @@ class sip : public sc_core::sc_module, public hw::agenda_owner {
   void bind_edge(const build_context& context, cube_id c, fabric::side edge, cube_id other);
 
   sip_id id_;
-  hw::packet_pool pool_;  ///< before everything that holds packets
+  hw::packet_pool pool_;  ///< declared before all members that hold packets
   hw::agenda agenda_{"agenda"};
   std::vector<std::unique_ptr<cube>> cubes_;
   std::vector<std::unique_ptr<hw::sip_port>> ports_;
@@ -92,8 +92,8 @@ class pod : public sc_core::sc_module {
   static constexpr std::size_t absent = SIZE_MAX;
   void build(const build_context& context, const host_program_factory& host_of);
   void bind_sip_link(const build_context& context, const fabric::sip_link& link);
-  /// The end of a link at the sender of `outgoing`: where its messages leave, and where those of the far end
-  /// arrive.
+  /// The end of a link at the sender of `outgoing`: its port for messages that leave, and its export for
+  /// those that arrive.
   struct link_side {
     sc_core::sc_port<hw::sip_link_if>& leave;
     sc_core::sc_export<hw::sip_link_if>& arrive;
@@ -101,7 +101,7 @@ class pod : public sc_core::sc_module {
   [[nodiscard]] link_side side_of(const build_context& context, const fabric::sip_link& outgoing);
 
   std::vector<std::unique_ptr<sip>> sips_;
-  std::vector<std::size_t> place_;  ///< in sips_, by number; absent: in another process
+  std::vector<std::size_t> place_;  ///< place in sips_, by SIP; absent: the SIP is in another process
   std::vector<std::unique_ptr<hw::sip_boundary>> boundaries_;
   /// By the channel on which another process sends.
   std::map<std::uint32_t, sc_core::sc_export<hw::sip_link_if>*> arrivals_;

@@ -18,7 +18,7 @@ namespace {
 
 using app::print;
 
-/// What all points of the invocation share.
+/// Common data of all points of the invocation.
 study_point common_point(const options& o, const config::machine_config& config) {
   const config::noc_block& noc = config.noc;
   study_point point;
@@ -61,7 +61,7 @@ std::vector<study_point> points_of(const options& o, const study_point& common, 
 study_outcome outcome_of(const study_point& point, const network& net) {
   study_outcome o = platforms::run_in_child(
       [&] { return point.transactions ? simulate_transactions(point, net) : simulate(point, net); });
-  if (o.traffic.empty()) describe(point, o);  // it ended before it began
+  if (o.traffic.empty()) describe(point, o);  // the run ended before it described its point
   return o;
 }
 
@@ -120,7 +120,7 @@ int run_checked(int argc, char** argv) {
   double saturated = std::numeric_limits<double>::infinity();
   std::size_t not_run = 0;
   for (const study_point& point : points) {
-    if (point.rate >= saturated) {  // it would be saturated, too, and take long
+    if (point.rate >= saturated) {  // the point would be saturated, too, and take long
       ++not_run;
       continue;
     }
@@ -130,7 +130,7 @@ int run_checked(int argc, char** argv) {
     report.add(std::move(outcome), row);
     if (report.interrupted()) break;
   }
-  if (not_run > 0) platforms::tell(fmt::format("{} higher rates are skipped", not_run));
+  if (not_run > 0) platforms::warn(fmt::format("{} higher rates are skipped", not_run));
   report.finish([&] { return result_json(report.context(), net, report.outcomes()); },
                 [&] { return result_csv(report.outcomes()); },
                 [&] { report.write("links.csv", links_csv(report.outcomes())); });

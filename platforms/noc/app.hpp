@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door of diecast-noc; its main file is
+// Entry of diecast-noc; its main file is
 //
 //   int sc_main(int argc, char** argv) { return diecast::noc::run(argc, argv); }
 //   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
@@ -18,7 +18,7 @@ namespace diecast::noc {
 /// Parses the command line, runs the study, returns the exit code.
 int run(int argc, char** argv);
 
-// What diecast-noc prints about itself and its network, without running anything.
+// Texts about diecast-noc and its network, without a run.
 
 /// --list patterns | presets
 [[nodiscard]] std::string list_text(const std::string& what);
@@ -51,7 +51,7 @@ struct options : app::common_options {
                                       const std::vector<study_outcome>& runs);
 [[nodiscard]] std::string result_csv(const std::vector<study_outcome>& runs);
 [[nodiscard]] std::string links_csv(const std::vector<study_outcome>& runs);
-/// `traffic`: what all rows share.
+/// `traffic`: common to all rows.
 [[nodiscard]] std::string table_header(const std::string& traffic);
 [[nodiscard]] std::string table_row(const study_outcome& o);
 

@@ -13,7 +13,7 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr double least_rate = 1e-6;
-constexpr double most_rate = 1.0;  // what a node's link can carry
+constexpr double most_rate = 1.0;  // greatest rate that a node's link can carry
 
 po::options_description all_options() {
   po::options_description d;

@@ -68,7 +68,7 @@ const platforms::text_table& table() {
 }  // namespace
 
 std::string table_header(const std::string& traffic) {
-  if (traffic.starts_with("transactions:")) return traffic + "\n";  // their rows are sentences
+  if (traffic.starts_with("transactions:")) return traffic + "\n";  // sentences, not rows
   return traffic + "; offered and accepted in flits per node and cycle, latencies in cycles\n" +
          table().header();
 }

@@ -118,7 +118,7 @@ class study_run {
     return {static_cast<double>(cycle()) / static_cast<double>(point_.warmup_cycles + point_.cycles), {}};
   }
 
-  /// False when something ended the run before.
+  /// False when the run was ended earlier.
   bool advance(std::uint64_t to) {
     while (cycle() < to) {
       if (stopped()) return false;
@@ -128,7 +128,7 @@ class study_run {
     return !stopped();
   }
 
-  /// By the model, which broke its own rules, or by a signal.
+  /// Status of a run that the model ended, by breaking its own rules, or a signal.
   bool stopped() {
     if (machine_.faults.fault()) {
       const platforms::fault_text f = platforms::explain(machine_.faults.fault());
@@ -177,15 +177,15 @@ class study_run {
 
   void deadlock(const std::string& why) {
     o_.status = run_status::deadlock;
-    o_.message = fmt::format("{} and {} packets are under way", why, machine_.packets_under_way());
+    o_.message = fmt::format("{} and {} packets are in flight", why, machine_.packets_under_way());
   }
 
   void collect() {
     const auto& r = results();
     const std::uint64_t after_warmup = cycle() - std::min(cycle(), point_.warmup_cycles);
     o_.cycles = point_.replay ? r.last_tail : std::min(o_.cycles, after_warmup);  // fewer when interrupted
-    // What ended before its first packet arrived, or in the warm-up, had no cycles; rates over them are 0,
-    // not NaN.
+    // A run that ended before its first packet arrived, or during warm-up, has no measured cycles; its rates
+    // are 0, not NaN.
     const double node_cycles = static_cast<double>(std::max<std::uint64_t>(1, o_.cycles)) * net_.nodes();
     o_.injected_flits_per_node_cycle = static_cast<double>(r.measured_made_flits) / node_cycles;
     o_.accepted_flits_per_node_cycle = static_cast<double>(r.flits_taken) / node_cycles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a network study: what is asked of a NoC and what comes back. Plain values; the outcome crosses
+// One run of a network study: its input and its outcome. Plain values; the outcome crosses
 // the pipe between the run's process and its parent as JSON (platforms/noc/result).
 #pragma once
 
@@ -38,7 +38,7 @@ struct study_point : platforms::watched_run {
   double rate{0.1};                                               ///< flits per node and cycle
   std::uint32_t packet_flits{5};
   std::uint64_t cycles{10'000};        ///< measured
-  std::uint64_t warmup_cycles{2'000};  ///< before that
+  std::uint64_t warmup_cycles{2'000};  ///< cycles before the measured interval
   std::uint64_t latency_bound{500};    ///< cycles; a mean beyond it is saturation
 
   /// As on the command line: "uniform", "replay:trace.txt".
@@ -56,19 +56,19 @@ struct barrier_row {
 
 struct study_outcome {
   platforms::run_status status{platforms::run_status::ok};
-  std::string message;  ///< for the user, when status is not ok
+  std::string message;  ///< text for the user, when status is not ok
   bool output_lost{};   ///< the waveform could not be written
 
   std::string traffic;
   std::optional<std::uint64_t> packet_flits;  ///< empty: determined by the trace
   std::uint64_t cycles{};                     ///< cycles of the measured interval
   double offered_flits_per_node_cycle{};
-  double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval
-  double accepted_flits_per_node_cycle{};  ///< what the sinks took in it
+  double injected_flits_per_node_cycle{};  ///< rate of the sources in the interval
+  double accepted_flits_per_node_cycle{};  ///< rate of the sinks in the interval
   /// Latencies of packets made in the interval, queue included; empty when none of them has arrived.
   std::optional<double> avg_packet_latency_cycles, p50_packet_latency_cycles, p99_packet_latency_cycles;
   std::optional<std::uint64_t> max_packet_latency_cycles;
-  double avg_hops{};  ///< router-to-router links on the way of a measured packet
+  double avg_hops{};  ///< mean number of router-to-router links that a measured packet crosses
   std::uint64_t measured_packets{};
   std::uint64_t packets{};                   ///< delivered in the whole run
   std::uint64_t packet_hops{}, flit_hops{};  ///< over router-to-router links, in the whole run
@@ -96,7 +96,7 @@ struct study_outcome {
 
 /// A network that can be simulated: config checked, graph built, dependency graph free of cycles.
 struct network {
-  /// Throws user_error with what is wrong.
+  /// Throws user_error with every problem.
   explicit network(config::machine_config c, fabric::purpose what = fabric::purpose::network_study);
   config::machine_config config;
   fabric::topology topology;
@@ -106,15 +106,15 @@ struct network {
   [[nodiscard]] std::uint32_t nodes() const {
     return static_cast<std::uint32_t>(config.noc.columns * config.noc.rows);
   }
-  /// How patterns see the nodes.
+  /// Nodes as traffic patterns count them.
   [[nodiscard]] traffic::node_grid grid() const;
 };
 
-/// What a network study's config differs in from what was written: one cube, and room for the packets.
+/// Adapts a config to a network study: one cube, and room for the packets.
 /// Throws user_error when they then contradict the config.
 [[nodiscard]] config::machine_config adapt(config::machine_config c, std::uint32_t packet_flits);
 
-/// What was asked, before anything ran.
+/// Fills in the input, before anything ran.
 void describe(const study_point& point, study_outcome& o);
 
 /// Elaborates the network in this process and runs one point. Call once per process.

@@ -52,7 +52,7 @@ class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
   hw::agenda agenda_{"agenda"};
 };
 
-/// To the end, or to what ends it before.
+/// Runs to the end, or until a fault or signal.
 void play(const study_point& point, const network& net, transaction_machine& modules, study_outcome& o) {
   const auto& results = modules.traffic->statistics();
   const std::uint64_t operations = modules.traffic->unfinished();

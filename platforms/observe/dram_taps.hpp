@@ -24,7 +24,7 @@ struct dram_channel {
 
 class dram_listener : public abstract_interface {
  public:
-  /// The commands of one channel come in order of time, but later than their time.
+  /// The commands of one channel are reported in order of time, but later than they are issued.
   virtual void on_dram(const dram_channel& channel, const timing::dram_event& e) = 0;
 };
 
@@ -40,8 +40,7 @@ class dram_taps : immovable {
  public:
   dram_taps(const std::vector<hw::hbm_controller*>& controllers, std::vector<dram_listener*> listeners);
   ~dram_taps();
-  /// Forwards the commands that the controllers have decided up to now: they are caught up only when it
-  /// matters.
+  /// Forwards the commands up to now: controllers compute them late, when they are needed.
   void catch_up();
 
  private:
@@ -57,7 +56,7 @@ class dram_taps : immovable {
          c == timing::dram_command::read_precharge || c == timing::dram_command::write_precharge;
 }
 
-/// Which instances a file shows of those in its scope, by path; empty: all.
+/// Instances that a file shows among those in its scope, by path; empty: all.
 using instance_filter = std::function<bool(const std::string& path)>;
 
 // Which instances of a run --vcd-scope and --timeline-scope may name.
@@ -70,7 +69,7 @@ struct instances {
 /// All instances of a pod.
 [[nodiscard]] instances instances_of(const config::machine_config& config, const fabric::topology& topology);
 
-/// What a study of one part shows of a machine: a cube, whose PEs are not built.
+/// The part of a machine that a study of one cube shows: PEs are not built.
 [[nodiscard]] config::machine_config only_cube(config::machine_config c);
 
 /// Refuses scopes of requested files (`vcd`, `timeline`) that match nothing, for which files would be empty.

@@ -90,7 +90,7 @@ void step_recorder::on(const events::operation_changed& e) {
       ++row->receives;
       row->received_bytes += n.bytes;
       row->last_fs = e.at.fs;
-      // With the number of the program's request: two messages of one sender in exchanged order differ.
+      // Hashes the request's number, too: two messages of one sender in exchanged order differ.
       row->contents += events::mix(events::mix(events::mix(group, peer), n.tag.value_or(0)), n.id);
       return;
     case abi::operation_kind::barrier:
@@ -119,15 +119,15 @@ ccl_trace::ccl_trace(const platforms::run_names& run, std::FILE* to) : run_(run)
 
 void ccl_trace::on(const events::message_event& e) {
   const auto line = [&](const char* what, const std::string& bytes) {
-    platforms::tell(to_, fmt::format("ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe), e.at.ns(),
-                                     what, run_.direction(e.pe, e.qp), bytes, e.sequence));
+    platforms::print_to(to_, fmt::format("ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe),
+                                         e.at.ns(), what, run_.direction(e.pe, e.qp), bytes, e.sequence));
   };
   const std::string bytes = fmt::format(" {} bytes", e.bytes);
   switch (e.phase) {
     case events::message_phase::sent: return line("send", bytes);
     case events::message_phase::visible: return line("recv", bytes);
     case events::message_phase::credited: return line("credit", "");
-    case events::message_phase::released: return;  // its credit follows
+    case events::message_phase::released: return;  // the event of its credit follows
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank did in every step of a run, for --record, --verify and --double-run.
+// Records the activity of every rank in every step of a run, for --record, --verify and --double-run.
 #pragma once
 
 #include <cstdint>

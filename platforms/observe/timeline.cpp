@@ -83,7 +83,7 @@ void timeline::count_links() {
     if (in_scope(l.name)) ++link_counts_[usage_row(shape_, l)];
 }
 
-/// The track of a PE in scope, named when it is first asked for: a PE may run kernels without queue pairs.
+/// The track of a PE in scope, named at its first use: a PE may run kernels without queue pairs.
 timeline::pe_track* timeline::track_of(pe_coord pe) {
   const auto known = pes_.find(pe);
   if (known != pes_.end()) return &known->second;
@@ -154,7 +154,7 @@ void timeline::on_op_begun(pe_coord pe, std::uint32_t chain, const std::string& 
 
 void timeline::on_op_ended(pe_coord pe, std::uint32_t chain, sim_time at) {
   const auto track = op_tracks_.find({pe, chain});
-  if (track == op_tracks_.end()) return;  // not in scope
+  if (track == op_tracks_.end()) return;  // the op's PE is not in scope
   file_.slice(track->second.at, track->second.op->name, "op", track->second.op->since, at);
   track->second.op.reset();
 }

@@ -38,7 +38,7 @@ class timeline final : public events::observer, public dram_listener {
   /// The kinds of events that it needs.
   static constexpr unsigned interests = events::everything & ~events::transfers;
 
-  /// When the first packet was left out for trace.timeline_packets, if one was.
+  /// Time at which the first packet was left out because of trace.timeline_packets, if any was.
   [[nodiscard]] std::optional<sim_time> packets_end() const { return packets_end_; }
 
   /// Ends every open slice and the file; throws output_error when writing failed.
@@ -123,7 +123,7 @@ class timeline final : public events::observer, public dram_listener {
   platforms::trace_events file_;
   std::map<pe_coord, pe_track> pes_;
   std::map<std::pair<pe_coord, std::uint32_t>, op_track> op_tracks_;  ///< by PE and chain
-  std::map<analysis::queue_end, std::deque<flow>> flows_;             ///< in flight, by receiver
+  std::map<analysis::queue_end, std::deque<flow>> flows_;             ///< messages in flight, by receiver
   std::uint64_t next_flow_;
   std::set<std::uint32_t> groups_;  ///< groups of links and channels named so far
   std::map<std::pair<std::uint32_t, std::uint8_t>, bool> links_;  ///< by link and VC: in scope

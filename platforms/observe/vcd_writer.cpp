@@ -25,9 +25,9 @@ std::string code_of(std::uint32_t n) {
   return code;
 }
 
-/// A name as readers of VCD take it. One of other characters than letters, digits, _ and - is escaped as in
-/// Verilog, by a backslash before it: a dot would part it into scopes and $end would end it. In it a space,
-/// what is not printable, and % are %XX.
+/// A name as readers of VCD accept it. A name with other characters than letters, digits, _ and - is escaped
+/// as in Verilog, by a leading backslash: otherwise a dot would divide it into scopes and $end would end it.
+/// Spaces, unprintable characters and % are written as %XX.
 std::string vcd_name(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
   if (!name.empty() && std::ranges::all_of(name, plain)) return name;
@@ -161,7 +161,7 @@ void vcd_writer::flush(sim_time before) {
   while (!pending_.empty() && pending_.top().at < before) {
     change c = pending_.top();
     pending_.pop();
-    // What happens to a count in one instant is one change.
+    // All changes of a count at one instant are one change.
     while (c.relative && !pending_.empty() && pending_.top().at == c.at && pending_.top().var == c.var) {
       c.value += pending_.top().value;
       pending_.pop();
@@ -254,7 +254,7 @@ void vcd_writer::on(const events::link_occupied& e) {
 
 namespace {
 
-/// When flit `n` of a batch, counted from 1, is back: as the sender counts them.
+/// Time at which the credit of flit `n` of a batch, from 1, is back at the sender.
 sim_time back_at(const events::link_credits& e, std::uint64_t n) {
   if (e.last == e.first || e.flits == 1) return e.first;
   const auto steps = static_cast<std::uint64_t>(e.flits - 1);

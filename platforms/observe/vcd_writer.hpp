@@ -20,7 +20,7 @@
 
 namespace diecast::observe {
 
-/// What the sender of a link has at the start.
+/// Credits of a link's sender at the start.
 struct initial_credits {
   std::uint32_t link{};
   std::uint8_t vc{};
@@ -47,7 +47,7 @@ class vcd_writer : public events::observer, public dram_listener {
            (config.trace.vcd_credits ? +events::credits : 0);
   }
 
-  /// Forgets what was announced for after `end`: the run is stopped there, so it never happens.
+  /// Drops changes announced for times after `end`: the run stops there, so they never happen.
   void stop_at(sim_time end);
   /// Writes what is pending and closes the file; throws output_error when writing failed.
   void close(sim_time end);
@@ -55,7 +55,7 @@ class vcd_writer : public events::observer, public dram_listener {
   /// Whether an HBM channel is in scope. Then nothing is written before flush_before(), as the commands of
   /// channels come later than their time.
   [[nodiscard]] bool has_dram() const { return !channels_.empty(); }
-  /// Everything before `t` is known: it is written.
+  /// Writes all changes before `t`, which are complete.
   void flush_before(sim_time t) { flush(t); }
 
   using events::observer::on;

@@ -21,7 +21,7 @@ namespace diecast::platforms {
 [[nodiscard]] std::string deadlock_json(const run_names& run, const analysis::wait_for_report& report,
                                         const analysis::stopped_machine& machine, const std::string& why);
 
-// in_flight of deadlock.json and flight.json: what was in flight when a run ended.
+// in_flight of deadlock.json and flight.json: messages, credits and packets in flight when a run ended.
 
 /// "0x" and 16 digits: how these files write addresses and tags.
 [[nodiscard]] std::string hex_text(std::uint64_t n);

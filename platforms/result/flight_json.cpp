@@ -34,7 +34,7 @@ const char* torch_type(numeric::dtype t) {
   return "Byte";
 }
 
-/// Rounded up: 0 would mean that nobody waits.
+/// Rounded up, because 0 would mean that no rank waits.
 std::uint64_t whole_ms(std::uint64_t us) { return (us + 999) / 1000; }
 
 std::uint64_t whole_ns(sim_time t) { return t.fs / 1'000'000; }
@@ -58,7 +58,7 @@ class writer {
     const auto& groups = recorder.groups();
     for (std::uint32_t g = 0; g < groups.size(); ++g) order_.push_back(g);
     std::ranges::sort(order_, {}, [&groups](std::uint32_t g) {
-      return std::tie(groups[g].begun, groups[g].slot, groups[g].told);
+      return std::tie(groups[g].begun, groups[g].slot, groups[g].listed);
     });
     number_.resize(groups.size());
     for (std::uint32_t n = 0; n < order_.size(); ++n) number_[order_[n]] = n + 1;
@@ -210,7 +210,7 @@ class writer {
     return e;
   }
 
-  /// Over a queue pair, or a tag-matched message, which the program that asked for it numbers.
+  /// A message over a queue pair, or a tag-matched message, which is numbered by its program.
   [[nodiscard]] json transfer(const analysis::pe_dump& pe, const flight_operation& o) const {
     json e = base(pe, o, point_to_point(pe, o.send, o.peer), elements(o.bytes));
     e["bytes"] = o.bytes;
@@ -241,7 +241,7 @@ class writer {
     return e;
   }
 
-  /// What firmware has asked for and waits for, numbered from `next`.
+  /// Requests of firmware that it waits for, numbered from `next`.
   void waits(const analysis::pe_dump& pe, comm::direction d, const protocol::queue_pair_state& q,
              std::uint64_t& next, json& entries) const {
     const auto add = [&](bool send, std::uint32_t sequence, abi::task_id task) {
@@ -280,7 +280,7 @@ struct step_group {
   json ranks = json::array();
 };
 
-/// Ranks that are in the same place; the fewest first, for they are what differs.
+/// Groups of ranks in equal states; the smallest group first, because it is the exception.
 std::vector<step_group> grouped(const json& rows) {
   std::vector<step_group> groups;
   for (const json& row : rows) {

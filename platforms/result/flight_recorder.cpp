@@ -25,7 +25,7 @@ void flight_recorder::next_launch() {
   }
 }
 
-/// A new record, in the step of its task; of one that has marked none, the kernel's.
+/// Adds a record with the step of its task, or the kernel's step if the task has marked none.
 flight_operation& flight_recorder::add(track& t, sim_time at, abi::task_id task) {
   if (t.ring.size() < kept_) t.ring.emplace_back();
   flight_operation& o = t.ring[t.records % kept_];
@@ -41,7 +41,7 @@ flight_operation& flight_recorder::add(track& t, sim_time at, abi::task_id task)
   return o;
 }
 
-/// Null when a later record has its place.
+/// The record of that number; null when a later record has replaced it.
 flight_operation* flight_recorder::find(track& t, std::uint64_t record) {
   return record + kept_ < t.records ? nullptr : &t.ring[record % kept_];
 }
@@ -88,32 +88,32 @@ void flight_recorder::on(const events::message_event& e) {
 }
 
 void flight_recorder::on(const events::message_content& e) {
-  // A packet of a tag-matched message is no message of a queue pair.
+  // Ignores packets of tag-matched messages, which belong to no queue pair.
   if (e.fields.source_direction != comm::no_direction) tracks_[shape_.pe_index(e.pe)].crc = e.digest;
 }
 
-/// A slot is given to other teams when one is given back.
-std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_coord> told) {
+/// Number of the group of a team slot with these PEs: a freed slot may get another team.
+std::uint32_t flight_recorder::group_of(std::uint32_t slot, std::span<const pe_coord> pes) {
   const auto known = latest_group_.find(slot);
-  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, told))
+  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].listed, pes))
     return known->second;
   const auto same = std::ranges::find_if(
-      groups_, [&](const flight_group& g) { return g.slot == slot && std::ranges::equal(g.told, told); });
+      groups_, [&](const flight_group& g) { return g.slot == slot && std::ranges::equal(g.listed, pes); });
   const auto at = static_cast<std::uint32_t>(same - groups_.begin());
   if (same == groups_.end())
-    groups_.push_back({slot, sim_time::never(), {told.begin(), told.end()}, {told.begin(), told.end()}});
+    groups_.push_back({slot, sim_time::never(), {pes.begin(), pes.end()}, {pes.begin(), pes.end()}});
   return latest_group_[slot] = at;
 }
 
-/// A PE that no list names follows the first PE of its rank, in any order of arrival.
+/// Adds a PE to a group; if it is not listed, behind the first PE of its rank, in any order of arrival.
 void flight_recorder::admit(flight_group& g, pe_coord pe) {
-  const auto told = [&g](pe_coord p) { return std::ranges::find(g.told, p) != g.told.end(); };
+  const auto listed = [&g](pe_coord p) { return std::ranges::find(g.listed, p) != g.listed.end(); };
   if (std::ranges::find(g.members, pe) != g.members.end()) return;
-  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last reported PE before
-  for (const pe_coord p : g.told)
+  std::optional<pe_coord> first;  // ranks are ranges of PEs, so this is the last listed PE before `pe`
+  for (const pe_coord p : g.listed)
     if (p < pe && (!first || *first < p)) first = p;
   auto at = first ? std::ranges::find(g.members, *first) + 1 : g.members.begin();
-  while (at != g.members.end() && *at < pe && !told(*at)) ++at;
+  while (at != g.members.end() && *at < pe && !listed(*at)) ++at;
   g.members.insert(at, pe);
 }
 
@@ -158,7 +158,7 @@ void flight_recorder::on(const events::operation_changed& e) {
   track& t = tracks_[shape_.pe_index(e.pe)];
   if (e.note.phase == phase::posted) return post(t, e);
   const auto noted = t.noted.find({e.note.kind, e.note.id});
-  if (noted == t.noted.end()) return;  // a probe or a receipt
+  if (noted == t.noted.end()) return;  // probes and receipts are not recorded
   const noted_record record = noted->second;
   flight_operation* const o = find(t, record.id);
   const bool barrier = e.note.kind == abi::operation_kind::barrier;
@@ -205,7 +205,7 @@ void flight_recorder::add(const flight_recorder& other) {
   for (const std::string& name : other.step_names_) step.push_back(number_of(name));
   std::vector<std::uint32_t> group;
   for (const flight_group& g : other.groups_) {
-    flight_group& own = groups_[group.emplace_back(group_of(g.slot, g.told))];
+    flight_group& own = groups_[group.emplace_back(group_of(g.slot, g.listed))];
     for (const pe_coord pe : g.members) admit(own, pe);
     own.begun = std::min(own.begun, g.begun);
   }

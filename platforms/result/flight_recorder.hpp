@@ -40,7 +40,7 @@ struct flight_operation {
   std::uint16_t qp{};
   std::uint16_t step{};  ///< index of its name
   std::uint32_t step_index{};
-  std::optional<pe_coord> peer;  ///< none: a receive from anybody that nothing has matched
+  std::optional<pe_coord> peer;  ///< peer; none for a receive from any sender that nothing has matched
   std::uint32_t sequence{};  ///< sequence number of the queue pair; for a message or barrier its number at
                              ///< this PE, from 1
   std::uint64_t bytes{};
@@ -49,7 +49,7 @@ struct flight_operation {
   std::optional<std::uint32_t> tag;
   std::uint32_t count{};       ///< value of the flags of a barrier
   std::string_view algorithm;  ///< barrier algorithm
-  std::string_view stage;      ///< what a barrier awaited last
+  std::string_view stage;      ///< stage that a barrier awaited last
   std::uint32_t stage_number{};
   sim_time created, started, ended;
 
@@ -61,11 +61,11 @@ struct flight_operation {
 /// those that have entered one, rank by rank.
 struct flight_group {
   std::uint32_t slot{};
-  sim_time begun{sim_time::never()};  ///< its first barrier
-  std::vector<pe_coord> told;
+  sim_time begun{sim_time::never()};  ///< time of the group's first barrier
+  std::vector<pe_coord> listed;
   std::vector<pe_coord> members;
 
-  DIECAST_MEMBERS(slot, begun, told, members)
+  DIECAST_MEMBERS(slot, begun, listed, members)
 };
 
 class flight_recorder : public events::observer {
@@ -80,12 +80,12 @@ class flight_recorder : public events::observer {
   [[nodiscard]] std::vector<flight_operation> operations_of(pe_coord pe) const;
   [[nodiscard]] const std::string& step_name(std::uint16_t index) const { return step_names_.at(index); }
   [[nodiscard]] const std::vector<flight_group>& groups() const { return groups_; }
-  /// How many barriers of a group this PE has entered and left.
+  /// Numbers of barriers of a group that this PE has entered and left.
   struct barrier_counts {
     std::uint32_t entered{}, left{};
   };
   [[nodiscard]] barrier_counts barriers_of(pe_coord pe, std::uint32_t group) const;
-  /// Adds what another process has recorded of its PEs.
+  /// Adds the records of another process for its PEs.
   void add(const flight_recorder& other);
   DIECAST_MEMBERS(tracks_, step_names_, groups_)
 
@@ -120,7 +120,7 @@ class flight_recorder : public events::observer {
     std::map<operation_key, noted_record> noted;       ///< messages and barriers that have not ended
     std::uint32_t messages{};                          ///< posted in this launch
     std::map<std::uint32_t, barrier_counts> barriers;  ///< by group
-    DIECAST_MEMBERS(ring, records, barriers)           // what a report needs
+    DIECAST_MEMBERS(ring, records, barriers)           // members that a report needs
   };
   flight_operation& add(track& t, sim_time at, abi::task_id task);
   [[nodiscard]] flight_operation* find(track& t, std::uint64_t record);
@@ -129,7 +129,7 @@ class flight_recorder : public events::observer {
   void post(track& t, const events::operation_changed& e);
   void end(track& t, const events::operation_changed& e, const noted_record& record);
   static void admit(flight_group& g, pe_coord pe);
-  [[nodiscard]] std::uint32_t group_of(std::uint32_t slot, std::span<const pe_coord> told);
+  [[nodiscard]] std::uint32_t group_of(std::uint32_t slot, std::span<const pe_coord> pes);
   [[nodiscard]] std::uint16_t number_of(std::string_view step);
 
   machine_shape shape_;

@@ -79,7 +79,7 @@ std::vector<unread_key> unread_keys(const loaded_config& given, const config::ma
   const bool one_sip = built.pod.sips == 1;
   const bool one_cube = built.shape().cubes_per_sip() == 1;
   return select(given, [&](const std::string& path) {
-    // A count of one is read: it is why the rest is not.
+    // A count of one is read, because it is the reason why other keys are not.
     if (path == "pod.sips") return given.config.pod.sips != built.pod.sips;
     if (path == "sip.columns") return given.config.sip.columns != built.sip.columns;
     if (path == "sip.rows") return given.config.sip.rows != built.sip.rows;
@@ -92,7 +92,7 @@ std::vector<unread_key> unread_keys(const loaded_config& given, const config::ma
 std::string unread_text(const std::vector<unread_key>& keys) {
   std::string text;
   for (const unread_key& k : keys)
-    if (k.told) text += (text.empty() ? "note: this machine does not read " : ", ") + k.path;
+    if (k.reported) text += (text.empty() ? "note: this machine does not read " : ", ") + k.path;
   return text.empty() ? text : text + '\n';
 }
 

@@ -16,9 +16,9 @@ namespace diecast::platforms {
 /// binaries, so this is not an error; keys of the command line are reported.
 struct unread_key {
   std::string path;
-  /// Reported: given on the command line, or a list of changes of this machine (overrides, faults), wherever
-  /// it was given.
-  bool told{};
+  /// Whether the key is reported to the user: it was given on the command line, or is a list of changes of
+  /// this machine (overrides, faults).
+  bool reported{};
 };
 
 /// Given keys outside the blocks `read`, in alphabetical order.
@@ -63,16 +63,16 @@ void write_workload(const run_outcome& o, nlohmann::ordered_json& run);
 /// The streams and the first ops as text, under the run's row; empty for a run that is no workload.
 [[nodiscard]] std::string workload_table(const run_outcome& o);
 
-// What --explain found, for the table and for result.json.
+// Results of --explain, for the table and for result.json.
 
 /// A line for the bound, for each cause from the largest on, and for the rest. Precondition: o.why.
 [[nodiscard]] std::string explanation_text(const run_outcome& o);
 [[nodiscard]] nlohmann::ordered_json explanation_json(const explanation& e);
 
-// What --estimate prints (platforms/run/bound.hpp).
+// Texts of --estimate (platforms/run/bound.hpp).
 
 struct run_estimate;
-/// Rows of a size and rank set follow each other, the fastest first; below them what has no time, and why.
+/// Rows of a size and rank set follow each other, the fastest first; those without a time come last.
 [[nodiscard]] std::string estimate_table(const std::vector<run_estimate>& rows);
 /// Schema diecast.estimate/1.
 [[nodiscard]] std::string estimate_json(const result_context& context, const std::vector<run_estimate>& rows);

@@ -89,7 +89,7 @@ namespace {
 
 using json = result_node;
 
-constexpr std::size_t most_ops = 40;  ///< in the table; all are in result.json
+constexpr std::size_t most_ops = 40;  ///< rows of the table; result.json has all ops
 
 const char* verdict(bool finished, const std::optional<bool>& verified) {
   if (!finished) return "unfinished";

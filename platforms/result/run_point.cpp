@@ -16,7 +16,7 @@ struct status_row {
   int exit_code;
 };
 
-/// The worst first.
+/// Statuses in order of precedence, the worst first.
 constexpr std::array<status_row, 10> statuses{{{run_status::internal, 70},
                                                {run_status::system, 71},
                                                {run_status::fault, 4},

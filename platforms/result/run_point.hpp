@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: what is asked of it and what comes back. Plain values; they cross the pipe between the
+// One run: its input and its outcome. Plain values; they cross the pipe between the
 // run's process and its parent as an archive (models/types/archive.hpp).
 #pragma once
 
@@ -62,7 +62,7 @@ void each_field(Row& r, Visit visit) {
   std::apply([&](auto&... value) { (visit(next(), value), ...); }, r.fields());
 }
 
-/// What ended a run or was found wrong in it, as data, at places as configs spell them.
+/// A fault that ended a run or was found in it, as data; places are spelled as in configs.
 struct detected_fault {
   std::string kind;   ///< fault_kind
   std::string place;  ///< a PE, or the block that found it
@@ -75,7 +75,7 @@ struct detected_fault {
   DIECAST_FIELDS(kind, place, time_ns, queue_pair, sender, sequence, expected, first_pa, end_pa, links)
 };
 
-// What a run of a workload reports of its ops and streams. Times count from the common start.
+// Report of a workload's run on its ops and streams. Times count from the common start.
 
 /// One op in one iteration of its stream, over all members.
 struct op_row {
@@ -99,7 +99,7 @@ struct stream_row {
   std::uint64_t ranks{}, repeat{}, ops{};
   double start_ns{};
   std::optional<double> end_ns;   ///< empty until all its ops have ended
-  std::optional<double> time_ns;  ///< from the start of the first op to end_ns
+  std::optional<double> time_ns;  ///< time from the start of the first op to end_ns
   bool finished{};
   std::optional<bool> verified;
   std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)
@@ -110,19 +110,19 @@ struct stream_row {
                  slowdown, not_isolated)
 };
 
-/// What results of a kind of job show.
+/// Fields that results of a kind of job have.
 struct job_form {
-  bool moves_data{true};     ///< it has sizes; false: barriers
-  bool one_algorithm{true};  ///< it has bandwidths and a bound; false: streams of several
+  bool moves_data{true};     ///< the job has sizes; false: barriers
+  bool one_algorithm{true};  ///< the job has bandwidths and a bound; false: streams with several algorithms
 
   DIECAST_FIELDS(moves_data, one_algorithm)
 };
 
-/// What chose an algorithm.
+/// Basis of the choice of an algorithm.
 enum class chooser : std::uint8_t { user, rule, key, estimate };
 [[nodiscard]] const char* to_string(chooser c);
 
-/// What is asked.
+/// Input of a run.
 struct run_point : watched_run {
   std::string collective{"all_reduce"};
   std::string algorithm;
@@ -132,7 +132,7 @@ struct run_point : watched_run {
   numeric::reduction op{numeric::reduction::sum};
   std::uint64_t bytes{};                ///< per rank
   std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
-  bool if_possible{};                   ///< one of --algorithm all: left out when it cannot run here
+  bool if_possible{};                   ///< a run of --algorithm all: left out when it cannot run here
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
   bool isolate{};                       ///< run each stream of a workload alone, too
@@ -141,8 +141,8 @@ struct run_point : watched_run {
   std::optional<comm::team_spec> team;  ///< team of a barrier; empty: all ranks
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
-  std::string flight_file;              ///< where a signal has the flight recorder written
-  bool tell_faults{true};               ///< report which faults were met
+  std::string flight_file;              ///< file for the flight recorder, which a signal makes the run write
+  bool report_faults{true};             ///< report which faults were met
   bool inspect{};                       ///< report where dispatch tables lead
   bool record{};                        ///< keep what every rank did in every step
   bool critical_path{};                 ///< keep what it takes to find the critical path
@@ -153,7 +153,7 @@ struct run_point : watched_run {
   /// Sent to processes that simulate a run together.
   DIECAST_MEMBERS(collective, algorithm, algorithm_reason, chosen_by, type, op, bytes, ranks, if_possible,
                   iters, warmup, isolate, data, pattern_data, team, workload, ccl_trace, vcd, flight_file,
-                  tell_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
+                  report_faults, inspect, record, timeline, critical_path, waits, jitter_runs, jitter_ns)
 };
 
 enum class run_status : std::uint8_t {
@@ -176,7 +176,7 @@ enum class run_status : std::uint8_t {
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 71, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
-/// The same of their outcomes, for any kind of run.
+/// Status of several outcomes, for any kind of run.
 template <class Outcome>
 [[nodiscard]] run_status worst(const std::vector<Outcome>& runs) {
   std::vector<run_status> all;
@@ -192,7 +192,7 @@ inline constexpr int output_failed = 5;
 
 /// One link of the fabric, for links.csv.
 struct link_row {
-  std::uint32_t number{};  ///< in the topology
+  std::uint32_t number{};  ///< number of the link in the topology
   std::string link;
   std::uint64_t bytes{};
   std::uint64_t packets{};
@@ -216,7 +216,7 @@ inline constexpr std::size_t link_columns = 12, common_link_columns = 5, transfe
 struct queue_pair_row {
   std::string pe;
   std::string direction;
-  std::uint64_t sends{}, bytes{};              ///< what the transmit half sent
+  std::uint64_t sends{}, bytes{};              ///< messages and bytes that the transmit half sent
   std::uint64_t received{}, bytes_received{};  ///< messages that became visible
   double credit_stall_ns{}, empty_wait_ns{};
   std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
@@ -236,7 +236,7 @@ struct hbm_row {
   DIECAST_FIELDS(channel, reads, writes, activates, busy_share, lost_share)
 };
 
-/// What one of the machine's own monitors measured, for health.csv.
+/// Measurement of one of the machine's own monitors, for health.csv.
 struct health_row {
   std::string measure, where;
   double value{}, expected{};
@@ -260,10 +260,10 @@ inline constexpr std::size_t wait_columns = 4;
 
 /// One entry of `faults`, for faults_met.
 struct fault_row {
-  std::size_t fault{};  ///< its number in the list
+  std::size_t fault{};  ///< number of the fault in the list
   std::string kind, where;
   std::uint64_t met{};  ///< packets or operations it acted on, at all its places
-  std::string why_not;  ///< when these are none
+  std::string why_not;  ///< reason, when there are no times
 
   DIECAST_FIELDS(fault, kind, where, met, why_not)
 };
@@ -308,10 +308,10 @@ struct run_names {
   [[nodiscard]] std::string pe(pe_coord p) const { return pe_path(config.shape(), p); }
 };
 
-/// What comes back.
+/// Outcome of a run.
 struct run_outcome {
   run_status status{run_status::ok};
-  std::string message;             ///< for the user, when status is not ok
+  std::string message;             ///< text for the user, when status is not ok
   bool output_lost{};              ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
@@ -328,8 +328,8 @@ struct run_outcome {
       launch_ns{};  ///< 0 before a first launch has ended: see timed()
   double algbw_gbytes_s{}, busbw_gbytes_s{};
   double bound_ns{};                 ///< the least time on this machine (models/cost); 0: nothing must happen
-  std::string bound_kind{"none"};    ///< what binds: injection, sip, latency, ...
-  std::string bound_detail;          ///< which rank, cut or pair of ranks
+  std::string bound_kind{"none"};    ///< kind of the limit: injection, sip, latency, ...
+  std::string bound_detail;          ///< rank, cut or pair of ranks of the limit
   std::optional<double> efficiency;  ///< bound_ns / time_ns; empty without a bound or a time
   std::optional<bool> verified;      ///< empty: not checked
   std::string verified_how;
@@ -339,7 +339,7 @@ struct run_outcome {
   std::string fingerprint;
   std::string data_fingerprint;  ///< fingerprint of the results alone, without times
   std::optional<jitter_times> jitter;
-  std::optional<explanation> why;  ///< what --explain found
+  std::optional<explanation> why;  ///< result of --explain
   statistics stats;
   statistics energy;  ///< pJ by part, of all launches, and what follows from them
   std::vector<std::string> notes;
@@ -359,11 +359,11 @@ struct run_outcome {
   std::vector<wait_row> waits;
   std::vector<fault_row> faults;  ///< none without faults
   std::optional<detected_fault>
-      detected;  ///< what ended a run of status fault, or which barrier was left too early
+      detected;  ///< fault that ended a run of status fault, or barrier that was left too early
 
   [[nodiscard]] bool of_packets() const { return fidelity == "packet"; }
-  /// A time or bandwidth of this run as users see it: nothing where the run came to its end before there was
-  /// one, whose 0 would read as the fastest of all.
+  /// A time or bandwidth of this run for users; nothing where the run ended before it had one: 0 would read
+  /// as the fastest of all.
   [[nodiscard]] std::optional<double> timed(double figure) const;
 
   /// Every plain field of a run in result.json by its name, in their order.

@@ -12,7 +12,7 @@
 
 namespace diecast::platforms {
 
-/// What one rank did in one step. Number 0 is the time before the first step a kernel marked. A message
+/// Activity of one rank in one step. Number 0 is the time before the first step a kernel marked. A message
 /// counts to the step its receiver (or sender) was in.
 struct step_row {
   std::uint32_t launch{}, rank{}, number{};

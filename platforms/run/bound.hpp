@@ -35,8 +35,8 @@ struct run_estimate {
   double bound_ns{};
   std::string bound_kind;
   std::optional<double> expected_ns;  ///< empty: see why_not
-  std::string why_not;                ///< it cannot run here, or has no estimate
-  bool fits{};                        ///< it can run here
+  std::string why_not;                ///< reason why the algorithm cannot run here or be estimated
+  bool fits{};                        ///< the algorithm can run here
   std::uint64_t messages{}, packet_hops{};
   std::optional<double> wall_s;  ///< wall time of a simulation on this computer
 

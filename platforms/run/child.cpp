@@ -55,7 +55,7 @@ void on_signal(int number) {
   errno = error;
 }
 
-/// For the run that simulates now, or the next one when there is none.
+/// Requests a dump of the run that simulates now, or else of the next one.
 void on_dump_signal(int number) {
   if (simulating > 0) {
     kill(static_cast<pid_t>(simulating), number);
@@ -92,7 +92,7 @@ std::string read_all(int fd) {
   }
 }
 
-/// Without a fault of the program: SIGKILL comes from the kernel at a limit, or from somebody.
+/// True for SIGKILL, which is no fault of the program: it comes from the kernel at a limit, or from a user.
 bool is_by_system(int status) {
   return WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU);
 }
@@ -129,9 +129,9 @@ void install_dump_handlers(bool on_sighup) {
 }
 
 bool dump_requested() {
-  const bool asked = dump_seen != 0;
+  const bool requested = dump_seen != 0;
   dump_seen = 0;
-  return asked;
+  return requested;
 }
 
 child_answer run_text_in_child(const std::function<std::string()>& body) {
@@ -152,7 +152,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   }
   simulating = child;
   if (child == 0) {
-    // Nobody would read what a child simulates whose parent was killed.
+    // A child whose parent was killed ends, too: no process would read its result.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) syscall(SYS_exit_group, 0);
     close(fds[0]);
@@ -164,15 +164,15 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
     // SystemC's.
     syscall(SYS_exit_group, 0);
   }
-  if (signal_seen != 0) kill(child, signal_seen);  // it arrived directly after the fork
-  if (dump_seen != 0) {                            // before the fork or directly after it: this child's
+  if (signal_seen != 0) kill(child, signal_seen);  // a signal directly after the fork
+  if (dump_seen != 0) {                            // for this child, before the fork or directly after it
     dump_seen = 0;
     kill(child, SIGUSR1);
   }
   close(fds[1]);
   const std::string text = read_all(fds[0]);
   close(fds[0]);
-  simulating = 0;  // it has answered or is dead; once waited for, its number is another process's
+  simulating = 0;  // the child has ended; after waitpid() its number may be reused
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

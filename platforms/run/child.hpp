@@ -49,7 +49,7 @@ struct child_answer {
 /// Ctrl-C and SIGTERM reach the child, which may end early with what it has.
 [[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
-/// What `body` returns, or an outcome with the error that it threw.
+/// The result of `body`, or an outcome with the error that it threw.
 template <class Body>
 [[nodiscard]] auto outcome_of(const Body& body) {
   std::invoke_result_t<Body> o;
@@ -82,17 +82,17 @@ template <class Body>
   return o;
 }
 
-/// As if that signal had come.
+/// Acts as if that signal had arrived.
 void note_interrupt(int number);
 /// Set by SIGINT, SIGTERM and SIGHUP (installed by run_in_child's caller through install_signal_handlers).
 [[nodiscard]] int interrupt_signal();
-/// Of SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP.
+/// Installs the handlers of SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP.
 void install_signal_handlers();
-/// Of SIGUSR1, which asks for the flight recorder, and with `on_sighup` of SIGHUP, too: for programs that
-/// have one. Elsewhere SIGHUP ends the run.
+/// Installs the handler of SIGUSR1, which requests the flight recorder, and with `on_sighup` also of SIGHUP:
+/// for programs with a recorder. Otherwise SIGHUP ends the run.
 void install_dump_handlers(bool on_sighup);
 
-/// Whether SIGUSR1 (or SIGHUP) has asked for the flight recorder since the last call. The signal reaches the
+/// Whether SIGUSR1 (or SIGHUP) has requested the flight recorder since the last call. The signal reaches the
 /// child that simulates.
 [[nodiscard]] bool dump_requested();
 

@@ -21,15 +21,15 @@
 
 namespace diecast::platforms {
 
-// Counters (platforms/run/counters.cpp): what is counted of parts of the machine, and what follows from it.
+// Counters (platforms/run/counters.cpp): counts of parts of the machine, and values computed from them.
 
 /// All of them as rows of a table in Markdown.
 [[nodiscard]] std::string counters_markdown();
 
-/// What the SIPs of a process have counted. Sums are of whole numbers, so that they do not depend on which
+/// Counts of the SIPs of a process. Sums are of whole numbers, so that they do not depend on which
 /// process adds up what.
 struct machine_totals {
-  std::vector<std::uint64_t> counts;  ///< by counter, and of one per class by class
+  std::vector<std::uint64_t> counts;  ///< by counter; a counter per class has one entry for each
   std::uint64_t unwritten{};          ///< bytes read
   std::uint64_t fingerprint{};        ///< fingerprint of the members' IPCQ engines
   std::string first_unwritten;
@@ -40,7 +40,7 @@ struct machine_totals {
 /// Fills machine_totals::counts.
 void count(const prepared_run& run, netlist::pod& pod, machine_totals& totals);
 void count(const prepared_run& run, const sw::timed_machine& machine, machine_totals& totals);
-/// Adds what another process has counted.
+/// Adds the counts of another process.
 void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& more);
 /// Number of the SIP in a path such as "pod.sip12.cube_0_0"; 0 for a path that names none, which so is first.
 [[nodiscard]] std::uint64_t sip_in(const std::string& path);
@@ -49,7 +49,7 @@ void add_counts(std::vector<std::uint64_t>& counts, const std::vector<std::uint6
 void join(process_group& group, const prepared_run& run, run_outcome& o, machine_totals& totals,
           analysis::critical_hops& hops);
 
-/// Rows of links, queue pairs and memory channels of the SIPs of this process, and what they have counted.
+/// Rows of links, queue pairs and memory channels of the SIPs of this process, with their counts.
 [[nodiscard]] machine_totals collect(const prepared_run& run, netlist::pod& pod, run_outcome& o);
 /// Counts of the machine that sim.fidelity=message runs.
 [[nodiscard]] machine_totals collect(const prepared_run& run, sw::timed_machine& machine, run_outcome& o);
@@ -71,14 +71,14 @@ void report_stop(const prepared_run& run, const analysis::stopped_machine& stopp
 
 // The energy account of a run, from the counters of all instances.
 
-/// What the cubes of this process did; links are counted elsewhere.
+/// Activity of the cubes of this process; links are counted elsewhere.
 void collect_activity(const prepared_run& run, netlist::pod& pod, cost::activity& activity);
 /// Fills outcome.energy: "<part>_pj", "total_pj", "per_launch_pj" and, where vectors are reduced,
 /// "pj_per_bit_reduced". `activity`: of all cubes. Precondition: outcome.links is filled.
 void report_energy(const prepared_run& run, cost::activity activity, std::uint64_t launches,
                    run_outcome& outcome);
 
-// What --inspect shows of a machine at the end of its run.
+// Text of --inspect about a machine at the end of its run.
 
 /// Where the entries of the members' dispatch tables lead, and led when they were loaded: a line per entry,
 /// of each PE or of all whose tables are alike.
@@ -98,11 +98,11 @@ void report_energy(const prepared_run& run, cost::activity activity, std::uint64
 // Measurements of the machine's own monitors, each with the value by config: health.csv.
 
 /// The longest latency of a credit, in ns on an idle fabric, to each PE that has a queue pair to send.
-using credit_ways = std::map<pe_coord, double>;
+using credit_latencies = std::map<pe_coord, double>;
 
 /// Latency of a credit to `pe` on an idle fabric, in ns. A credit that a fault sends to a PE without a queue
 /// pair to send is compared with the longest latency of all.
-[[nodiscard]] double expected_credit_ns(const credit_ways& idle, pe_coord pe);
+[[nodiscard]] double expected_credit_ns(const credit_latencies& idle, pe_coord pe);
 
 /// Rows by their `measure`. core_clock, of each member's core: cycles of its
 /// instructions over their time. link_rate, of each UCIe side and SIP link that carried packets of several

@@ -226,7 +226,7 @@ const run_figure run_figures[]{
      [](const ended_run& e) { return e.now.ns(); }, true},
     {"elaborate_s", "building the machine", [](const ended_run& e) { return e.o.elaborate_s; }, true},
     {"unwritten_bytes_read",
-     "bytes read from memory that nobody had written, the host's backdoor excepted; where it is not 0, "
+     "bytes read from memory before any write, the host's backdoor excepted; where it is not 0, "
      "`sim.strict_memory` ends the run at the first",
      [](const ended_run& e) { return static_cast<double>(e.totals.unwritten); }},
     {"critical_cube_hops", "links between cubes on the longest chain of dependent messages",

@@ -221,7 +221,7 @@ class experiments {
   [[nodiscard]] std::optional<figures> on(const machine_model& machine) {
     run_point p = run_.point;
     p.vcd.clear(), p.timeline.clear(), p.flight_file.clear();
-    p.ccl_trace = p.tell_faults = p.record = p.critical_path = p.waits = p.data = p.if_possible = false;
+    p.ccl_trace = p.report_faults = p.record = p.critical_path = p.waits = p.data = p.if_possible = false;
     p.progress = progress_mode::off;
     const auto other = prepare_point(machine, tables_, p);
     run_outcome o = simulate_(*other, {}, 0);
@@ -236,7 +236,7 @@ class experiments {
   const app::registries& tables_;
   const simulator& simulate_;
   run_outcome& outcome_;
-  std::map<std::uint32_t, std::optional<figures>> runs_;  ///< by the causes removed
+  std::map<std::uint32_t, std::optional<figures>> runs_;  ///< times by the set of removed causes
 };
 
 /// Adds half of what each removal saves, in this order. A cause whose removal saves nothing above the bound

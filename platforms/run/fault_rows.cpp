@@ -159,7 +159,7 @@ std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
 std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod, process_group* group) {
   const auto& faults = run.machine.config.faults;
   std::vector<fault_row> rows;
-  if (faults.empty() || !run.point.tell_faults) return rows;
+  if (faults.empty() || !run.point.report_faults) return rows;
   collector all(run, pod);
   if (group != nullptr) all.join(*group);
   for (std::size_t i = 0; i < faults.size(); ++i) {

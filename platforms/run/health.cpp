@@ -157,20 +157,21 @@ abi::node_address node_of(const prepared_run& run, pe_coord pe) {
 }
 
 /// The longest way of a credit to each PE, through an idle fabric. ns.
-credit_ways idle_ways_of_credits(const prepared_run& run) {
-  credit_ways longest;
+credit_latencies idle_credit_latencies(const prepared_run& run) {
+  credit_latencies longest;
   for (const auto& qp : run.plan.queue_pairs) {
     if (!qp.tx) continue;
-    const sim_time way = fabric::idle_latency(run.machine.topology, run.machine.config, node_of(run, qp.peer),
-                                              node_of(run, qp.owner), abi::traffic_class::sideband, 1);
-    longest[qp.owner] = std::max(longest[qp.owner], way.ns());
+    const sim_time time =
+        fabric::idle_latency(run.machine.topology, run.machine.config, node_of(run, qp.peer),
+                             node_of(run, qp.owner), abi::traffic_class::sideband, 1);
+    longest[qp.owner] = std::max(longest[qp.owner], time.ns());
   }
   return longest;
 }
 
 void add_credits(const prepared_run& run, netlist::pod& pod, table& t) {
   const auto& shape = run.machine.config.shape();
-  const auto idle = idle_ways_of_credits(run);
+  const auto idle = idle_credit_latencies(run);
   for (std::size_t rank = 0; rank < run.members.members.size(); ++rank) {
     const pe_coord pe = run.members.members[rank];
     if (!pod.has(pe.sip)) continue;
@@ -191,8 +192,8 @@ void add_credits(const prepared_run& run, netlist::pod& pod, table& t) {
 
 }  // namespace
 
-double expected_credit_ns(const credit_ways& idle, pe_coord pe) {
-  if (const auto way = idle.find(pe); way != idle.end()) return way->second;
+double expected_credit_ns(const credit_latencies& idle, pe_coord pe) {
+  if (const auto found = idle.find(pe); found != idle.end()) return found->second;
   double longest = 0;
   for (const auto& [other, ns] : idle) longest = std::max(longest, ns);
   return longest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drives a machine during one run: the program of every SIP's host, the firmware of every PE, and what
-// is known at the end. Hosts are threads of the simulation; only one runs at a time.
+// The programs of one run: that of every SIP's host and the firmware of every PE, and their results. Hosts
+// are threads of the simulation; only one runs at a time.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class host_side {
   virtual void hear_results(
       const std::function<void(std::uint32_t rank, std::span<const std::byte>)>& /*hear*/) {}
 
-  /// At the end: what is known of the whole run, from what each process knows of its SIPs.
+  /// At the end: merges the results of all processes, each for its SIPs.
   virtual void join(process_group& group) = 0;
 
   /// Every host program of this process has ended.
@@ -111,7 +111,7 @@ class distance {
   const host_side& hosts_;
   double bound_ns_;
   std::function<bool(pe_coord)> ended_;
-  bool asked_{};  ///< for what is expected, which takes a while
+  bool expectation_known_{};  ///< expected_ns_ has been computed, which takes a while
   std::optional<double> expected_ns_;
 };
 

@@ -34,7 +34,7 @@ struct prepared_run;
 
 /// The part of the command line that determines what to run.
 struct job_request {
-  run_point point;                      ///< what all runs of the request share
+  run_point point;                      ///< common part of all runs of the request
   std::vector<std::string> algorithms;  ///< "all" is not expanded; empty: auto
   std::vector<std::uint64_t> bytes{65536};
   std::vector<comm::team_spec> teams;  ///< teams of barriers; empty: all ranks

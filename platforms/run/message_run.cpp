@@ -81,7 +81,7 @@ end_of_run play(const prepared_run& run, const host_side& hosts, sw::timed_machi
     if (machine.next() >= limit) return end_of_run::limit;
     if (watch.starved()) return end_of_run::watchdog;
     if (dump_requested())
-      tell("a signal asks for the flight recorder, which sim.fidelity=message lacks; the run continues");
+      warn("a signal asks for the flight recorder, which sim.fidelity=message lacks; the run continues");
     const sim_time look = std::min(limit, next_look(sim, machine.next()));
     machine.look_at(look);
     try {

@@ -29,12 +29,12 @@ std::uint64_t channels_left(const machine_model& machine) {
 
 /// Rejects a defect that cannot act in the run: it would look like a harmless one. Under --hide-faults
 /// injected faults are not rejected: the rejection would reveal them.
-void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
+void refuse_defects_of_barriers(const config::machine_config& c, bool report_faults) {
   if (c.ccl.errata != "none")
     throw user_error(problem{"ccl.errata", "applies to barriers only, and this job has none", c.ccl.errata,
                              "none, --collective barrier or a workload with one",
                              problem_kind::barriers_only});
-  for (std::size_t i = 0; tell_faults && i < c.faults.size(); ++i) {
+  for (std::size_t i = 0; report_faults && i < c.faults.size(); ++i) {
     const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
     if (!kind.barriers_only) continue;
     throw user_error(problem{fmt::format("faults[{}].kind", i),
@@ -53,7 +53,7 @@ run_point of_whole_elements(run_point point) {
 }
 
 /// What to change where routes can deadlock.
-const char* way_out_of_a_cycle(const config::machine_config& c) {
+const char* change_against_cycles(const config::machine_config& c) {
   const auto kind = c.noc.topology;
   const bool wraps = kind != config::noc_topology::mesh && kind != config::noc_topology::crossbar;
   if (!c.noc.leg_vcs) return "an acyclic dependency graph: noc.leg_vcs=true";
@@ -78,7 +78,7 @@ machine_model::machine_model(config::machine_config c) : config(std::move(c)), t
   std::string text;
   for (const auto& link : cycle) text += "\n  waits for " + link;
   throw user_error(problem{"noc", "the routes can deadlock: this cycle of buffers waits for itself" + text,
-                           "", way_out_of_a_cycle(config)});
+                           "", change_against_cycles(config)});
 }
 
 std::vector<run_point> job_request::points(const std::vector<std::string>& named) const {
@@ -118,7 +118,7 @@ prepared_run::prepared_run(const machine_model& given_machine, std::unique_ptr<c
       machine(own_machine ? *own_machine : given) {}
 
 void prepared_run::complete() {
-  if (!uses_signals) refuse_defects_of_barriers(machine.config, point.tell_faults);
+  if (!uses_signals) refuse_defects_of_barriers(machine.config, point.report_faults);
   const config::population& there = machine.topology.population();
   const auto note = [this](std::uint64_t missing, std::uint64_t all, const char* what) {
     if (missing > 0) notes.push_back(fmt::format("overrides leave out {} of {} {}", missing, all, what));
@@ -150,7 +150,7 @@ void prepared_run::describe(run_outcome& o) const {
   o.algorithm_chosen_by = to_string(point.chosen_by);
   o.fidelity = config::to_text(config::get_value(machine.config, "sim.fidelity"));
   o.form = form;
-  const auto what = comm::collective_named(point.collective);  // none of streams of several
+  const auto what = comm::collective_named(point.collective);  // nothing for streams with several collectives
   o.dtype = what ? numeric::to_string(point.type) : "mixed";
   o.op = !what ? "mixed" : comm::reduces(*what) ? numeric::to_string(point.op) : "none";
   o.rank_set = comm::to_string(members.set);

@@ -27,13 +27,13 @@ class start_agreement;
 
 /// A machine that can be simulated: config checked, graph built, dependency graph free of cycles.
 struct machine_model {
-  /// Throws user_error with what is wrong.
+  /// Throws user_error with every problem.
   explicit machine_model(config::machine_config c);
   config::machine_config config;
   fabric::topology topology;
 };
 
-/// One kernel with what it is launched with on all members.
+/// One kernel with its launch on all members.
 struct kernel_launch {
   sw::argument_context arguments;
   sw::kernel_entry kernel;
@@ -51,29 +51,29 @@ struct prepared_run : abstract_interface {
   prepared_run(const machine_model& given, std::unique_ptr<const machine_model> own, run_point what);
 
   run_point point;
-  const machine_model& given;  ///< what it was prepared on
+  const machine_model& given;  ///< machine on which the run was prepared
   std::unique_ptr<const machine_model> own_machine;
   const machine_model& machine;
   job_form form;
   comm::group members;
   comm::install_plan plan;
-  std::optional<fabric::collective_tree> tree;  ///< in the network, where the plan has one
+  std::optional<fabric::collective_tree> tree;  ///< tree in the network, if the plan has one
   std::vector<std::string> notes;
   std::string algorithm_reason;
-  bool uses_signals{};  ///< it has barriers, whose signals are data
+  bool uses_signals{};  ///< the run has barriers, whose signals are data
 
-  /// What drives the machine. `only`: of several streams, the one to run. `agreement`: of the hosts of the
-  /// `sips` of this process. `on_round` is called before each launch.
+  /// The programs that drive the machine. `only`: of several streams, the one to run. `agreement`: of the
+  /// hosts of the `sips` of this process. `on_round` is called before each launch.
   [[nodiscard]] virtual std::unique_ptr<host_side> hosts(std::optional<std::uint32_t> only,
                                                          std::uint64_t sips, start_agreement& agreement,
                                                          std::function<void()> on_round) const = 0;
-  /// What all members run together; null: streams of several kernels.
+  /// The kernel that all members run together; null: streams with several kernels.
   [[nodiscard]] virtual const kernel_launch* launch() const { return nullptr; }
   /// Listens to the run; null where the hosts alone judge it.
   [[nodiscard]] virtual std::unique_ptr<judge> watch(events::hub& /*events*/) const { return nullptr; }
   /// Makes further runs, whose results are part of this one's (--isolate).
   virtual void run_more(const simulator& /*simulate*/, run_outcome& /*o*/) const {}
-  /// Fills in what was asked for: the row of a run is complete even when its process dies.
+  /// Fills in the input of the run, so that its row is complete even when its process dies.
   virtual void describe(run_outcome& o) const;
   /// Name of a direction of one PE.
   [[nodiscard]] virtual std::string direction_name(pe_coord pe, comm::direction d) const = 0;

@@ -17,13 +17,14 @@ namespace diecast::platforms {
 
 /// The progress of a process between two windows, which all others get.
 struct process_state {
-  sim_time next{sim_time::never()};         ///< its earliest event; never(): none
-  sim_time now;                             ///< its clock
+  sim_time next{sim_time::never()};         ///< earliest event of the process; never(): none
+  sim_time now;                             ///< clock of the process
   sim_time hosts_ready{sim_time::never()};  ///< since when all its hosts wait for a common start
-  sim_time started{sim_time::never()};  ///< it has decided in this window that hosts go on at this instant
-  sim_time fault{sim_time::never()};    ///< time of its first fault
-  std::uint64_t finished{};             ///< 1: all its hosts have ended
-  std::uint64_t interrupted{};          ///< 1: it has been interrupted
+  sim_time started{
+      sim_time::never()};  ///< time at which hosts continue, if the process has decided it in this window
+  sim_time fault{sim_time::never()};  ///< time of its first fault
+  std::uint64_t finished{};           ///< 1: all its hosts have ended
+  std::uint64_t interrupted{};        ///< 1: it has been interrupted
 };
 
 class process_group : public abstract_interface {
@@ -37,11 +38,11 @@ class process_group : public abstract_interface {
       const std::vector<std::vector<std::byte>>& to) = 0;
   /// The state of every process.
   [[nodiscard]] virtual std::vector<process_state> states(const process_state& own) = 0;
-  /// What every process contributes, by process.
+  /// The texts of all processes, by process.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& own) = 0;
 };
 
-/// What every process has of a value, in the order of processes (models/types/archive.hpp).
+/// The values of all processes, in their order (models/types/archive.hpp).
 template <class T>
 [[nodiscard]] std::vector<T> gathered(process_group& group, const T& own) {
   std::vector<T> all;
@@ -59,7 +60,7 @@ template <class Row>
   return all;
 }
 
-/// Calls own.add(other) with what every other process has; `make` makes what that is read into.
+/// Calls own.add(other) with the value of every other process; `make` makes an empty `other`.
 template <class T, class Make>
 void add_others(process_group& group, T& own, Make make) {
   const std::vector<std::string> all = group.gather(archived(own));

@@ -82,12 +82,13 @@ class launched : immovable {
   [[nodiscard]] const std::string& errors() const { return text_[1]; }
 
  private:
-  /// In a process group of its own: Ctrl-C at a terminal reaches it as a request to end with what it has.
+  /// Runs in a separate process group, so that Ctrl-C at a terminal reaches it as a request to end with its
+  /// results so far.
   [[noreturn]] static void become(const std::vector<std::string>& command,
                                   const std::array<std::array<int, 2>, 3>& ends, pid_t parent) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(0);  // it died before
+    if (getppid() != parent) _exit(0);  // the parent died earlier
     dup2(ends[0][0], 0);
     dup2(ends[1][1], 1);
     dup2(ends[2][1], 2);
@@ -112,20 +113,20 @@ class launched : immovable {
 void launched::write_some(std::string_view& input) {
   const ssize_t n = write(to_, input.data(), input.size());
   if (n > 0) input.remove_prefix(static_cast<std::size_t>(n));
-  if (n < 0 && errno != EAGAIN && errno != EINTR) input = {};  // it has ended: its outputs say so
+  if (n < 0 && errno != EAGAIN && errno != EINTR) input = {};  // the launcher has ended, as its outputs show
 }
 
 void launched::talk(std::string_view input) {
-  bool told = false;
+  bool interrupted = false;
   std::array<bool, 2> open{true, true};
   while (open[0] || open[1]) {
     if (dump_requested())
-      tell(
+      warn(
           "a signal asks for the flight recorder, which several processes cannot write before the end; the "
           "run continues");
-    if (input.empty() && interrupt_signal() != 0 && !told) {
+    if (input.empty() && interrupt_signal() != 0 && !interrupted) {
       input = "!";
-      told = true;
+      interrupted = true;
     }
     std::array<pollfd, 3> fds{{{open[0] ? from_[0] : -1, POLLIN, 0},
                                {open[1] ? from_[1] : -1, POLLIN, 0},
@@ -147,12 +148,12 @@ void launched::talk(std::string_view input) {
 std::vector<std::string> names_of(const std::string& output, const fabric::sip_partition& p) {
   std::vector<std::string> names;
   const std::string line = output.substr(0, output.find('\n'));
-  const auto told = nlohmann::json::parse(line, nullptr, false);
+  const auto named = nlohmann::json::parse(line, nullptr, false);
   for (std::uint32_t n = 0; n < p.processes; ++n) {
     std::string where;
     try {
-      where = fmt::format("PID {} on host {}, ", told.at(n).at(1).get<std::int64_t>(),
-                          told.at(n).at(0).get<std::string>());
+      where = fmt::format("PID {} on host {}, ", named.at(n).at(1).get<std::int64_t>(),
+                          named.at(n).at(0).get<std::string>());
     } catch (const nlohmann::json::exception&) {  // a launcher's own words
     }
     names.push_back(fmt::format("process {} ({}SIPs {})", n, where, p.text_of(n)));
@@ -235,11 +236,11 @@ void check_processes(const prepared_run& run, const process_options& options) {
 run_outcome run_on_processes(const prepared_run& run, const process_options& options,
                              std::optional<std::uint32_t> only, std::uint64_t draw) {
   const auto partition = fabric::partition_sips(run.machine.topology, options.partition, options.processes);
-  process_job asked_for{partition, only, draw, dump_config(run.given.config), run.point, {}};
-  if (!run.point.workload.empty()) asked_for.point.algorithm.clear();  // named after the file when prepared
+  process_job request{partition, only, draw, dump_config(run.given.config), run.point, {}};
+  if (!run.point.workload.empty()) request.point.algorithm.clear();  // named after the file when prepared
   for (const input_file& f : inputs())
-    if (f.reader != "--config") asked_for.inputs.push_back({f.reader, f.path.string(), f.text});
-  const std::string archive = archived(asked_for);
+    if (f.reader != "--config") request.inputs.push_back({f.reader, f.path.string(), f.text});
+  const std::string archive = archived(request);
   launched job(command_of(options));
   job.talk(fmt::format("{}\n{}", archive.size(), archive));
   const int status = job.wait();
@@ -249,12 +250,12 @@ run_outcome run_on_processes(const prepared_run& run, const process_options& opt
   const auto body = job.output().find('\n', at + mark.size());
   const auto bytes = config::parse_count(job.output().substr(at + mark.size(), body - at - mark.size()));
   if (!bytes || job.output().size() < body + 1 + *bytes) return failure_of(job, status, run.point, partition);
-  if (!job.errors().empty()) tell(stderr, job.errors());
+  if (!job.errors().empty()) print_to(stderr, job.errors());
   run_outcome o = restored<run_outcome>(std::string_view(job.output()).substr(body + 1, *bytes));
-  run_outcome asked;
-  run.describe(asked);
-  o.algorithm_reason = asked.algorithm_reason;  // known to the process that chose
-  o.algorithm_chosen_by = asked.algorithm_chosen_by;
+  run_outcome described;
+  run.describe(described);
+  o.algorithm_reason = described.algorithm_reason;  // known to the process that chose
+  o.algorithm_chosen_by = described.algorithm_chosen_by;
   return o;
 }
 

@@ -22,19 +22,19 @@ struct process_options {
 /// The file name of the program that simulates a part.
 inline constexpr const char* worker_name = "diecast-worker";
 
-/// Throws user_error when the program that simulates a part is not installed, or when this run has what is
-/// not known to several processes.
+/// Throws user_error when the program that simulates a part is not installed, or when this run needs a
+/// feature that several processes do not have.
 void check_processes(const prepared_run& run, const process_options& options);
 
-/// Call in a process of its own (run_in_child): it waits for the job. What goes wrong with a process is in
-/// the outcome, which names it.
+/// Call in a process of its own (run_in_child): it waits for the job. The outcome reports and names a process
+/// that fails.
 [[nodiscard]] run_outcome run_on_processes(const prepared_run& run, const process_options& options,
                                            std::optional<std::uint32_t> only, std::uint64_t draw);
 
 /// A job as another process of the same program prepares it, without opening any file.
 struct process_job {
   fabric::sip_partition partition;
-  std::optional<std::uint32_t> only;  ///< as of simulator
+  std::optional<std::uint32_t> only;  ///< stream to run, as in simulator
   std::uint64_t draw{};
   std::string config;  ///< effective, of what the run was prepared on
   run_point point;

@@ -31,7 +31,7 @@ progress_bar::progress_bar(progress_mode mode, std::string label, std::FILE* to)
 
 progress_bar::~progress_bar() {
   if (!drawn_ || !terminal_) return;
-  tell(to_, "\r\033[K");  // the table's next line goes where the bar was
+  print_to(to_, "\r\033[K");  // the table's next line goes where the bar was
   std::fflush(to_);
 }
 
@@ -40,7 +40,7 @@ std::string progress_bar::text(const std::string& label, const run_progress& pro
   const double done = std::clamp(progress.share, 0.0, 1.0);
   const int filled = static_cast<int>(done * bar_width);
   const double us = simulated.ns() / 1e3;
-  constexpr double least_share = 0.02, least_s = 1;  // with less the rest cannot be estimated
+  constexpr double least_share = 0.02, least_s = 1;  // below these the remaining time cannot be estimated
   const std::string left = done >= least_share && wall_s >= least_s && done < 1
                                ? fmt::format("  about {:.0f} s left", std::ceil(wall_s * (1 - done) / done))
                                : "";
@@ -58,9 +58,9 @@ void progress_bar::update(sim_time simulated, const std::function<run_progress()
   const double wall_s = std::chrono::duration<double>(now - start_).count();
   const std::string line = text(label_, how_far(), simulated, wall_s);
   if (terminal_) {
-    tell(to_, fmt::format("\r{}\033[K", line));
+    print_to(to_, fmt::format("\r{}\033[K", line));
   } else {
-    tell(to_, line + '\n');
+    print_to(to_, line + '\n');
   }
   std::fflush(to_);
   drawn_ = true;
@@ -73,8 +73,8 @@ double distance::ended_pes() const {
 }
 
 run_progress distance::by_time(sim_time elapsed) {
-  if (!asked_) expected_ns_ = expected_ns(run_);
-  asked_ = true;
+  if (!expectation_known_) expected_ns_ = expected_ns(run_);
+  expectation_known_ = true;
   const auto before = hosts_.launch_before();
   const double ns = before ? before->ns() : expected_ns_.value_or(bound_ns_);
   if (ns <= 0) return {0, {}};

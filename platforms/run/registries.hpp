@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a binary offers, in explicit tables. An out-of-tree platform starts from builtin_registries(),
+// Tables of everything that a binary offers. An out-of-tree platform starts from builtin_registries(),
 // (platforms/app/builtin.hpp), adds its own entries and calls app::run.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace diecast::app {
 struct platform_entry {
   std::string name;         ///< "diecast-pod"
   std::string description;  ///< one line for --help
-  /// What runs without --config: a file of the data folder's configs/, or an absolute path.
+  /// Config used without --config: a file of the data folder's configs/, or an absolute path.
   std::filesystem::path default_config;
   /// Reduces the machine to what this platform builds (one SIP, one cube).
   void (*adapt)(config::machine_config&){};
@@ -37,7 +37,7 @@ struct registries {
   std::vector<comm::mapper_entry> mappers{comm::builtin_mappers()};
   std::vector<comm::validator_entry> validators{comm::builtin_validators()};
   std::vector<platforms::job_entry> jobs;  ///< kinds of jobs of a command line; the last is checked first
-  sw::op_table ops;                        ///< what "op" of a workload may be
+  sw::op_table ops;                        ///< kinds of ops of workloads
   netlist::memory_factory hbm;             ///< makes the memory of each HBM port
 };
 

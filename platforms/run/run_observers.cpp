@@ -45,7 +45,7 @@ std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
           add_sender(edge->link(), edge->sender());
     }
     for (const auto& port : sip->ports()) {
-      if (port) add_sender(port->link(), port->sender());  // one of each link is here
+      if (port) add_sender(port->link(), port->sender());  // each link has one end in this process
     }
   }
   return all;
@@ -224,7 +224,7 @@ std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool st
 void flight_dump::look_for_request(netlist::pod& pod) const {
   if (!dump_requested()) return;
   if (!recorder_)
-    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run continues");
+    return warn("a signal asks for the flight recorder, but trace.flight_operations is 0; the run continues");
   const std::string& file = run_.point.flight_file;
   std::string lost;
   try {
@@ -233,7 +233,7 @@ void flight_dump::look_for_request(netlist::pod& pod) const {
     lost = e.what();
   }
   const std::string what = lost.empty() ? file + ": flight recorder written" : lost;
-  tell(fmt::format("{} at {:.3f} us; the run continues", what, hw::now().ns() / 1e3));
+  warn(fmt::format("{} at {:.3f} us; the run continues", what, hw::now().ns() / 1e3));
 }
 
 }  // namespace diecast::platforms

@@ -35,7 +35,8 @@ class flight_dump {
   /// the records of the others of the group.
   [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still,
                                  analysis::line_history* lines, process_group* group) const;
-  /// Between slices: what a signal asked for is written to run_point::flight_file while the run goes on.
+  /// Between slices: if a signal requests it, writes the flight recorder to run_point::flight_file; the run
+  /// continues.
   void look_for_request(netlist::pod& pod) const;
 
  private:
@@ -46,7 +47,7 @@ class flight_dump {
 class run_observers {
  public:
   /// Attaches all of them. Not `whole`: one stream alone or a draw of --jitter, a run behind the run, whose
-  /// files would replace those asked for. `sips`: those of this process; empty when it has all.
+  /// files would replace those of the run. `sips`: those of this process; empty when it has all.
   run_observers(const prepared_run& run, bool whole, events::hub& events, process_group* group,
                 const std::vector<bool>& sips);
   run_observers(const run_observers&) = delete;
@@ -62,7 +63,7 @@ class run_observers {
 
   /// Whether all credits are where they belong after a run that has finished; a fault when not.
   void check_credits(run_outcome& o) const;
-  /// What the job's own judge has seen.
+  /// Results of the job's own checker.
   void report_verdict(const host_side& hosts, netlist::pod& pod, process_group* group, run_outcome& o) const;
   /// Rows of waits and steps.
   void report_rows(netlist::pod& pod, run_outcome& o) const;
@@ -74,8 +75,8 @@ class run_observers {
   void close_files(process_group* group, run_outcome& o);
 
   [[nodiscard]] analysis::critical_hops& hops() { return *hops_; }
-  [[nodiscard]] analysis::path_events* path_events() { return path_events_.get(); }  ///< null: not asked for
-  [[nodiscard]] observe::timeline* timeline() { return timeline_.get(); }            ///< null: not asked for
+  [[nodiscard]] analysis::path_events* path_events() { return path_events_.get(); }  ///< null: not requested
+  [[nodiscard]] observe::timeline* timeline() { return timeline_.get(); }            ///< null: not requested
   [[nodiscard]] const flight_dump& flight() const { return flight_; }
   [[nodiscard]] analysis::line_history* history() const { return judge_ ? judge_->history() : nullptr; }
 

@@ -80,7 +80,7 @@ netlist::pod& build_pod(const prepared_run& run, const app::registries& tables, 
   return pod;
 }
 
-/// What all processes see together.
+/// State of all processes together.
 movement of_all(const movement& own, process_group& group) {
   movement all;
   for (const movement& m : gathered(group, own)) {
@@ -116,7 +116,7 @@ end_of_run play(const prepared_run& run, const host_side& hosts, thread_agreemen
       });
 }
 
-/// Of a run that did not end well.
+/// Completes the outcome of a run that did not end well.
 void report_flight(end_of_run end, const run_observers& watching, netlist::pod& pod, process_group* group,
                    run_outcome& o) {
   const bool bad = o.status == run_status::deadlock || o.status == run_status::limit ||
@@ -200,7 +200,7 @@ run_outcome simulate_part(const prepared_run& run, const app::registries& tables
   run_outcome o = simulate_share(run, tables, only, draw, own);
   const window_counts& c = others.counts();
   if (std::getenv("DIECAST_WINDOWS") != nullptr)
-    tell(fmt::format("process {}: {} windows, {} without an event; simulated {:.3f} s, exchanged {:.3f} s",
+    warn(fmt::format("process {}: {} windows, {} without an event; simulated {:.3f} s, exchanged {:.3f} s",
                      group.self(), c.windows, c.idle, c.simulate_s, c.exchange_s));
   return o;
 }

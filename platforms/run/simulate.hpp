@@ -28,7 +28,7 @@ namespace diecast::platforms {
 
 // sim.fidelity = message: a run on the timed mock machine, with the same hosts, firmware and checks.
 
-/// As simulate(). Precondition: refuse_messages() was asked of what the run has.
+/// As simulate(). Precondition: refuse_messages() has accepted the run.
 [[nodiscard]] run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32_t> only,
                                             std::uint64_t draw);
 
@@ -51,7 +51,7 @@ struct thrown_fault {
 };
 void take_fault(const prepared_run& run, const thrown_fault& fault, run_outcome& o);
 
-/// How a machine reports a fault, or what it was in when it stopped.
+/// Text of a fault of the machine, or of its state when it stopped.
 struct end_reports {
   std::function<void()> fault;
   std::function<void(run_status status, const std::string& why)> stop;

@@ -82,7 +82,7 @@ class thread_agreement final : public start_agreement {
   /// at, at >= now.
   void release(sim_time at) {
     if (at < hw::now())
-      throw std::logic_error("hosts shall continue at a time that their process has already passed");
+      throw std::logic_error("hosts should continue at a time that their process has already passed");
     released_ = at;
     ready_ = sim_time::never();
     agreed_.cancel();  // nobody waits any more for the event of the start before
@@ -93,7 +93,7 @@ class thread_agreement final : public start_agreement {
   void go_on(const std::function<sim_time()>& decide) {
     if (released_ == sim_time::never()) decided_ = hw::now();
     released_ = sim_time::never();
-    if (several_) others_ready_ = false;  // they wait for this start, not yet for the next
+    if (several_) others_ready_ = false;  // the others wait for this start, not for the next one
     ready_ = sim_time::never();
     begin(decide);
   }

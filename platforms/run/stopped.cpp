@@ -21,7 +21,7 @@ struct sighting {
   std::uint64_t section{}, place{};    ///< an order that does not depend on the order of the search
   abi::packet_header header;           ///< kind and ipcq alone where it is no packet
   std::string where;                   ///< engine of a half received message
-  bool begins{}, in_fabric{};          ///< as of analysis::flight
+  bool begins{}, in_fabric{};          ///< see analysis::flight
   std::optional<inbound_state> begun;  ///< state of a message that its receiver takes in
   DIECAST_MEMBERS(section, place, header, where, begins, in_fabric, begun)
 };
@@ -56,7 +56,7 @@ class flight_list {
     if (list[at].state != analysis::flight_state::held_behind)
       list[at].state = analysis::flight_state::under_way;
   }
-  /// A message that its receiver has begun to take in.
+  /// A message that its receiver has partly received.
   void add_begun(const abi::ipcq_fields& f, const std::string& engine, inbound_state state) {
     using in = inbound_state;
     using analysis::flight_state;
@@ -184,7 +184,7 @@ std::optional<analysis::cached_word> cached(netlist::pod& pod, pe_coord pe, abi:
   return analysis::word_in(pod.pe(pe).core.memory().cache(), at);
 }
 
-/// Fills in what the SIPs of this process hold of a word.
+/// Fills in the copies of a word in the SIPs of this process.
 void look_up(netlist::pod& pod, analysis::watched_word& w) {
   const pe_coord writer = w.wanted.expected_writer;
   if (pod.has(w.pe.sip)) w.own = cached(pod, w.pe, w.wanted.at);
@@ -194,7 +194,7 @@ void look_up(netlist::pod& pod, analysis::watched_word& w) {
   w.writer_waits = pod.pe(writer).core.watching();
 }
 
-/// The words that PEs wait for, and what caches and memory hold of them. `history` may be null.
+/// The words that PEs wait for, and their copies in caches and memory. `history` may be null.
 std::vector<analysis::watched_word> watched_words(const prepared_run& run, netlist::pod& pod,
                                                   analysis::line_history* history, process_group* group) {
   std::vector<analysis::watched_word> words;

@@ -12,7 +12,7 @@
 
 namespace diecast::platforms {
 
-/// What one look at the SIPs of a process sees.
+/// State of the SIPs of a process at one time.
 struct movement {
   std::uint64_t watched{};       ///< 1: firmware polls words of global memory
   std::uint64_t packets_move{};  ///< 1: a packet is in flight that no core's access sent
@@ -21,7 +21,7 @@ struct movement {
       moves_watched{};  ///< sums of counters that only rise: of all, of those that polling leaves
   sim_time busy_until;
 };
-/// Of all processes, from what this one sees; empty: there is no other.
+/// Combines the states of all processes; empty: there is no other process.
 using movement_join = std::function<movement(const movement&)>;
 
 class watchdog {

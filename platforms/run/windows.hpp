@@ -58,7 +58,7 @@ class windows : immovable {
   process_group& group_;
   const fabric::sip_partition& partition_;
   const prepared_run& run_;
-  thread_agreement* agreement_{};  ///< from play() on
+  thread_agreement* agreement_{};  ///< set by play()
   sim_time lookahead_;
   std::set<std::uint32_t> neighbors_;
   std::vector<std::vector<std::byte>> outgoing_;  ///< by process

@@ -14,7 +14,7 @@ __all__ = sorted(_OF)
 
 
 def __getattr__(name):
-    """Imported when it is asked for: a script reacts to signals before it has imported everything."""
+    """Imports a module at its first use, so that a script reacts to signals before it has imported everything."""
     if name in _OF:
         return getattr(importlib.import_module(f"diecast.{_OF[name]}"), name)
     raise AttributeError(f"module 'diecast' has no attribute {name!r}")

@@ -6,7 +6,7 @@ from diecast.inputs import BadInput, one_line
 
 
 class Fit:
-    """alpha_ns, beta_ns_per_byte of one collective and algorithm, and how far the worst point is off."""
+    """alpha_ns, beta_ns_per_byte of one collective and algorithm, and the largest relative error of a point."""
 
     def __init__(self, row, points):
         self.collective, self.algorithm, self.ranks = row["collective"], row["algorithm"], row["ranks"]
@@ -26,7 +26,7 @@ def line(points):
     """alpha, beta with the least sum of squared relative errors; the sizes must not all be equal."""
     weighted = [(1 / (t * t), n, t) for n, t in points]
     whole = sum(w for w, _, _ in weighted)
-    # About the means: what differs little would else cancel.
+    # Sums are about the means: small differences would cancel otherwise.
     size, time = sum(w * n for w, n, _ in weighted) / whole, sum(w * t for w, _, t in weighted) / whole
     beta = sum(w * (n - size) * (t - time) for w, n, t in weighted) / sum(w * (n - size) ** 2 for w, n, _ in weighted)
     return time - beta * size, beta

@@ -8,7 +8,7 @@ from diecast.inputs import one_line
 
 class Parser(argparse.ArgumentParser):
     def _get_values(self, action, words):
-        if action.option_strings and words == ["--"]:  # of --flag=-- argparse makes an empty list
+        if action.option_strings and words == ["--"]:  # argparse makes an empty list of --flag=--
             raise argparse.ArgumentError(action, "'--'; expected a value")
         return super()._get_values(action, words)
 
@@ -23,7 +23,7 @@ def parser_of(text, whole=False, **options):
 
 
 def like(pattern, expected, make=int, good=lambda value: True):
-    """The type of a flag whose texts match the pattern. make: of the text; good(value): whether that can be used."""
+    """The type of a flag whose texts match the pattern. make: of the text; good(value): whether the value can be used."""
     def typed(text):
         value = make(text) if re.fullmatch(pattern, text, re.ASCII) else None
         if value is None or not good(value):

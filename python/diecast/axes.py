@@ -11,13 +11,13 @@ from diecast.processes import finished
 from diecast.svg import xml_text
 from diecast.whole_file import write_whole
 
-SYSTEM = "/usr/bin/python3"  # has what Debian's packages bring, whichever Python comes first in PATH
+SYSTEM = "/usr/bin/python3"  # has Debian's packages, whichever Python is first in PATH
 TRIED = "DIECAST_PYTHON_TRIED"
 
 
 def has_plots():
-    """Whether this Python has matplotlib. Where it has not and the system's has, the script begins anew there; so it is asked
-    before anything is done. A matplotlib that is there and broken is named when it is used."""
+    """Whether this Python has matplotlib. If only the system's Python has it, the script starts again there: call this first.
+    A broken matplotlib is reported when it is used."""
     if importlib.util.find_spec("matplotlib"):
         return True
     if os.path.isfile(SYSTEM) and TRIED not in os.environ and finished([SYSTEM, "-c", "import matplotlib"]).code == 0:
@@ -40,7 +40,7 @@ def pyplot():
 
 
 def panels(rows, columns, **options):
-    """A figure of so many panels, and these, row by row."""
+    """A figure with a number of panels, and the panels row by row."""
     figure, grid = pyplot().subplots(rows, columns, squeeze=False, **options)
     for panel in grid.flat:
         panel.grid(True, alpha=0.3)
@@ -64,7 +64,7 @@ def save(figure, file, rect=(0, 0, 1, 1)):
 def marks(low, high, most=8):
     """Round numbers from low to high for a logarithmic axis: 1, 2 and 5 of every decade, or where they would be more than
     `most` only 1 of each, or of every second one, ..; where they are few also the next ones outside. 0 < low <= high."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)  # around both
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)  # decades that contain low and high
     fine = [digit * 10.0 ** n for n in decades for digit in (1, 2, 5)]
     within = [mark for mark in fine if low <= mark <= high]
     if len(within) < 4:

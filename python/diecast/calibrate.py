@@ -13,11 +13,11 @@ from diecast.studies import effective_config
 from diecast.trace import MESSAGE_BYTES
 from diecast.whole_file import write_whole
 
-STEP = 1.03  # of a key, for its derivative
+STEP = 1.03  # factor of a key for its derivative
 CLEAR = 5  # spreads by which twice or half of a key must move a row
 SURE = 0.1  # standard error of a key's logarithm, at most
 RANGE_SIGMAS = 2.326  # expected range of five draws of a normal distribution, in standard deviations
-LEAST_NOISE = 1e-4  # of a time: what no spread is taken to be below
+LEAST_NOISE = 1e-4  # least spread assumed, as a share of a time
 
 
 def solve(matrix, right):
@@ -48,7 +48,7 @@ class Jobs:
         return self.timing(row, sets).median
 
     def timing(self, row, sets):
-        """Its Timing. Raises MachineFailed, BadMeasurements."""
+        """The Timing of a row. Raises MachineFailed, BadMeasurements."""
         sets = {**self.sets, **row.sets, **sets}
         found = self._message(row, sets) if row.message else self._collective(row, sets)
         need(found.median > 0, row.where, f"{row.label()} takes no time on this machine; expected a run to compare with")
@@ -107,11 +107,11 @@ class Calibration:
             raise BadMeasurements(f"{count} rows to fit {len(self.values)} keys to; expected at least as many rows as keys")
 
     def _rounded(self, values):
-        """The values as a machine takes them."""
+        """The values as the machine accepts them."""
         return {k: max(1, round(v)) if k in self.whole else v for k, v in values.items()}
 
     def _scaled(self, key, factor):
-        """The values with one of them times a factor."""
+        """The values with one of them multiplied by a factor."""
         value = self.values[key] * factor
         return {**self.values, key: max(1, value) if key in self.whole else value}
 
@@ -120,7 +120,7 @@ class Calibration:
             return list(pool.map(one, rows))
 
     def _timings(self, values, rows):
-        """Timings of rows; None when the machine does not take the values."""
+        """Timings of rows; None when the machine refuses the values."""
         try:
             return self._each(lambda row: self.jobs.timing(row, self._rounded(values)), rows)
         except MachineFailed as failed:
@@ -133,7 +133,7 @@ class Calibration:
         return timings and [math.log(timing.median / row.time_ns) for timing, row in zip(timings, self.rows)]
 
     def residuals(self, values):
-        """Those of every row; None when the machine does not take the values."""
+        """Residuals of every row; None when the machine refuses the values."""
         return self._residuals(self._timings(values, self.rows))
 
     def _first(self):
@@ -184,7 +184,7 @@ class Calibration:
         return residuals
 
     def _refine(self, residuals, report):
-        """Ever smaller factors: times react in steps, and between two of them a slope leads nowhere."""
+        """Tries smaller and smaller factors: times change in steps, and between two steps a slope is 0."""
         for width in (0.2, 0.1, 0.05, 0.025, 0.0125):
             residuals = self._try_factors(residuals, (1 / (1 + width), 1 + width))
         report(f"refined: rms {rms(self._fitted(residuals)):.3%}")
@@ -208,7 +208,7 @@ class Calibration:
         """{key: why} of the fitted keys that the rows do not determine."""
         timings = self._timings(self.values, self.fitted_rows)
         responses = self._responses(timings)
-        # Standard deviation of every row's logarithm: by its draws, or by what the fit leaves.
+        # Standard deviation of every row's logarithm: from its draws, or from the residuals of the fit.
         left = rms(self._fitted(residuals))
         noise = [max(t.spread / t.median / RANGE_SIGMAS, left, LEAST_NOISE) for t in timings]
         found = {key: f"twice or half of it moves no row by {CLEAR} times its spread (at most {most:.1f})"
@@ -247,7 +247,7 @@ class Calibration:
             for _ in range(6):
                 damped = [[v + (damping * (normal[i][i] + 1e-12) if i == j else 0) for j, v in enumerate(row)]
                           for i, row in enumerate(normal)]
-                move = [max(-1.0, min(1.0, m)) for m in solve(damped, right)]  # at most by e at a time
+                move = [max(-1.0, min(1.0, m)) for m in solve(damped, right)]  # at most a factor of e per round
                 tried = {k: v * math.exp(m) for (k, v), m in zip(self.values.items(), move)}
                 if (after := self._better(tried, residuals)) is not None:
                     break
@@ -264,7 +264,7 @@ class Calibration:
 
 
 def products(columns):
-    """Of every column with every one."""
+    """Products of every pair of columns."""
     return [[sum(a * b for a, b in zip(x, y)) for y in columns] for x in columns]
 
 

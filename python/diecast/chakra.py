@@ -146,7 +146,7 @@ class Converter:
         return 0 if field == "comm_size" and place.node.attributes.get("comm_type") == COLLECTIVES.index("BARRIER") else None
 
     def _declare(self, place):
-        """Says which op ends a node."""
+        """Records the op that ends a node."""
         kind, id = place.node.type, f"rank{place.rank}.{place.node.id}"
         need(kind in KNOWN, place, f"type {kind}; expected {', '.join(KNOWN)}")
         if self._on_host(place):
@@ -161,8 +161,7 @@ class Converter:
 
     @staticmethod
     def _on_host(place):
-        """Work of the host's CPU, also the call of a communication. As in ASTRA-sim's astra-sim/workload/Workload.cc it lasts its
-        duration, and the device is free."""
+        """Work of the host's CPU, also the call of a communication; the device is free (ASTRA-sim, workload/Workload.cc)."""
         return place.node.type != "METADATA_NODE" and bool(place.number("is_cpu_op", 0))
 
     def _after(self, place, places):

@@ -63,7 +63,7 @@ class Node:
 
 
 def varint(data, at):
-    """The number at `at`, and where the next thing begins."""
+    """The number at `at`, and the position behind it."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
@@ -94,7 +94,7 @@ def fields(data):
 
 
 def typed(data, known):
-    """(field number, what is known of it, wire type, value) of the known fields, with their wire types checked."""
+    """(field number, its definition, wire type, value) of the known fields, with their wire types checked."""
     for number, kind, value in fields(data):
         if number in known:
             what, kinds = known[number]
@@ -103,7 +103,7 @@ def typed(data, known):
 
 
 def numbers(kind, value):
-    """A repeated number: one of it, or many packed."""
+    """A repeated number: a single one, or many packed."""
     if kind == VARINT:
         return [value]
     found, at = [], 0

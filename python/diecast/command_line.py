@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of studies share: flags of the platform after --, settings, tables."""
+"""Common parts of the scripts of studies: flags of the platform after --, settings, tables."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ from diecast.processes import kept
 from diecast.whole_file import output
 
 
-draws = like(r"0*[1-9]\d{0,5}(:\d{1,9})?", "N or N:NS with N of at least 1", str)  # as the platforms take it; 1: a single run
+draws = like(r"0*[1-9]\d{0,5}(:\d{1,9})?", "N or N:NS with N of at least 1", str)  # as the platforms accept it; 1: a single run
 
 
 # Flags that name a file of a run: every run of a study would write the same one.

@@ -26,7 +26,7 @@ def config_changes(a, b):
 
 ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # keys of a run, in the order of the text
 MIXED = "mixed"  # dtype and op of a workload
-JOB = ("collective", "bytes", "dtype", "op", "team", "rank_set")  # what algorithms are chosen for
+JOB = ("collective", "bytes", "dtype", "op", "team", "rank_set")  # keys by which algorithms are chosen
 
 
 def job_of(row):
@@ -38,13 +38,13 @@ def key_of(row):
 
 
 def word(run, key):
-    """What a run was asked to do, in one respect; nothing for the types of a workload, and for what a barrier would move."""
+    """One property of a run's job; nothing for the types of a workload and the bytes of a barrier."""
     if run.get(key) == MIXED or run["collective"] == "barrier" and key not in ASKED[:2]:
         return ""
     return f"{run['bytes']:,} bytes" if key == "bytes" else str(run.get(key))
 
 
-def asked_text(run):
+def job_text(run):
     """The job of both runs, with both values where they differ."""
     both = [dict.fromkeys((word(run["what"], k), word(run["against"], k))) for k in ASKED]
     *words, size = [" and ".join(filter(None, words)) for words in both]
@@ -84,7 +84,7 @@ def alone_text(run):
 
 
 def other_work(old, new):
-    """What one of two runs does and the other does not, ops of a workload or the collective: [(A or B, stream, id, op, bytes,
+    """Work of one of two runs that the other does not do, ops of a workload or the collective: [(A or B, stream, id, op, bytes,
     ranks)]. Theirs are the times of different jobs."""
     if "ops" not in old or "ops" not in new:
         other = any(old[k] != new[k] for k in ("collective", "bytes"))
@@ -155,7 +155,7 @@ def path_changes(a, b, run_a, run_b):
     causes.sort(key=lambda c: (-abs(c[2] - c[1]), c[0]))
     on_left, on_right = path_links(left), path_links(right)
     links = [(l, on_left[l], on_right[l]) for l in on_left.keys() | on_right.keys() if on_left[l] != on_right[l]]
-    links.sort(key=lambda l: (kind_of(l[0]) == "router", -abs(l[2] - l[1]), l[0]))  # the long ones first
+    links.sort(key=lambda l: (kind_of(l[0]) == "router", -abs(l[2] - l[1]), l[0]))  # links between routers last
     return causes, links, crossings(on_left, on_right)
 
 
@@ -222,7 +222,7 @@ def plain(value):
 
 def run_text(run, a, b):
     old, new = run["time_ns"]
-    text = asked_text(run) + "\n"
+    text = job_text(run) + "\n"
     said = "other work, so neither is called faster" if run["other_work"] else verdict(run["time_change_percent"], a, b)
     text += f"  {said}: {time_text(old)} and {time_text(new)}\n"
     if run["other_work"]:

@@ -49,7 +49,7 @@ class Printed(io.TextIOWrapper):
         with printing():
             try:
                 return super().write(text)
-            except UnicodeEncodeError:  # half a surrogate pair out of a JSON file, or a terminal that is not of UTF-8
+            except UnicodeEncodeError:  # half a surrogate pair of a JSON file, or a terminal without UTF-8
                 return super().write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
 
     def flush(self):
@@ -58,7 +58,7 @@ class Printed(io.TextIOWrapper):
 
 
 def on_signal(number, frame):
-    """The first one ends the script by an exception; later ones only make its runs end sooner."""
+    """The first signal ends the script by an exception; later ones only end its runs sooner."""
     again = bool(processes._stopped)
     processes.stop(number)
     if not again and not processes.waits():
@@ -128,7 +128,7 @@ def drop(*streams):
 
 
 def outcome(main):
-    """What main returns, or exits with: --help, too, is printed only when it has been flushed."""
+    """The value that main returns or exits with, after its output (also that of --help) is flushed."""
     try:
         return main()
     except SystemExit as stop:

@@ -4,7 +4,7 @@ from diecast.results import ENERGY_PARTS
 
 
 def accounted(runs):
-    """Those with the energy of a launch."""
+    """The runs that have the energy of a launch."""
     return [run for run in runs if "per_launch_pj" in (run.get("energy") or {})]
 
 

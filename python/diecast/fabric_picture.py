@@ -57,7 +57,7 @@ class Layout:
         self.width = max(self.across * (self.sip_width + 30) + 10, 560, 20 + APART[0] * (self.grid or 0))
         self.mesh_height = math.ceil(self.sips / self.across) * (self.sip_height + 44)
         self.ring = min(150, 34 + 9 * self.sips) if self.sips > 1 else 0  # radius of the circle of SIPs
-        self.tall = self.ring if self.sips > 2 else 0  # two stand side by side
+        self.tall = self.ring if self.sips > 2 else 0  # two SIPs are side by side
         if self.grid:
             self.tall = (self.sips // self.grid - 1) * APART[1] / 2
         self.height = self.mesh_height + (2 * self.tall + 90 if self.ring else 0) + LEGEND

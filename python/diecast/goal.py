@@ -57,7 +57,7 @@ class Rank:
         need(match, where, f"{text!r}; expected calc, send, recv, requires or irequires of GOAL")
         need(match["kind"] is None or (match["kind"] == "send") == (match["way"] == "to"), where,
              f"{text!r}; expected send .. to or recv .. from")
-        label = match[1] or f"line.{where.rpartition(':')[2]}"  # as no label can be
+        label = match[1] or f"line.{where.rpartition(':')[2]}"  # not a possible label
         need(label not in self.lines, where, f"label {label} is given twice")
         self.lines[label] = Line(where, label, match, [])
 
@@ -69,7 +69,7 @@ class Rank:
 
 
 def ordered(rank):
-    """The ops of a rank, each behind those it waits for; else as written."""
+    """The ops of a rank, each behind the ops it waits for, otherwise in the file's order."""
     done, open_, found = set(), [], []
     for first in rank.lines.values():
         open_.append((first, iter(first.waits)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place where scripts read files: each once, from any readable file, within limits. What is wrong with a file is one
-sentence with its place, a BadInput, by which a script ends with exit code 2."""
+"""The one place where scripts read files: each once, from any readable file, within limits.
+A problem of a file is a BadInput, one sentence with its place: the script ends with exit code 2."""
 import csv
 import difflib
 import gzip
@@ -44,7 +44,7 @@ def one_line(text):
 
 
 def limited(file):
-    """The bytes of a file, of one that is too long one more than may be. read() of so many alone takes memory for all of them."""
+    """The bytes of a file; of one that is too long one byte more than allowed. read() of so many alone takes memory for all of them."""
     data = bytearray()
     while len(data) <= MOST_BYTES and (part := file.read(min(1 << 20, MOST_BYTES + 1 - len(data)))):
         data += part
@@ -105,7 +105,7 @@ def _whole(text):
 
 
 def finite(text):
-    """The number of a text; None where it has none, or none of a size that a quantity has."""
+    """The number of a text; None where the text has none, or one beyond the range of quantities."""
     try:
         value = float(text)
     except (TypeError, ValueError):
@@ -290,7 +290,7 @@ def whole_number(text, where, what, refused=BadInput):
 
 
 def folder_of(path):
-    """What names in a file are relative to: its folder; the working directory for a pipe or device, which is in none."""
+    """The folder that names in a file are relative to: its own; the working directory for a pipe or device, which is in none."""
     return pathlib.Path(path).parent if os.path.isfile(path) and not is_open_file(path) else pathlib.Path.cwd()
 
 

@@ -93,7 +93,7 @@ def command(index, count):
 
 
 def count_of(options, points):
-    """Into how many tasks so many points are divided."""
+    """Number of tasks for a number of points."""
     return min(options.tasks or MOST_TASKS, points)
 
 
@@ -187,13 +187,13 @@ def slurm(options, indices, count):
 
 def parallel(options, indices, count):
     log = shlex.quote(str(options.out.resolve() / "tasks"))
-    commands = options.out / "tasks" / "commands"  # not arguments: in those parallel would replace {} and its like
+    commands = options.out / "tasks" / "commands"  # not arguments, in which parallel would replace {}
     write_whole(commands, "\0".join(f"{command(index, count)} > {log}/{index}.txt 2>&1" for index in indices))
     done = finished(["parallel", "--null", "--arg-file", commands, "--sshloginfile", options.sshlogin,
                      "--workdir", os.getcwd(), "--retries", RETRIES, *(["--jobs", options.jobs] if options.jobs else [])],
                     death=signal.SIGTERM, env={"PARALLEL_SSH": SSH, **os.environ})
     errors = done.stderr.strip().splitlines()
-    if done.code == 255:  # it ran nothing; other codes count the tasks that failed
+    if done.code == 255:  # codes of a launcher that ran nothing; others count failed tasks
         raise BadInput(f"parallel: {errors[-1] if errors else 'exit 255'}")
     for line in dict.fromkeys(errors):
         print(f"parallel: {line}", file=sys.stderr)

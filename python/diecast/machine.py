@@ -16,8 +16,7 @@ NOT_OF_MACHINE = (5, 70, 71, *BY_SIGNAL)  # exit codes that say nothing about wh
 
 
 class MachineFailed(Exception):
-    """A run that ended with another exit code than was allowed. code, command and stderr say how. exit_code: the same where it
-    says nothing about the machine."""
+    """A run that ended with an exit code that was not allowed. exit_code: for the script; the own code if the machine is not the cause."""
     lines = True
 
     def __init__(self, command, code, stderr):
@@ -76,7 +75,7 @@ def command_of(platform, config, sets, flags):
 
 
 def printed(command, refused=None):
-    """What a command prints, or `refused` when it ends with 2 and that is given. Raises MachineFailed."""
+    """The output of a command, or `refused` if that is given and the command ends with 2. Raises MachineFailed."""
     done = finished(command)
     if done.code == 2 and refused is not None:
         return refused
@@ -86,7 +85,7 @@ def printed(command, refused=None):
 
 
 def answer(command, refused=None):
-    """The same, of JSON."""
+    """The output of a command as JSON."""
     text = printed(command, refused)
     return parsed(text, command[0]) if isinstance(text, str) else text
 
@@ -109,12 +108,12 @@ def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,),
             if failed.code == 5 and str(folder) in failed.stderr:
                 raise no_room(folder, first_line(failed)) from None
             raise
-        results.read_all()  # the folder goes away
+        results.read_all()  # the temporary folder is removed
         return results
 
 
 def run_into(command, out, allow=(0,)):
-    """The Results of a run that leaves them there."""
+    """The Results of a run into a folder."""
     command = [*command, "--out", str(out), "--quiet"]
     done = finished(command)
     if done.code not in allow:

@@ -66,8 +66,7 @@ def csv_columns(where, columns):
 
 
 def flags_of(row):
-    """The flags that a row's run had. Beside a column rank_set, as in tables that the platforms write, ranks is how many there
-    were; it may be missing."""
+    """The flags of a row's run. With a column rank_set (tables of the platforms) ranks is a number of ranks, or missing."""
     flags = {name: row[name] for name in FLAGS if row.get(name)}
     if "rank_set" not in row:
         return flags
@@ -126,7 +125,7 @@ class NcclLog:
         return self.rows
 
     def _remark(self, where, line):
-        """Device lists and commands; what NCCL itself prints is skipped."""
+        """Device lists and commands; NCCL's own messages are skipped."""
         if NCCL_DEVICES.match(line):
             self.ranks = 0  # the next table is of another run
         elif match := NCCL_RANK.match(line):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NoC traces of Tenstorrent chips (tt-npe, tt_npe/doc/noc_trace_format.md) as transactions of diecast-noc."""
+"""Converts NoC traces of Tenstorrent chips (tt-npe, tt_npe/doc/noc_trace_format.md) to transactions of diecast-noc."""
 import json
 
 from diecast.inputs import check, is_number, json_of, need
@@ -11,13 +11,13 @@ MOVES = {**dict.fromkeys(READS, "read"), **dict.fromkeys(WRITES, "write"), "SEMA
 STATES = ("READ_SET_STATE", "READ_DRAM_SHARDED_SET_STATE", "WRITE_SET_STATE", "WRITE_WITH_TRID_SET_STATE")
 STARTS = ("READ_BARRIER_START", "WRITE_BARRIER_START")
 ENDS = ("READ_BARRIER_END", "WRITE_BARRIER_END")
-BARRIERS = ("FULL_BARRIER", "ATOMIC_BARRIER")  # whose end is not recorded
-LOCAL = ("READ_SET_TRID", "WRITE_FLUSH", "SEMAPHORE_WAIT", "SEMAPHORE_SET")  # send nothing
+BARRIERS = ("FULL_BARRIER", "ATOMIC_BARRIER")  # barriers without a recorded end
+LOCAL = ("READ_SET_TRID", "WRITE_FLUSH", "SEMAPHORE_WAIT", "SEMAPHORE_SET")  # events that send no packet
 KNOWN = (*MOVES, *STATES, *STARTS, *ENDS, *BARRIERS, *LOCAL)
 
 
 def whole(where, event, name, least=0):
-    """A number of an event."""
+    """A whole number of an event, checked."""
     value = event.get(name)
     need(is_number(value) and isinstance(value, int) and value >= least, where,
          f"{name} is {json.dumps(value)[:60]} (expected a whole number from {least} on)")
@@ -25,21 +25,21 @@ def whole(where, event, name, least=0):
 
 
 def streams(path):
-    """(column, row, network) -> [(operation, target, bytes, cycle, recorded end)], cycles from the first transfer on."""
+    """(column, row, network) -> [(operation, target, bytes, cycle, recorded end)], cycles count from the first transfer."""
     events, found, device = json_of(path), {}, None
     need(isinstance(events, list), path, "is no array of events")
     for number, event in enumerate(events):
         where = f"{path}: event {number}"
         need(isinstance(event, dict), where, "is no object")
         check(event, {"proc?": "text|number|null"}, where)
-        if event.get("type") is None:  # zones of the profiler
+        if event.get("type") is None:  # events of the profiler's zones have no type
             continue
         need(event["type"] in KNOWN, where, f"{json.dumps(event['type'])} is not modelled (expected {', '.join(KNOWN)})")
         need(event.get("noc") in tuple(NETWORKS) or event["type"] in LOCAL, where,
              f"noc is {json.dumps(event.get('noc'))} (expected NOC_0 or NOC_1)")
         device = device or (event.get("src_device_id"),)
         need(device == (event.get("src_device_id"),), where,
-             "is of another src_device_id than those before (expected the events of one device)")
+             "has another src_device_id than the events before it (expected the events of one device)")
         whole(where, event, "timestamp")
         if event["type"] not in LOCAL:
             found.setdefault((whole(where, event, "sx"), whole(where, event, "sy"), NETWORKS[event["noc"]]), []).append((where, event))

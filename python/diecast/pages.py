@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts that measure share: their flags, runs, tables, and the generated parts of pages, each between two marks."""
+"""Common parts of scripts that measure: flags, runs, tables, and the generated parts of pages, each between two marks."""
 import contextlib
 import os
 import pathlib
@@ -17,7 +17,7 @@ from diecast.whole_file import write_whole
 
 CONFIGS = ROOT / "platforms" / "configs"
 BINARIES = ROOT / "build" / "bin"
-BLOCK = re.compile(r"^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)  # of a page
+BLOCK = re.compile(r"^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)  # code blocks of a page
 
 
 def page_parser(text, whole=False):
@@ -73,7 +73,7 @@ def limit(x):
 
 
 def errors_text(errors):
-    """Mean and largest of their sizes."""
+    """Mean and largest of the errors' absolute values."""
     sizes = [abs(error) for error in errors]
     return f"mean error {100 * sum(sizes) / max(len(sizes), 1):.1f}%, largest {100 * max(sizes, default=0):.1f}%"
 

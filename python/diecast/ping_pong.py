@@ -9,8 +9,7 @@ ACKNOWLEDGE_BYTES = MESSAGE_BYTES[0]
 
 
 def _send(id, sender, size, times=1):
-    """Messages from one of the two ranks to the other, each completed: the ops of both. What is longer than a message may be
-    goes in pieces of one size."""
+    """The ops of both ranks for messages from one to the other, each completed. Longer ones are cut into equal pieces."""
     pieces = -(-size // MESSAGE_BYTES[1])
     size, times = -(-size // pieces), times * pieces
     receiver = 1 - sender
@@ -30,7 +29,7 @@ def workload(kind, size, pair, rank_set="pe", window=64):
 
 
 def time_ns(kind, run):
-    """What the benchmark would print as a time: half of a round trip, or the time of a window; of the last iteration."""
+    """The time that the benchmark prints: half of a round trip, or the time of a window; of the last iteration."""
     ends = {op["iteration"]: op["end_ns"] for op in run["ops"] if op["id"] == "pong.got"}
     whole = ends[REPEAT - 1] - ends[REPEAT - 2]
     return whole / 2 if kind == "latency" else whole

@@ -22,7 +22,7 @@ class NoResult(Exception):
 
 
 def without_outputs(words):
-    """Arguments without what they write, which --dump-config has no meaning for."""
+    """Arguments without output files, with which --dump-config has no meaning."""
     kept, value = [], False
     for word in words:
         value = value and not word.startswith("--")
@@ -34,14 +34,13 @@ def without_outputs(words):
 
 
 def dump(binary, words):
-    """How --dump-config of a run ends: the effective config, or why there is none."""
+    """The result of --dump-config of a run: the effective config, or the reason why there is none."""
     return finished([binary, *without_outputs(words), "--dump-config"])
 
 
 def digest(binary, words, files, dumped):
-    """What a result depends on: the command, its effective config (of dump()), the binary, and the contents of `files` and of
-    the config's ccl.tuner."""
-    # A config that is refused has no effective one: why it is refused stands for it.
+    """Input of a result: command, effective config (of dump()), binary, contents of `files` and of the config's ccl.tuner."""
+    # A config that is refused has no effective one: the reason replaces it.
     config = dumped.stdout if dumped.code == 0 else f"exit {dumped.code}\n{dumped.stderr}"
     tuner = parsed(config, "--dump-config").get("ccl", {}).get("tuner", "") if dumped.code == 0 else ""
     contents = [hashlib.sha256(data_of(file)).hexdigest() if os.path.isfile(file) else "absent"
@@ -73,7 +72,7 @@ class Points:
         return point.make()
 
     def holds(self, point, known):
-        """Whether a record of this digest says how the point ended."""
+        """Whether there is a record of the point with this digest."""
         return True
 
     def record(self, point):
@@ -179,7 +178,7 @@ class Study:
         return run(config or o.machine, platform=o.platform, sets={} if config else {**o.sets, **dict(sets)}, **o.flags)
 
     def digest(self, item):
-        """What the record of an item depends on."""
+        """Input on which the record of an item depends."""
         if self._digest is None:
             o = self.options
             binary, *words = command_of(o.platform, o.machine, o.sets, o.flags)

@@ -20,7 +20,7 @@ from diecast import whole_file
 from diecast.inputs import BadInput, data_of
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-PATIENCE_S = 5  # what a run may take to write how far it was
+PATIENCE_S = 5  # time for a run to write its progress
 BY_SIGNAL = {128 + n for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)}
 # Ends at once when it reads that the folder has gone; else removes it several times, as a dying run may still write there.
 KEEPER = 'trap "" HUP INT TERM; read -r gone && exit; n=0; while [ $n -lt 20 ]; do rm -rf -- "$1"; n=$((n + 1)); sleep 0.05; done'
@@ -53,7 +53,7 @@ class Done:
 
     @property
     def interrupted(self):
-        """A signal ended it, which shows nothing about the machine."""
+        """Whether a signal ended the run, which shows nothing about the machine."""
         return self.code in BY_SIGNAL
 
 
@@ -89,7 +89,7 @@ def _start(command, death, options):
 
     def end_with_parent():
         _prctl(PR_SET_PDEATHSIG, death)
-        if os.getppid() != parent:  # it died before
+        if os.getppid() != parent:  # the parent died earlier
             os._exit(1)
 
     if _stopped:
@@ -102,7 +102,7 @@ def _start(command, death, options):
 
 
 def _ended(process):
-    """What it printed. When the script is stopping and it does not end, it is killed."""
+    """The output of a process. It is killed if it does not end while the script is stopping."""
     since = None
     while True:
         try:
@@ -154,7 +154,7 @@ def scratch():
         raise no_room(error.filename, error.strerror) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # somebody has ended it
+        with contextlib.suppress(OSError):  # another process has ended it
             if not os.path.lexists(folder):
                 keeper.stdin.write(b"\n")
             keeper.stdin.close()

@@ -151,7 +151,7 @@ WAITS = (("data_ns", "a message"), ("credit_ns", "a free slot"), ("dma_ns", "the
 
 
 def waits_section(results, run):
-    """By cause, of every core that waited at all."""
+    """Waits by cause of every core that waited at all."""
     cores = [(row["pe"].removeprefix("pod."), [row[key] for key, _ in WAITS]) for row in results.rows("waits.csv", run)]
     cores = [(pe, values) for pe, values in cores if sum(values) > 0]
     if not cores:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run left in its --out directory."""
+"""Results of a run in its --out directory."""
 import os
 import pathlib
 
@@ -7,7 +7,7 @@ from diecast import whole_file
 from diecast.inputs import BadInput, check, json_of, kind_of, need, need_schema, number_of, parsed, table_of, text_of
 
 SCHEMA = "diecast.result/1"
-RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
+RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # platforms whose rows are collectives
 ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram", "hbm", "vector", "idle")
 COLUMNS = ("collective", "algorithm", "algorithm_reason", "algorithm_chosen_by", "fidelity", "dtype", "op",
            "bytes", "rank_set", "ranks", "team", "time_ns", "time_min_ns", "time_max_ns", "launch_ns",
@@ -101,7 +101,7 @@ class Results:
         return rows if run is None else [row for row in rows if row["run"] == run]
 
     def _text(self, name):
-        """A file that may be there, else None."""
+        """The text of an optional file, else None."""
         if self._texts is not None:
             return self._texts.get(name)
         path = self.folder / name

@@ -52,7 +52,7 @@ RANKED = {"time": "elasticity", "energy": "energy_elasticity"}
 
 
 def unchanged(study):
-    """What studies need of the run of the unchanged machine: its config, its runs, and the names of links of the first one.
+    """The unchanged machine for studies: its config, its runs, and the names of links of the first one.
     Raises MachineFailed."""
     return study.unchanged(lambda results: {"config": results.config, "runs": results.runs,
                                             "links": [row["link"] for row in results.rows("links.csv", 0)]})
@@ -110,7 +110,7 @@ def ucie_links(config):
 
 
 def sip_links(links):
-    """Of names of links those between SIPs, each in one direction."""
+    """The links between SIPs among these names, each in one direction."""
     names = [name for name in links if ".cube_" not in name]
     ends = {name: name.removeprefix("pod.").split("-") for name in names}
     return [name for name in names if ends[name] <= ends[name][::-1]]
@@ -130,7 +130,7 @@ def parts(kind, base):
 
 
 def usual_setting(kind, config):
-    """What happens to a part unless something else is asked for: it is missing; a die is half as fast."""
+    """The default setting of a changed part: it is missing; a die is half as fast."""
     return {"hop_cycles": 2 * config["noc"]["hop_cycles"]} if kind == "die" else {"enabled": False}
 
 
@@ -160,7 +160,7 @@ def each_changed(study, base, choices, setting, name):
 
 
 def refusal(base, name, setting, platform):
-    """Why the config of the machine does not take this setting at this part, or an empty text."""
+    """Why the machine's config refuses this setting at this part, or an empty text."""
     with changed(base, [name], setting) as path:
         done = finished([find_binary(platform), "--config", path, "--check-config"])
     found = re.search(r"overrides\[\d+\]\.set[.:]?\s*(.*)", done.stderr) if done.code == 2 else None

@@ -77,7 +77,7 @@ class Case:
         return digest(binary, words, self.files.values(), dump(binary, words))
 
     def make(self):
-        """Runs it and returns a record of how it ended, from which an Outcome is made."""
+        """Runs the case and returns a record of its end, from which an Outcome is made."""
         with scratch() as folder:
             command = self.command()
             begin = time.monotonic()
@@ -89,7 +89,7 @@ class Case:
             return {"exit_code": done.code, "stderr": done.stderr, "document": document, "seconds": time.monotonic() - begin}
 
 
-NO_FIELD = "no such field"  # no value of one: those are numbers, true, false, null and texts of runs
+NO_FIELD = "no such field"  # differs from every value, which is a number, true, false, null or a text of a run
 
 
 def lookup(row, key):
@@ -128,7 +128,7 @@ class Outcome:
         self.case, self.command, self.seconds, self.document = case, shlex.join(case.command()), record["seconds"], record["document"]
         self.code, self.stderr = record["exit_code"], record["stderr"]
         self.runs = self.document.get("runs", [])
-        self.noise = {}  # {field: text} of times
+        self.noise = {}  # {field: text} for times
         self.differences = self._compare()
 
     def difference_text(self, difference):
@@ -140,7 +140,7 @@ class Outcome:
         return f"{field}: expected {text(want)}, got {text(got)}{share}{self.noise.get(field, '')}"
 
     def _first_line(self):
-        """Of stderr; None when it is empty."""
+        """The first line of stderr; None when it is empty."""
         return next(iter(self.stderr.strip().splitlines()), None)
 
     def _compare(self):

@@ -99,7 +99,7 @@ def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width
     lines = [(name, sorted(line), "") for name, line in series.items()]
     lines += [(name, sorted(line), "5 3") for name, line in (bounds or {}).items()]
     points = [p for _, line, _ in lines for p in line if p[0] > 0 and p[1] > 0]
-    head = 13 * (len(series) + bool(bounds))  # the names stand above the axes, where no line hides them
+    head = 13 * (len(series) + bool(bounds))  # the names are above the axes, where no line hides them
     picture = Picture(width, height + head, title)
     picture.label(width / 2, 14, title, size=12, anchor="middle")
     height += head
@@ -216,7 +216,7 @@ def spreads(title, xlabel, ylabel, rows, color=PALETTE[0], width=560, height=300
     picture = Picture(width, height, title)
     picture.label(width / 2, 14, title, size=12, anchor="middle")
     left, right, top, bottom = 60, width - 10, 28, height - 42
-    marks = steps(1.1 * max(row[3] for row in rows))  # the notes stand above the highest bar
+    marks = steps(1.1 * max(row[3] for row in rows))  # the notes are above the highest bar
 
     def up(value):
         return bottom - value / marks[-1] * (bottom - top)

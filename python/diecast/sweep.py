@@ -26,14 +26,14 @@ KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
 RUN_IS = ("collective", "algorithm", "bytes", "dtype", "op", "rank_set", "ranks", "team")  # columns that distinguish rows of a point
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
-# Flags that say what runs, which no config key is named like.
+# Flags that select the job; no config key has such a name.
 OWN_FLAGS = ("out", "quiet", "progress", "set")
 JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "jitter", "data",
              "no-data", "team", "diagnose", "hide-faults", "inspect", "double-run", "record", "verify", "workload", "isolate",
              "explain", "estimate", "processes", "partition", "launcher")
 PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # exit codes of points, the worst first
 MOST_POINTS = 1 << 20
-WALL_TIME = "stats.elaborate_s"  # differs from one run of a point to the next, and tables do not
+WALL_TIME = "stats.elaborate_s"  # differs between runs of a point, so tables omit it
 # Files of a run in its --out, by name; what they hold the binary itself looks at before it replaces one.
 OF_RUN = re.compile(r"(result|config|(deadlock|flight|critical_path|diagnosis|diagnosis_job)(_\d+)?)\.json(\.partial)?|"
                     r"(links|ipcq|waits|health|hbm)\.csv(\.partial)?|diagnosis\.txt|report\.html|diagnosis")
@@ -52,7 +52,7 @@ def no_column(name, known):
 
 
 def column_value(value):
-    """What tables and plots show of a point's value: numbers as numbers, sizes in bytes, as in results."""
+    """The value of a point in tables and plots: numbers as numbers, sizes in bytes, as in results."""
     if inputs.is_number(value):
         return value
     size = re.fullmatch(r"(\d+)(B|KiB|MiB|GiB)?", text_of(value))
@@ -154,7 +154,7 @@ class Point:
         self.name = file_name(number, ",".join(self.words))
 
     def arguments(self):
-        """Everything behind the binary but --out."""
+        """All arguments of the binary but --out."""
         words = ["--config", str(self.spec.config)] if self.spec.config else []
         for flag, value in self.spec.flags.items():
             words += words_of(flag, value)
@@ -164,7 +164,7 @@ class Point:
         return words + ["--quiet", "--progress", "off"]
 
     def dumped(self, binary):
-        """How --dump-config of the point ends: the effective config, or why there is none."""
+        """The result of --dump-config of the point: the effective config, or the reason why there is none."""
         if self._dumped is None:
             self._dumped = dump(binary, self.arguments())
         return self._dumped
@@ -212,7 +212,7 @@ class Sweep(Points):
             need(key in known or table, f"{self.spec.path}: grid.{key}", f"unknown key{near(key, known)}")
 
     def results(self, point):
-        """What the point's run left; None when that is no result of this point."""
+        """Results of the point's run; None when they are not of this point."""
         try:
             results = Results(self.folder / point.name, noted=False)
         except BadResults:

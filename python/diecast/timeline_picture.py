@@ -23,7 +23,7 @@ def kind_of(name):
 
 
 def is_event(event):
-    """Whether it has what is read of events of its kind."""
+    """Whether an event has the fields that are read of its kind."""
     if not isinstance(event, dict) or not isinstance(event.get("ph"), str) or not isinstance(event.get("name", ""), str):
         return False
     ends = event["ph"] in ("s", "f")

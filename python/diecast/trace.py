@@ -11,7 +11,7 @@ from diecast.whole_file import output, write_whole
 
 MESSAGE_BYTES = (8, 1 << 20)  # least and most bytes of a tag-matched message (docs/workload-ops.md)
 TAGS = 1 << 32
-RANKS = 1 << 16  # a peer's number ends below it
+RANKS = 1 << 16  # limit of a peer's number
 COLLECTIVE_BYTES = 10**12
 TIMES = 1 << 16
 ANY = "ANY"

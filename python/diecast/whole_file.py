@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there whole or not at all, also when the disk is full or the writer is interrupted; and which files a script
-reads and writes, as none may be both."""
+"""Writes files completely or not at all; records the files that a script reads and writes, as none may be both."""
 import errno
 import os
 import pathlib
 import secrets
 import stat
 
-OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")  # names there are devices, or of files that somebody has open
+OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")  # names in these folders are devices or open files of a process
 HEAD = 12  # bytes at the beginning of a file by which its kind is known
 
 _inputs, _folders, _outputs = {}, {}, []  # name by identity; name by identity; (path, flag)
@@ -99,8 +98,7 @@ def _check(path, flag=""):
 
 
 def claim(path, *heads):
-    """Refuses a file in a folder of results that is not empty and begins like none of this kind: it is a user's, with any
-    name."""
+    """Refuses a non-empty file in a folder of results that does not begin like this kind: it is a user's."""
     if not os.path.isfile(path):
         return
     try:
@@ -143,13 +141,13 @@ def replace(target, data):
         if target.exists():
             beside.chmod(stat.S_IMODE(target.stat().st_mode))
         beside.replace(target)
-    except BaseException:  # Ctrl-C, too, leaves nothing
+    except BaseException:  # removes the temporary file, on Ctrl-C too
         beside.unlink(missing_ok=True)
         raise
 
 
 def write_whole(path, content, *, head=HEAD, over_input=False):
-    """Writes a text (as UTF-8) or bytes to a file; its old content is replaced when all is written. A link stays one.
+    """Writes a text (as UTF-8) or bytes to a file; its old content is replaced when all is written. A symbolic link stays a link.
 
     head: number of bytes that identify the kind of file; over_input: the file is an input and meant to be changed. Raises Clash,
     and NotWritten with the path, when a device or a pipe may have got a part."""

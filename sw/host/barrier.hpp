@@ -21,15 +21,15 @@ struct barrier_slots {
   std::optional<std::uint32_t> cores{};
 };
 
-/// Before the first launch of a machine with a single team: clear_team_tables, then prepare_team.
+/// clear_team_tables, then prepare_team, for a machine with a single team; called before the first launch.
 void prepare_barrier(abi::host_hal& host, const argument_context& launch,
                      std::span<const abi::kernel_arguments> arguments);
 
-/// No slot of the PEs of the host's SIP is taken. Once, before any team is prepared.
+/// Marks all team slots of the PEs of the host's SIP as free. Called once, before any team is prepared.
 void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
                        std::span<const pe_coord> pes);
-/// Flags and counters of the first so many slots of those PEs are 0: teams that firmware makes in them read
-/// whole lines before they have written all words.
+/// Clears flags and counters of the first slots of those PEs: teams that firmware makes there read whole
+/// lines before they have written all words.
 void clear_team_slots(abi::host_hal& host, const config::machine_config& config,
                       std::span<const pe_coord> pes, std::uint32_t slots);
 /// Writes, for the members of the host's SIP and by the backdoor: tables, counters and flags

@@ -254,7 +254,7 @@ void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument
 
 namespace {
 
-/// The tensor in HBM that `t` is, and where in it the member's contribution or result begins.
+/// The tensor in HBM behind `t`, and the offset of the member's contribution or result in it.
 struct hbm_part {
   comm::hbm_tensor tensor;
   std::uint64_t offset{};
@@ -301,16 +301,16 @@ void read_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<
 }
 
 void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
-                abi::errata_word asked) {
+                abi::errata_word for_all) {
   for (const pe_coord pe : members) {
-    const std::uint64_t errata = asked.bits | config::errata_of(config, pe);
+    const std::uint64_t errata = for_all.bits | config::errata_of(config, pe);
     if (pe.sip == host.self() && errata != 0) host.debug_write_register(pe, abi::core_errata, errata);
   }
 }
 
 namespace {
 
-/// Where the monitor of a PE leads an entry.
+/// Address to which a PE's monitor redirects an entry.
 std::uint64_t patched_target(const config::machine_config& c, pe_coord pe, abi::entry_point e) {
   const auto fault = std::ranges::find_if(c.faults, [&](const config::fault_setting& f) {
     return f.kind == config::fault_kind::dispatch_corruption &&

@@ -28,9 +28,9 @@ struct tensor_room {
 };
 [[nodiscard]] tensor_room room_of(const kernel_entry& kernel, const argument_context& launch);
 
-/// With sums in f32 a kernel works in place on an f32 vector in front of its own scratch; 0 otherwise.
+/// Bytes of the f32 vector in front of the kernel's scratch, on which sums in f32 work; 0 otherwise.
 [[nodiscard]] std::uint64_t wide_part(const kernel_entry& kernel, const argument_context& launch);
-/// Scratch with all that: whole lines.
+/// Scratch with all of this, in whole lines.
 [[nodiscard]] std::uint64_t scratch_room(const kernel_entry& kernel, const argument_context& launch);
 
 /// Where a member's contribution begins in the input vector, and its result in the output: in place,
@@ -47,7 +47,7 @@ struct tensor_room {
 [[nodiscard]] std::uint64_t output_origin(const kernel_entry& kernel, const argument_context& launch,
                                           std::uint32_t rank);
 
-/// A member's arguments but for places and the kernel's own.
+/// A member's arguments except places and the kernel's own parameters.
 [[nodiscard]] abi::kernel_arguments common_arguments(const argument_context& launch, std::uint32_t rank);
 
 // The host's side of a collective: wiring the queue pairs, placing tensors, making the arguments of
@@ -117,14 +117,14 @@ void read_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::spa
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);
 void read_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<std::byte> bytes);
 
-// What the host writes once, before the first launch: defects of the firmware as bits of the PEs' errata
-// registers, and their dispatch tables.
+// The host writes these once, before the first launch: firmware defects as bits of the PEs' errata registers,
+// and dispatch tables.
 
 /// Writes, by the backdoor, the errata registers of those `members` that are in the host's SIP: the
-/// bits of the config's faults for each, and those `asked` for all (ccl.errata). PEs without any keep
+/// bits of the config's faults for each, and the bits `for_all` (ccl.errata). PEs without any keep
 /// their reset value. Once, before the first launch: nothing else writes them.
 void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
-                abi::errata_word asked = {});
+                abi::errata_word for_all = {});
 
 // The monitor of the registration cache: an agent of the host that watches allocations by leading the entries
 // of each PE's dispatch table (models/abi/dispatch_table.hpp) over stubs of its own, once memory is

@@ -24,7 +24,7 @@ namespace {
 
 using abi::aligned;
 
-/// One comes in, one is worked on, one goes out.
+/// Number of buffers: one chunk comes in, one is processed, one goes out.
 constexpr std::uint64_t most_buffers = 3;
 
 comm::tensor_chunks cut(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece) {
@@ -66,7 +66,7 @@ chunk_layout layout_with(const kernel_entry& kernel, const argument_context& lau
   return l;
 }
 
-/// With as many buffers as overlapping needs.
+/// The layout with as many buffers as overlapping needs.
 chunk_layout layout_with(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece) {
   return layout_with(kernel, launch, piece, std::min(most_buffers, cut(kernel, launch, piece).chunks()));
 }
@@ -145,8 +145,8 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
   return fits(kernel, launch, slot) ? slot : piece;
 }
 
-/// A chunk as it was asked for, in as many buffers as fit; in one at least.
-chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context& launch,
+/// The layout for chunks of ccl.tensor_chunk_bytes, with as many buffers as fit, at least one.
+chunk_layout layout_as_given(const kernel_entry& kernel, const argument_context& launch,
                              std::uint64_t chunk_bytes) {
   const comm::collective_shape s = shape_of(kernel, launch);
   const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
@@ -200,7 +200,7 @@ chunk_arguments arguments_of_chunk(const kernel_entry& kernel, const argument_co
           a.own};
 }
 
-/// As much as the DMA engine has in flight.
+/// Longest copy: the bytes that the DMA engine has in flight.
 std::uint64_t longest_copy(const config::machine_config& c) {
   return c.pe.dma_outstanding * c.noc.max_packet_bytes;
 }
@@ -229,7 +229,7 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
   return p;
 }
 
-/// No chunks: the kernel takes the tensors where they lie.
+/// The layout without chunks: the kernel uses the tensors in HBM directly.
 bool stays_in_hbm(const kernel_entry& kernel, const argument_context& launch) {
   return kernel.moves_slots &&
          comm::moves_out_of_hbm(launch.config, shape_of(kernel, launch), numeric::size_of(launch.type));
@@ -259,7 +259,7 @@ chunk_plan plan_without_chunks(const kernel_entry& kernel, const argument_contex
 
 constexpr std::uint64_t mib = 1024 * 1024;
 
-/// What barriers and rings take of a port.
+/// Bytes of a port that barriers and slot rings take.
 std::uint64_t taken_of_port(const config::machine_config& c, const comm::home_ports& home) {
   return comm::sync_port_bytes(home.slices) + home.slices * comm::ring_bytes_in_hbm(c);
 }
@@ -272,7 +272,7 @@ std::uint64_t port_room(const config::machine_config& c, const comm::home_ports&
 /// PEs may have unequal numbers of ports: the first that has too few is named.
 std::optional<shortage> check_ports(const kernel_entry& kernel, const argument_context& launch,
                                     std::vector<problem>& problems) {
-  std::set<std::uint32_t> seen;  // what a member needs follows from the number of its ports
+  std::set<std::uint32_t> seen;  // members with equally many ports have equal needs
   for (const pe_coord pe : launch.members.members) {
     const comm::home_ports home = ports_of(launch, pe);
     if (!seen.insert(home.count).second) continue;
@@ -317,7 +317,7 @@ hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launc
 
 chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch) {
   if (stays_in_hbm(kernel, launch)) return layout_without_chunks(kernel, launch);
-  if (const auto asked = launch.config.ccl.tensor_chunk_bytes) return layout_as_asked(kernel, launch, *asked);
+  if (const auto bytes = launch.config.ccl.tensor_chunk_bytes) return layout_as_given(kernel, launch, *bytes);
   return layout_with(kernel, launch, automatic_piece(kernel, launch));
 }
 

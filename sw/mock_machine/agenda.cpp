@@ -40,7 +40,7 @@ class random_order final : public scheduler {
   random::sequence draws_;
 };
 
-/// Holds back what the others wait for. Which kinds, and which PE, follows from the seed.
+/// Delays the deliveries that others wait for. The seed selects the kinds and the PE.
 class adversarial final : public scheduler {
  public:
   adversarial(std::uint64_t seed, std::uint32_t pes) {
@@ -66,7 +66,7 @@ class adversarial final : public scheduler {
  private:
   /// Candidates with a larger value are delayed longer.
   [[nodiscard]] unsigned hold(const candidate& c) const {
-    if (c.polling) return 100;  // it cannot help itself: deliveries go before it, or nothing moves
+    if (c.polling) return 100;  // a polling PE depends on deliveries, which must come first
     unsigned held = 0;
     if (c.what == kind::credit && held_credits_) held = 8;
     if (c.what == kind::message && held_data_) held = 4;
@@ -170,7 +170,7 @@ void agenda::read_source(const candidate& step) {
   if (!flow_of(step.pe, step.qp).unread.empty()) add(kind::read_source, step.pe, step.qp);
 }
 
-/// Each receiver has a flow of its own for what comes to it from the tree.
+/// Each receiver has its own flow for packets from the tree.
 void agenda::pass_on(const std::vector<tree_work::onward>& messages) {
   for (const tree_work::onward& m : messages) {
     const std::uint32_t to = targets_.shape.pe_index(m.to);

@@ -22,7 +22,7 @@
 
 namespace diecast::sw {
 
-// What runs next on the mock machine. Everything that can happen at a moment is a candidate: a PE
+// Selects the next candidate of the mock machine. Everything that can happen at a moment is a candidate: a PE
 // that can run, a source that can be read, bytes that can be written, a token or credit that can
 // arrive, a DMA copy or a write-back of a cache line that can be done. A scheduler picks one.
 
@@ -37,7 +37,7 @@ struct candidate {
   enum class kind : std::uint8_t { run, read_source, write_data, token, credit, dma, write_back, message };
   kind what{};
   std::uint32_t pe{};   ///< index of the PE that runs, sent, copies, or returned the credit
-  std::uint32_t qp{};   ///< its queue pair; write_back: which of its lines; message: a step of message_work
+  std::uint32_t qp{};   ///< queue pair; of write_back: cache line; of message: step of message_work
   bool polling{};       ///< run: the PE found no event and will only poll again
   std::uint64_t age{};  ///< count of the moment it became possible
 };
@@ -58,7 +58,7 @@ using copy_job = protocol::copy_request;
 
 class agenda {
  public:
-  /// What the steps act on; all functions here take the index of a PE.
+  /// Objects on which steps act; all functions take the index of a PE.
   struct targets {
     memory_map& memory;
     machine_shape shape;

@@ -49,13 +49,13 @@ class memory_map {
   machine_shape shape_;
   config::population there_;
   config::memory_channels channels_;
-  std::map<abi::address, page_memory> memories_;  ///< by the address of their first byte
+  std::map<abi::address, page_memory> memories_;  ///< memories by the address of their first byte
 };
 
 /// Index of the PE whose mailbox lies at that address. Throws protocol_error when none of this machine does.
 [[nodiscard]] std::uint32_t pe_behind(const machine_shape& shape, abi::address mailbox);
 
-// What the vector unit of a PE computes, on both mock machines.
+// The computation of a PE's vector unit, for both mock machines.
 
 /// Address of `bytes` at an offset of the PE's TCM; throws protocol_error where they do not lie in it.
 using tcm_place = std::function<abi::address(std::uint64_t offset, std::uint64_t bytes)>;

@@ -24,7 +24,7 @@ class message_work {
   struct targets {
     memory_map& memory;
     machine_shape shape;
-    std::function<protocol::tag_core&(std::uint32_t)> unit;         ///< by index of the PE
+    std::function<protocol::tag_core&(std::uint32_t)> unit;         ///< returns the unit of a PE, by index
     std::function<void(std::uint32_t pe, std::uint32_t step)> add;  ///< a candidate
   };
   explicit message_work(targets t) : targets_(std::move(t)) {}

@@ -29,12 +29,12 @@ namespace diecast::sw {
 struct mock_options {
   schedule order{schedule::round_robin};
   std::uint64_t seed{1};
-  kernel_table kernels = builtin_kernels();  ///< what host launches refer to by index
-  /// Called for every step a PE marks; may be empty.
+  kernel_table kernels = builtin_kernels();  ///< table to whose entries host launches refer by index
+  /// Called for every step that a PE marks; may be empty.
   std::function<void(pe_coord, const abi::step_marker&)> on_step{};
-  /// Called for everything a PE notes of its operations; may be empty.
+  /// Called for every note of a PE on its operations; may be empty.
   std::function<void(pe_coord, const abi::operation_note&)> on_note{};
-  /// By what the tag-matching units decide which entries may match; never_wait is a fault.
+  /// The rule by which tag-matching units decide which entries may match; never_wait is a fault.
   protocol::tag_unit::eligibility rule{protocol::tag_unit::eligibility::by_count};
   std::uint64_t max_steps{UINT64_MAX};  ///< scheduler decisions after which a run is ended as a livelock
 };
@@ -47,7 +47,7 @@ struct mock_outcome {
   std::uint64_t steps{};  ///< scheduler decisions
 };
 
-/// What one PE is to run.
+/// The work of one PE.
 struct mock_program {
   pe_coord pe;
   std::function<void(abi::hal&)> run;
@@ -78,7 +78,7 @@ class mock_machine : immovable {
   [[nodiscard]] abi::host_hal& host(sip_id sip);
   /// Sum over all PEs.
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const;
-  /// The PE has nothing to run, or has run it to its end.
+  /// Whether the PE has no work, or has ended it.
   [[nodiscard]] bool idle(pe_coord pe) const;
   [[nodiscard]] runtime_options firmware_options(pe_coord pe) const;
 

@@ -48,10 +48,10 @@ void mock_pe::resume() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-void mock_pe::give_way() { board_.scheduler = std::move(board_.scheduler).resume(); }
+void mock_pe::yield() { board_.scheduler = std::move(board_.scheduler).resume(); }
 
 void mock_pe::interruption() {
-  if (board_.interrupts) give_way();
+  if (board_.interrupts) yield();
 }
 
 /// Errors of the blocks' registers, with the same texts as on the machine.
@@ -182,7 +182,7 @@ void mock_pe::make_present(abi::address at) {
 }
 
 void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
-  if (!watched_) empty_polls_ = 0;  // it does more than poll for events
+  if (!watched_) empty_polls_ = 0;  // the PE does more than poll for events
   interruption();
   check_global("load", at, out.size());
   make_present(at);
@@ -234,7 +234,7 @@ void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
   const bool begins_or_ends = watched_.has_value() != wanted.has_value();
   watched_ = wanted;
   tasks_.watches(wanted.has_value());
-  if (!begins_or_ends) return;  // from one word to another: it still only polls
+  if (!begins_or_ends) return;  // watching another word: the PE still only polls
   looks_ = 0;
   words_.clear();
   empty_polls_ = 0;
@@ -261,19 +261,19 @@ void mock_pe::pause(std::uint64_t cycles) {
     // Another task may wait for an instant, which must come: a cycle counts as a nanosecond.
     board_.clock += nanoseconds(static_cast<double>(cycles)).fs;
   }
-  give_way();  // others must get on meanwhile
+  yield();  // others must get on meanwhile
 }
 
 void mock_pe::wait_for_event() {
   if (core_.event_pending()) return;
   state_ = state::asleep;
-  give_way();
+  yield();
 }
 
 void mock_pe::wait_for_event_until(sim_time when) {
   if (core_.event_pending()) return;
   empty_polls_ = 0;
-  give_way();
+  yield();
   if (!core_.event_pending()) board_.clock = std::max(board_.clock, when.fs);
 }
 
@@ -289,7 +289,7 @@ void mock_pe::poll_until(const abi::poll_request& wanted) {
   empty_polls_ = 0;
   while (!poll_holds()) {
     ++empty_polls_;
-    give_way();
+    yield();
   }
   polled_.reset();
   empty_polls_ = 0;

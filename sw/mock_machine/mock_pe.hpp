@@ -21,7 +21,7 @@
 
 namespace diecast::sw {
 
-/// What all PEs of a machine share.
+/// State that all PEs of a machine share.
 struct mock_board {
   memory_map& memory;
   agenda& work;
@@ -56,14 +56,14 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const abi::firmware_tasks& tasks() const { return tasks_; }
   [[nodiscard]] state status() const { return state_; }
   void wake() { state_ = state::ready; }
-  /// It has polled for an event twice in a row without success and only waited since.
+  /// Whether the PE has polled for an event twice in a row without success and has only waited since.
   [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
 
   /// The poll of its firmware, if it polls.
   [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
   /// The word in global memory that its firmware waits for, if any.
   [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
-  /// It has polled that word without success since the last change.
+  /// Whether the PE has polled that word without success since the last change.
   [[nodiscard]] bool polled_unchanged() const;
   [[nodiscard]] const protocol::data_cache& cache() const { return cache_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
@@ -72,7 +72,7 @@ class mock_pe final : public abi::hal {
   /// Registers as the host's backdoor reaches them.
   void debug_write(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
-  /// It polls a word that now holds the awaited value.
+  /// Whether the PE polls a word that now holds the awaited value.
   [[nodiscard]] bool poll_holds() const;
 
   [[nodiscard]] pe_coord self() const override { return self_; }
@@ -117,7 +117,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] const std::vector<abi::operation_note>& awaiting() const { return awaited_.list(); }
 
  private:
-  void give_way();
+  void yield();
   void interruption();
   template <class Access>
   auto trapped(Access access) const;

@@ -18,7 +18,7 @@ constexpr double bytes_per_event = 64, most_events_for_bytes = 10'000'000;
 constexpr double many_pes = 256;
 /// Making a PE of the mock machine takes as long as some events.
 constexpr std::uint64_t events_to_make_a_pe = 60;
-/// From step to step of simulated time; the first one is a part of the least bound.
+/// Growth factor of the steps of simulated time; the first step is a part of the least bound.
 constexpr double further = 1.3, first_part = 0.1;
 /// With half of the effort spent, candidates wait whose expected time by progress is this many times the
 /// least or more.
@@ -63,12 +63,12 @@ class heats {
   }
 
  private:
-  /// Something better than bounds.
+  /// Whether some candidate has an estimate better than its bounds.
   [[nodiscard]] bool known() const {
     return !found_.sorted.empty() ||
            std::ranges::any_of(open_, [](const runner& r) { return end_of(r).has_value(); });
   }
-  /// Effort beyond most_events(): the more a job sends, the longer is its simulation.
+  /// Effort beyond most_events(), in proportion to the bytes of a job, as the time of its simulation is.
   [[nodiscard]] static std::uint64_t events_for(double bytes, std::uint64_t pes) {
     const double most = most_events_for_bytes * std::min(1.0, many_pes / static_cast<double>(pes));
     return static_cast<std::uint64_t>(std::min(bytes / bytes_per_event, most));
@@ -106,12 +106,12 @@ class heats {
     }
   }
 
-  /// When it would end at the rate at which bytes have arrived.
+  /// Time at which a candidate would end at the rate at which its bytes have arrived.
   [[nodiscard]] static std::optional<double> end_of(const runner& r) {
     return end_by_progress(r.so_far, r.what.bound.sent);
   }
 
-  /// True when no more is to be known of it: it has ended, or cannot run.
+  /// True when a candidate needs no more steps: it has ended, or cannot run.
   bool ends(runner& r, double limit) {
     if (r.run == nullptr) {
       auto started = r.what.start();
@@ -123,7 +123,7 @@ class heats {
     try {
       r.so_far = r.run->go({nanoseconds(limit), left_});
     } catch (const user_error&) {
-      return true;  // its firmware does what is not modelled
+      return true;  // the firmware uses features that are not modelled
     }
     left_ -= std::min(left_, r.so_far.events);
     if (r.so_far.finished) keep(r, r.so_far.time_ns, known_by::estimate);

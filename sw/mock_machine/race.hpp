@@ -19,7 +19,7 @@ namespace diecast::sw {
 struct algorithm_candidate {
   std::string name;
   cost::algorithm_bound bound;
-  /// Empty: it cannot run here. Null: it is not modelled, and taken to need its bounds in a row.
+  /// Empty: the candidate cannot run here. Null: it is not modelled; its estimate is the sum of its bounds.
   std::function<std::optional<std::unique_ptr<timed_run>>()> start;
 };
 
@@ -45,9 +45,9 @@ struct choice {
 /// tenth, which is too little for an estimate.
 [[nodiscard]] std::optional<double> end_by_progress(const timed_outcome& o, double sent);
 
-/// Takes most_events(); where nothing but bounds is known then, one event more for each 64 bytes that the
-/// ranks send together, ten million at most, fewer on machines of more than 256 PEs. When that is spent, jobs
-/// of fewer bytes take half of most_events() for those that would end first.
+/// Uses most_events(); if only bounds are known then, one more event for each 64 bytes that all ranks send,
+/// at most ten million, fewer on machines of more than 256 PEs. When these are used up, where ranks
+/// send fewer bytes, the candidates that would end first use half of most_events().
 [[nodiscard]] choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes);
 
 }  // namespace diecast::sw

@@ -10,7 +10,7 @@
 
 namespace diecast::sw {
 /// The TCM reads a packet when the one two before it begins to leave (hw/pe: packets_read_ahead).
-constexpr std::uint32_t packets_under_way = 3;
+constexpr std::uint32_t packets_in_flight = 3;
 /// Pieces that a window of the DMA is cut into.
 constexpr std::uint64_t window_pieces = 4;
 
@@ -113,12 +113,12 @@ std::uint64_t timed_dma::tcm_cycles(std::uint64_t bytes) const {
                                  (std::min(bytes, config_.noc.max_packet_bytes) + per_cycle - 1) / per_cycle);
 }
 
-/// A cycle to the TCM, the banks, the read latency.
+/// Time of an access: a cycle to the TCM, the banks, the read latency.
 std::uint64_t timed_dma::read_cycles(std::uint32_t pe, std::uint64_t bytes) const {
   return 1 + tcm_cycles(bytes) + states_[pe].block.tcm_read_cycles;
 }
 
-/// When the DMA engine takes up a descriptor that it was handed at that edge.
+/// Time at which the DMA engine starts a descriptor that it got at that edge.
 sim_time timed_dma::ready_at(std::uint32_t pe, port which, sim_time handed_over) {
   const config::pe_block& block = states_[pe].block;
   port_state& p = states_[pe].of[which];
@@ -128,7 +128,7 @@ sim_time timed_dma::ready_at(std::uint32_t pe, port which, sim_time handed_over)
 }
 
 void timed_dma::send(std::uint32_t pe, const protocol::send_request& message) {
-  const std::uint32_t id = open(item::what::message, pe, 2);  // its token and its source
+  const std::uint32_t id = open(item::what::message, pe, 2);  // two parts: the token and the source
   item& i = items_[id];
   i.message = message;
   i.receiver = pe_behind(shape_, message.mailbox);
@@ -175,7 +175,7 @@ void timed_dma::vector(std::uint32_t pe, sim_time from, std::uint64_t bytes) {
   depart_at(from, id);
 }
 
-/// The terminal sends one cycle after it was asked to.
+/// The terminal sends one cycle after the request.
 void timed_dma::post(parcel p) {
   const std::uint32_t id = open(item::what::parcel, 0, 1);
   items_[id].from = id;
@@ -213,7 +213,7 @@ void timed_dma::begin(std::uint32_t id) {
   pump(i.pe, which);
 }
 
-/// A PE's DMA engine sends it; a memory or a CPU sends the rest.
+/// Counts a packet as one of the DMA engine if a PE sends it, not a memory or a CPU.
 bool timed_dma::is_of_dma(const item& i) {
   const bool answers = i.kind == item::what::answer || i.kind == item::what::acknowledge;
   const auto response = static_cast<std::uint8_t>(abi::traffic_class::response);
@@ -227,7 +227,7 @@ void timed_dma::start(std::uint32_t id) {
   const bool last_part = i.kind == item::what::part && items_[i.owner].started == items_[i.owner].bytes &&
                          i.copy.bytes == items_[i.owner].bytes;
   const bool tells = i.kind == item::what::message || last_part;
-  engine_.start(route, i.shape, events_.now(), events_.now(), id, tells ? packets_under_way : 0);
+  engine_.start(route, i.shape, events_.now(), events_.now(), id, tells ? packets_in_flight : 0);
 }
 
 void timed_dma::pump(std::uint32_t pe, port which) {
@@ -253,7 +253,7 @@ void timed_dma::start_piece(std::uint32_t pe, port which, std::uint32_t owner) {
   i.to = is_copy ? whole.copy.destination + whole.started : 0;
   i.bytes = bytes;
   whole.started += bytes;
-  i.copy.bytes = whole.started;  // where in its owner it ends
+  i.copy.bytes = whole.started;  // offset in its owner at which the piece ends
   ++states_[pe].of[which].pieces;
   i.shape = fabric_.shape(bytes, abi::traffic_class::request);
   if (here) return depart_at(edge(read_cycles(pe, bytes) + 1), id);
@@ -295,14 +295,14 @@ void timed_dma::transfer_left(std::uint32_t id, sim_time at) {
   const std::uint32_t message = is_part ? items_[id].owner : id;
   const item& i = items_[message];
   // The TCM reads a packet of a long message when one before it has left.
-  const bool waits = i.shape.packets >= packets_under_way && !is_part;
+  const bool waits = i.shape.packets >= packets_in_flight && !is_part;
   const sim_time read =
       waits ? clock_.edge_at_or_after(at) + clock_.cycles(1 + read_cycles(i.pe, i.bytes)) : at;
   events_.put(std::max(i.read_done, read) + clock_.cycles(1), source_read, message);
 }
 
-/// All of a message has come to the receiver's DMA engine, which writes its slot; its last packet has so many
-/// bytes. A slot in another memory is a store of its own, acknowledged before the token is published.
+/// All of a message has come to the receiver's DMA engine, which writes its slot; `last`: bytes of its last
+/// packet. A slot in another memory is a store of its own, acknowledged before the token is published.
 void timed_dma::message_here(std::uint32_t id, std::uint64_t last_bytes, sim_time there) {
   const std::uint32_t receiver = items_[id].receiver;
   const abi::address slot = items_[id].message.fields.match_address;
@@ -360,10 +360,10 @@ timed_dma::flow_key timed_dma::flow_of(const item& i) const {
 
 /// Messages and credits of a flow become visible in their order.
 void timed_dma::deliver(const flow_key& flow) {
-  std::deque<std::uint32_t>& under_way = flows_[flow];
-  while (!under_way.empty() && items_[under_way.front()].arrived) {
-    const std::uint32_t id = under_way.front();
-    under_way.pop_front();
+  std::deque<std::uint32_t>& in_flight = flows_[flow];
+  while (!in_flight.empty() && items_[in_flight.front()].arrived) {
+    const std::uint32_t id = in_flight.front();
+    in_flight.pop_front();
     const item& i = items_[id];
     timed_pe& receiver = *pes_[i.receiver];
     if (i.kind == item::what::credit) {
@@ -377,8 +377,8 @@ void timed_dma::deliver(const flow_key& flow) {
 }
 
 void timed_dma::visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const {
-  for (const auto& [flow, under_way] : flows_) {
-    for (const std::uint32_t id : under_way)
+  for (const auto& [flow, in_flight] : flows_) {
+    for (const std::uint32_t id : in_flight)
       visit(flow.second, flow.second ? items_[id].credit.fields : items_[id].message.fields);
   }
 }

@@ -48,11 +48,11 @@ class timed_dma final : public timed_board {
   void at(sim_time when, std::function<void()> then);
 
   void handle(const timing::timed_event& e);
-  /// Whether all that an event does is to let firmware go on.
+  /// Whether an event only lets firmware continue.
   [[nodiscard]] static bool is_of_firmware(const timing::timed_event& e) { return e.kind == run_pe; }
   /// Messages and credits that have not taken effect.
   void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
-  /// What has crossed a link, by its index in the topology.
+  /// Packets and flits that have crossed a link, by its index in the topology.
   [[nodiscard]] timing::transfer_engine::use use_of(std::uint32_t link) const {
     return engine_.use_of(fabric_.server_of(link));
   }
@@ -95,7 +95,7 @@ class timed_dma final : public timed_board {
       parcel
     };
     what kind{};
-    std::uint32_t pe{};  ///< whose DMA engine it belongs to
+    std::uint32_t pe{};  ///< index of the PE whose DMA engine has it
     protocol::send_request message;
     protocol::credit_request credit;
     protocol::copy_request copy;
@@ -113,7 +113,7 @@ class timed_dma final : public timed_board {
   struct port_state {
     sim_time last_ready;
     std::deque<std::uint32_t> remote;  ///< items with pieces to begin, in order
-    unsigned pieces{};                 ///< in flight
+    unsigned pieces{};                 ///< pieces in flight
   };
   struct memory_port {
     std::uint32_t server{};
@@ -123,7 +123,7 @@ class timed_dma final : public timed_board {
     config::pe_block block;
     timing::transfer_route tcm;  ///< the TCM's banks as one server
     port_state of[ports];
-    std::deque<std::uint32_t> copies;  ///< in the order they were started, which they end in
+    std::deque<std::uint32_t> copies;  ///< copies in the order of their starts, in which they also end
   };
   using flow_key = std::pair<std::uint64_t, bool>;  ///< sender and receiver; credits
 

@@ -138,13 +138,13 @@ void timed_host::wake() {
 
 void timed_host::sleep() {
   asleep_ = true;
-  give_way();
+  yield();
 }
 
 void timed_host::wait_until(sim_time when) {
   if (when <= now()) return;
   machine_.events_.put(when, timed_dma::kinds, self_.value);
-  give_way();
+  yield();
 }
 
 void timed_host::completed(std::uint32_t launch_id) {
@@ -191,7 +191,7 @@ void timed_host::debug_read(abi::address from, std::span<std::byte> bytes) {
   std::copy_n(std::as_bytes(std::span{&value, 1}).begin(), sizeof value, bytes.begin());
 }
 
-/// Each is acknowledged by the PE whose register it is.
+/// Each write is acknowledged by the PE that has the register.
 void timed_host::write_registers(std::span<const abi::pe_register_write> writes) {
   const abi::node_address io = comm::io_cpu_node(machine_.topology_, self_);
   unacknowledged_ = writes.size();

@@ -27,9 +27,9 @@ class timed_host;
 
 class timed_machine : immovable {
  public:
-  /// What a PE does with a launch.
+  /// The work of a PE for a launch.
   using firmware = std::function<void(abi::hal&, const abi::launch_block&)>;
-  /// `firmware_of` is asked once for each PE that a host launches on. The topology must outlive the machine.
+  /// `firmware_of` is called once for each PE that a host launches on. The topology must outlive the machine.
   timed_machine(const fabric::topology& topology, const config::machine_config& c, bool data = false,
                 std::function<firmware(pe_coord)> firmware_of = {});
   ~timed_machine();
@@ -46,7 +46,7 @@ class timed_machine : immovable {
   [[nodiscard]] const std::vector<std::unique_ptr<timed_pe>>& pes() const { return pes_; }
   [[nodiscard]] const timed_dma& dma() const { return dma_; }
   [[nodiscard]] sim_time now() const { return events_.now(); }
-  /// When something happens next; never() when nothing will.
+  /// Time of the next event; never() when there is none.
   [[nodiscard]] sim_time next() { return events_.next(); }
   /// The next event. Throws what firmware, hosts and engines throw. Precondition: there is one.
   void step();
@@ -54,7 +54,7 @@ class timed_machine : immovable {
   [[nodiscard]] sim_time moved() const;
   /// Firmware that polls limits the wait of all others to `t`: step() returns by then.
   void look_at(sim_time t) { events_.look_at(t); }
-  /// What these PEs wait for. `still`: nothing moves any more.
+  /// The waits of these PEs. `still`: nothing moves any more.
   [[nodiscard]] analysis::stopped_machine stopped(bool still, std::span<const pe_coord> members) const;
 
  private:
@@ -76,7 +76,7 @@ class timed_machine : immovable {
   std::vector<std::unique_ptr<timed_pe>> pes_;
   timed_dma dma_;
   std::function<firmware(pe_coord)> firmware_of_;
-  std::map<abi::node_address, sim_time> busy_until_;  ///< when IO and control CPUs are free
+  std::map<abi::node_address, sim_time> busy_until_;  ///< by node of an IO or control CPU
   std::vector<std::unique_ptr<timed_host>> hosts_;
   timed_host* active_{};  ///< host whose program runs
   sim_time moved_;
@@ -93,7 +93,7 @@ class timed_host final : public abi::host_hal {
   /// Runs until it waits or ends; rethrows what its program threw.
   void resume();
   /// Yields until the machine resumes it.
-  void give_way() { machine_.main_ = std::move(machine_.main_).resume(); }
+  void yield() { machine_.main_ = std::move(machine_.main_).resume(); }
   void wake();
   void sleep();
   /// A PE has reported the end of a launch.

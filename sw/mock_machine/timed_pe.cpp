@@ -68,7 +68,7 @@ void timed_pe::wait_until(sim_time t) {
   if (t <= events_.now()) return;
   if (events_.free_until(t)) return events_.proceed_to(t);
   board_.resume_at(index_, t);
-  give_way();
+  yield();
 }
 
 void timed_pe::wait_owed() {
@@ -198,7 +198,7 @@ void timed_pe::vector(const abi::vector_command& c) {
     board_.vector(index_, from, total * streams);
     if (!vector_end_) {
       in_vector_ = true;
-      give_way();
+      yield();
     }
     wait_until(std::max(from + alone, *vector_end_));
   } else {
@@ -222,7 +222,7 @@ void timed_pe::wait_for_event_until(sim_time when) {
       if (!core_.event_pending()) return;
     } else {
       asleep_ = true;
-      give_way();
+      yield();
     }
   }
   const sim_time seen =

@@ -108,7 +108,7 @@ class timed_pe final : public abi::hal {
  private:
   void wait_owed();
   void wait_until(sim_time t);
-  void give_way() { scheduler_ = std::move(scheduler_).resume(); }
+  void yield() { scheduler_ = std::move(scheduler_).resume(); }
   void access(std::uint64_t bytes, bool write);
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[noreturn]] void no_memory_access() const;

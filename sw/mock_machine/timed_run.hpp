@@ -17,15 +17,15 @@ namespace diecast::sw {
 struct timed_outcome {
   bool finished{};
   bool limited{};               ///< stopped at its limits
-  std::string why_not;          ///< if not finished: which PE waits for what
-  double time_ns{};             ///< from the common start to the end of the last PE
+  std::string why_not;          ///< if not finished: the waits of the PEs
+  double time_ns{};             ///< time from the common start to the end of the last PE
   std::uint64_t messages{};     ///< slots that were sent
   std::uint64_t bytes{};        ///< payload that has arrived
   std::uint64_t packet_hops{};  ///< packets times links: what a run in packet mode simulates
   std::uint64_t events{};       ///< events that the mock machine processed
 };
 
-/// Why an estimate cannot be made of a run on this machine; empty when it can.
+/// Why a run on this machine cannot be estimated; empty when it can.
 [[nodiscard]] std::string not_estimated(const comm::install_plan& plan, const kernel_entry& kernel);
 
 /// Limits at which a run stops unfinished.

@@ -79,7 +79,7 @@ pe_coord core_group::neighbor(pe_coord first, std::uint32_t core) const {
           pe_id{first.pe.value + there.pe.value - here.pe.value}};
 }
 
-void core_group::barrier(const before_wait& tell) {
+void core_group::barrier(const before_wait& notify) {
   const std::uint32_t n = size();
   if (n == 1) return;
   const std::uint32_t count = counter_ + 1;
@@ -87,7 +87,7 @@ void core_group::barrier(const before_wait& tell) {
     const std::uint32_t to = (me_ + reach) % n, from = (me_ + n - reach) % n;
     signals_.set(comm::core_flag(cores_[to].home, round), count);
     hal_.count(firmware_count::core_signals_set, 1);
-    tell(round, cores_[from].pe);
+    notify(round, cores_[from].pe);
     signals_.wait_for_barrier(comm::core_flag(cores_[me_].home, round), count, cores_[from].pe);
     hal_.count(firmware_count::core_flags_checked, 1);
   }
@@ -110,9 +110,9 @@ void rank_barriers::barrier(const team& t, barrier_algorithm how) {
   hal_.count(firmware_count::barriers, 1);
 }
 
-/// A flag has another writer in another algorithm: one that is late in the last barrier would write its count
-/// over that of one that is early in the next, which is not set again. Flags of a pull are written by their
-/// owners alone, when these have got all signals of the barrier before, so a pull keeps the two apart.
+/// Another algorithm has other writers of a flag: a writer that is late in the last barrier would overwrite
+/// the count of one that is early in the next, and that count is not set again. Owners alone write the flags
+/// of a pull, when they have got all signals of the barrier before.
 void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
   const auto last = last_.try_emplace(t.slot, how).first;
   const auto pull = barrier_algorithm::centralized_pull;
@@ -171,7 +171,7 @@ void rank_barriers::wait_for_cores(const team& t, std::string_view stage) {
   cores_.barrier([&](std::uint32_t round, pe_coord from) { note_wait(t, stage, round, from); });
 }
 
-/// All PEs give the same value: where ranks differ, none knows more of another rank than its first PE.
+/// All PEs give the same value: where ranks differ in PEs, a PE knows only the first PE of another rank.
 const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
   std::vector<pe_coord>& all = members_[t.slot];
   if (!all.empty()) return all;

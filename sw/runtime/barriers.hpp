@@ -19,7 +19,7 @@
 namespace diecast::sw {
 class signal_port {
  public:
-  /// What the PE does between two reads of a flag that is not set; gets what the read was for.
+  /// Called between two reads of a flag that is not set, with the awaited word.
   using between_looks = std::function<void(const abi::signal_watch&)>;
 
   signal_port(abi::hal& hal, abi::errata_word errata, between_looks idle)
@@ -28,7 +28,7 @@ class signal_port {
   /// Stores and cleans the line, so that the value reaches memory. Other writers of the line must not be
   /// at work. Returns before the memory has acknowledged: quiet() waits for that.
   void set(abi::address at, std::uint64_t value);
-  /// Atomic at the memory; returns the value before.
+  /// Adds atomically at the memory; returns the previous value.
   std::uint64_t add(abi::address at, std::uint64_t value);
   /// Polls the word in memory until the comparison (modulo 2^32) holds. `writer` is the PE that is expected
   /// to set it, for reports.
@@ -36,7 +36,7 @@ class signal_port {
   /// Until the word is `count` or count + 1: the peer may already be in the next round, never further.
   /// `among_ranks`: signal_watch::among_ranks.
   void wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer, bool among_ranks = false);
-  /// What the word holds in memory now.
+  /// The present value of the word in memory.
   [[nodiscard]] std::uint64_t load(abi::address at);
 
   [[nodiscard]] abi::errata_word errata() const { return errata_; }
@@ -44,7 +44,7 @@ class signal_port {
   /// Everything this PE has written is in memory, and nothing stale is in its cache. A barrier does not do
   /// this by itself.
   void quiet();
-  /// What is written before it reaches memory before what is written after it.
+  /// Earlier writes reach memory before later ones.
   void fence() { quiet(); }
 
  private:
@@ -72,9 +72,9 @@ class core_group {
   core_group(abi::hal& hal, signal_port& signals, std::vector<sync_peer> cores, std::uint32_t me,
              std::uint64_t counter_offset);
 
-  /// Is informed of each wait before it begins: its round, and whose signal ends it.
+  /// Called before each wait, with its round and the PE whose signal ends it.
   using before_wait = std::function<void(std::uint32_t round, pe_coord from)>;
-  void barrier(const before_wait& tell);
+  void barrier(const before_wait& notify);
   /// Core `core` of the rank whose first core is `first`: as far from it as here. For reports only.
   [[nodiscard]] pe_coord neighbor(pe_coord first, std::uint32_t core) const;
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cores_.size()); }
@@ -145,7 +145,7 @@ class rank_barriers {
   void group_dissemination(const team& t, std::uint32_t count);
   void exchange_group(const team& t, std::uint32_t count, std::uint32_t round, std::uint64_t shift);
   void signal(const team& t, std::uint32_t to, std::uint32_t index, std::uint32_t count);
-  /// What is waited for, as reports name it: "round" 2, "flag of rank" 5.
+  /// The wait as reports name it: "round" 2, "flag of rank" 5.
   struct awaited_part {
     std::string_view name;
     std::uint32_t number{};
@@ -154,7 +154,7 @@ class rank_barriers {
                   const awaited_part& what);
   [[nodiscard]] abi::address flag(const team& t, std::uint32_t rank, std::uint32_t index) const;
   [[nodiscard]] pe_coord core_of(const team& t, std::uint32_t rank, std::uint32_t core) const;
-  /// Whether the defect is there; its line is counted then.
+  /// Whether the defect is present; counts that firmware has reached the defect's line.
   [[nodiscard]] bool comes_to(abi::erratum e, abi::firmware_count line);
   void check_ranks(const team& parent, const std::vector<std::uint32_t>& ranks) const;
   [[nodiscard]] std::uint32_t free_slot(const team& parent);
@@ -168,7 +168,7 @@ class rank_barriers {
   std::map<std::uint32_t, comm::barrier_algorithm>
       last_;  ///< last algorithm by team slot; none before its first barrier
   std::map<std::uint32_t, std::vector<pe_coord>> members_;  ///< cores of the team in each slot
-  std::map<std::uint32_t, abi::operation_note> present_;    ///< by slot: the barrier this PE is in
+  std::map<std::uint32_t, abi::operation_note> present_;    ///< by team slot: the barrier that this PE is in
 };
 
 }  // namespace diecast::sw

@@ -14,7 +14,7 @@ namespace diecast::sw {
 class coroutine {
  public:
   class unwind;
-  /// Runs on the new stack with the context that resumed it first; returns the one to go on with.
+  /// Runs on the new stack with the context that resumed it first; returns the context to continue with.
   using body = std::function<coroutine(coroutine&&)>;
 
   coroutine() = default;

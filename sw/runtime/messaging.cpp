@@ -50,7 +50,7 @@ messaging::messaging(pe_runtime& runtime)
     throw firmware_trap(runtime.hal().self(), "messages without an installed ring of the tag-matching unit");
   }
   runtime.driver().on_tag_event([this] { progress(); });
-  runtime.before_idle([this] { tell_waits(); });
+  runtime.before_idle([this] { publish_waits(); });
   driver_.arm();
 }
 
@@ -148,8 +148,8 @@ message_request messaging::irecv(const communicator& c, std::uint32_t from, std:
   return {id};
 }
 
-/// A message that a call of the program takes out of the heap leaves room there, for which there is no event:
-/// a task that waits for a message in the ring, or of a peer without credits, would wait for ever.
+/// Uses the room that a call of the program has made in the heap. No event reports such room: a task that
+/// waits for a message in the ring, or from a peer without credits, would wait for ever.
 void messaging::reuse_room() {
   if (heap_full_) use_heap();
 }

@@ -38,7 +38,7 @@ struct message_buffer {
   std::uint64_t block{0};  ///< 0: whole
   std::uint64_t stride{0};
   [[nodiscard]] bool contiguous() const { return block == 0 || block >= bytes || block == stride; }
-  /// Where byte `at` of the message lies, and how many after it follow on.
+  /// Place of a byte of the message, and the number of contiguous bytes from there on.
   struct place {
     std::uint64_t offset{};
     std::uint64_t run{};
@@ -51,13 +51,13 @@ struct message_buffer {
   }
 };
 
-/// What became of a request.
+/// Result of a request.
 struct message_status {
   std::uint32_t source{};  ///< rank of the sender; of a send, of the receiver
   std::uint32_t tag{};
   std::uint64_t bytes{};  ///< bytes of the message
   bool cancelled{};
-  bool truncated{};  ///< it was longer than the buffer, which is filled
+  bool truncated{};  ///< the message was longer than the buffer, which is full
   /// Number of this PE's message in the order of arrival; 0 for sends.
   std::uint64_t arrival{};
 };
@@ -99,7 +99,7 @@ class messaging : immovable {
                                       const message_buffer& from, send_mode mode = send_mode::standard);
   [[nodiscard]] message_request irecv(const communicator& c, std::uint32_t from, std::uint64_t tag,
                                       const message_buffer& to);
-  /// Traps on a truncated message, unless the caller takes it.
+  /// What to do on a truncated message: trap, or report it in the status.
   enum class on_truncation : std::uint8_t { trap, report };
   message_status wait(message_request r, on_truncation how = on_truncation::trap);
   void wait_all(std::span<const message_request> requests);
@@ -108,8 +108,8 @@ class messaging : immovable {
   /// The status, once the operation is complete.
   [[nodiscard]] std::optional<message_status> test(message_request r,
                                                    on_truncation how = on_truncation::trap);
-  /// Both at once; returns the receive's status. Through pages of the heap where the firmware has them for
-  /// its one-call send-receive (comm.sendrecv_staging) and the heap has room.
+  /// Sends and receives at once; returns the receive's status. Uses pages of the heap where the firmware has
+  /// them for its one-call send-receive (comm.sendrecv_staging) and the heap has room.
   message_status sendrecv(const communicator& c, std::uint32_t to, std::uint32_t send_tag,
                           const message_buffer& source, std::uint32_t from, std::uint64_t tag,
                           const message_buffer& destination, send_mode mode = send_mode::standard);
@@ -118,7 +118,7 @@ class messaging : immovable {
   /// Cancels a receive. Its wait returns whether it was cancelled or had been matched.
   void cancel(message_request r);
 
-  /// The oldest message that has arrived, is not matched, and that such a receive would get.
+  /// The oldest unmatched message that such a receive would get.
   [[nodiscard]] std::optional<message_status> iprobe(const communicator& c, std::uint32_t from,
                                                      std::uint64_t tag);
   message_status probe(const communicator& c, std::uint32_t from, std::uint64_t tag);
@@ -128,15 +128,15 @@ class messaging : immovable {
   [[nodiscard]] matched_message mprobe(const communicator& c, std::uint32_t from, std::uint64_t tag);
   [[nodiscard]] message_request imrecv(const matched_message& m, const message_buffer& to);
 
-  /// End of the program: waits until every send is out and every credit home. Traps when a receive is
-  /// open, a request not waited for, or a message not received.
+  /// End of the program: waits until every send has left and every credit has returned. Traps when a receive
+  /// is open, a request not waited for, or a message not received.
   void finish();
 
   [[nodiscard]] message_counts counts() const;
 
  private:
   enum class kind : std::uint8_t { send, receive };
-  /// Where the bytes of a message lie at its sender.
+  /// Place of a message's bytes at its sender.
   struct remote_bytes {
     abi::address va{};
     std::uint64_t bytes{}, block{}, stride{};
@@ -147,9 +147,9 @@ class messaging : immovable {
     message_status status;
     message_buffer buffer;
     std::uint32_t check{};                    ///< checksum of the sender's buffer; 0: none
-    std::string name;                         ///< for reports
+    std::string name;                         ///< name of the operation in reports
     pe_coord peer;                            ///< sender of a receive, once a message has matched
-    bool peer_known{};                        ///< a receive may take any
+    bool peer_known{};                        ///< false: a receive from any sender that nothing has matched
     std::uint16_t group{};                    ///< communicator
     bool matched{};                           ///< a receive has its message: `status` describes it
     std::optional<std::uint32_t> wanted_tag;  ///< tag of a receive; none: any
@@ -159,11 +159,11 @@ class messaging : immovable {
     bool source_read{}, awaits_fin{}, fin{};
     std::optional<std::uint64_t> staging;
     std::uint64_t staging_bytes{};
-    bool staging_until_fin{};  ///< the receiver reads from it
+    bool staging_until_fin{};  ///< the staging is kept until FIN, because the receiver reads from it
     // receives
     remote_bytes remote;
-    std::uint64_t asked{}, end{};  ///< bytes of the message begun to read, and to be read
-    std::uint64_t pieces{};        ///< reads in flight
+    std::uint64_t requested{}, end{};  ///< bytes of the message requested so far, and bytes to request
+    std::uint64_t pieces{};            ///< reads in flight
     std::uint16_t rkey{};
   };
   /// An unexpected message: header, and where its payload lies.
@@ -191,27 +191,27 @@ class messaging : immovable {
   class open_wait;
 
   // messaging_data.cpp: pages
-  /// Pages of one sendrecv: for what goes out and what comes in.
+  /// Pages of one sendrecv: for the sent and for the received message.
   struct page_pair {
     std::uint64_t out{}, in{};
-    bool alias{};  ///< one page for both, and nothing orders what is done with it
+    bool alias{};  ///< one page for both, and nothing orders the accesses to it
   };
   [[nodiscard]] std::optional<page_pair> take_pages(std::uint64_t bytes);
   [[nodiscard]] std::optional<std::uint64_t> kept_page(std::uint64_t bytes);
 
   // messaging_reports.cpp
-  /// Shows the wait as the PE's step, and again when the core idles and `detail` or the heap's state has
-  /// changed; then also notes its operations. `ready` changes nothing.
+  /// Shows the wait as the PE's step and notes its operations; repeats both when the core idles and `detail`
+  /// or the heap's state has changed. `ready` has no side effect.
   void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
-  void tell_waits();
+  void publish_waits();
   [[nodiscard]] abi::operation_note note_of(std::uint32_t request, abi::operation_phase phase) const;
   void note(std::uint32_t request, abi::operation_phase phase);
   void end(std::uint32_t request, abi::operation_phase phase);
   [[nodiscard]] std::vector<abi::operation_note> open_receipts() const;
   [[nodiscard]] std::string not_received() const;
 
-  // messaging_progress.cpp: what the unit reports, and what goes to it
+  // messaging_progress.cpp: reports of the unit, and commands to it
   void progress();
   void on_done(const abi::tm_done_word& word);
   void on_arrival(const abi::tm_arrival_word& word);
@@ -230,7 +230,7 @@ class messaging : immovable {
   void land_in_place(const protocol::tag_message& m, std::uint32_t receive);
   void read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive);
   void read_on();
-  void ask_piece(operation& o, std::uint32_t receive);
+  void request_piece(operation& o, std::uint32_t receive);
   void piece_read(std::uint16_t id);
   void end_reads(std::uint32_t receive);
   void matched(std::uint32_t receive, pe_coord source);
@@ -256,22 +256,22 @@ class messaging : immovable {
   std::uint32_t next_message_{};
   std::map<std::uint32_t, stored> messages_;
   std::uint64_t arrivals_{};
-  std::map<std::uint16_t, std::uint64_t> consumed_arrival_;  ///< by entry: its message's place in the order
-  std::map<std::uint32_t, std::uint32_t> credits_;           ///< by short peer: messages it still takes
+  std::map<std::uint16_t, std::uint64_t> consumed_arrival_;  ///< by entry: arrival number of its message
+  std::map<std::uint32_t, std::uint32_t> credits_;  ///< by short peer: messages that it still accepts
   /// Messages that have gone to a peer.
   struct sent_messages {
     std::uint64_t count{}, first_tag{};
     bool one_tag{true};
   };
-  std::map<std::uint32_t, sent_messages> sent_;                ///< by short peer
-  std::map<std::uint32_t, std::uint32_t> held_;                ///< by short peer: its messages in my ring
+  std::map<std::uint32_t, sent_messages> sent_;  ///< by short peer
+  std::map<std::uint32_t, std::uint32_t> held_;  ///< by short peer: its messages in this PE's ring
   std::map<std::uint32_t, std::deque<std::uint32_t>> queued_;  ///< sends by short peer, in order
   std::uint16_t next_send_{}, next_read_{};
   std::map<std::uint16_t, std::uint32_t> sends_;  ///< by id on the wire
   std::map<std::uint16_t, std::uint32_t> reads_;
-  std::deque<std::uint32_t> reading_;  ///< receives with bytes not asked for yet, in order
+  std::deque<std::uint32_t> reading_;  ///< receives with bytes that are not requested yet, in order
   std::uint32_t probes_{};
-  bool heap_full_{};  ///< something waits for room in the heap
+  bool heap_full_{};  ///< a message or request waits for room in the heap
   std::vector<open_wait*> waits_;
   message_counts counts_;
 };

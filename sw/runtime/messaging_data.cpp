@@ -33,8 +33,8 @@ void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
   complete_receive(receive);
 }
 
-/// What the unit wrote is the message, but for a software rendezvous: then it is the request, which has to
-/// be read before the message overwrites it.
+/// The unit has written the message; for a software rendezvous it has written the request, which must be read
+/// before the message overwrites it.
 void messaging::land_in_place(const protocol::tag_message& m, std::uint32_t receive) {
   operation& o = operations_.at(receive);
   o.status.truncated = m.length > o.buffer.bytes;
@@ -61,35 +61,35 @@ void messaging::complete_receive(std::uint32_t receive) { end(receive, abi::oper
 void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive) {
   operation& o = operations_.at(receive);
   o.remote = from;
-  o.asked = begin;
+  o.requested = begin;
   o.end = std::min(from.bytes, o.buffer.bytes);
-  if (o.asked >= o.end) return end_reads(receive);
+  if (o.requested >= o.end) return end_reads(receive);
   reading_.push_back(receive);
   read_on();
 }
 
-/// A strided message is a read per block: as many are in flight as there are names for, the rest follow as
-/// these come back.
+/// A strided message is a read per block: as many are in flight as there are read numbers; the rest follow as
+/// these complete.
 void messaging::read_on() {
   constexpr std::size_t most_reads = UINT16_MAX / 2;
   while (!reading_.empty() && reads_.size() < most_reads) {
     const std::uint32_t receive = reading_.front();
     operation& o = operations_.at(receive);
-    ask_piece(o, receive);
-    if (o.asked == o.end) reading_.pop_front();
+    request_piece(o, receive);
+    if (o.requested == o.end) reading_.pop_front();
   }
 }
 
-void messaging::ask_piece(operation& o, std::uint32_t receive) {
+void messaging::request_piece(operation& o, std::uint32_t receive) {
   const message_buffer source{0, o.remote.bytes, o.remote.block, o.remote.stride};
-  const message_buffer::place to = o.buffer.at(o.asked), out = source.at(o.asked);
-  const std::uint64_t bytes = std::min({to.run, out.run, o.end - o.asked, std::uint64_t{1} << 30});
+  const message_buffer::place to = o.buffer.at(o.requested), out = source.at(o.requested);
+  const std::uint64_t bytes = std::min({to.run, out.run, o.end - o.requested, std::uint64_t{1} << 30});
   while (reads_.contains(next_read_)) ++next_read_;
   reads_[next_read_] = receive;
   ++o.pieces;
   driver_.read(next_read_++, o.remote.va + out.offset, runtime_.options().tcm_base + to.offset,
                static_cast<std::uint32_t>(bytes));
-  o.asked += bytes;
+  o.requested += bytes;
 }
 
 void messaging::piece_read(std::uint16_t id) {
@@ -98,7 +98,7 @@ void messaging::piece_read(std::uint16_t id) {
   reads_.erase(id);
   --o.pieces;
   read_on();
-  if (o.pieces == 0 && o.asked == o.end) end_reads(receive);
+  if (o.pieces == 0 && o.requested == o.end) end_reads(receive);
 }
 
 void messaging::end_reads(std::uint32_t receive) {
@@ -168,8 +168,8 @@ void messaging::free_payload(stored& m) {
 // The one-call send-receive and its pages, and checksums over the buffers of callers.
 
 /// With the defect sendrecv_alias both halves have one page, picked by the number of calls before, and
-/// nothing orders them: the message is sent before the copy into the page is done, and what comes is copied
-/// out of it before it has come. Both find what earlier calls have left.
+/// nothing orders them: the message is sent before the copy into the page is done, and the received message
+/// is copied out of the page before it has arrived. Both then see the bytes of earlier calls.
 message_status messaging::sendrecv(const communicator& c, std::uint32_t to, std::uint32_t send_tag,
                                    const message_buffer& source, std::uint32_t from, std::uint64_t tag,
                                    const message_buffer& destination, send_mode mode) {
@@ -212,7 +212,7 @@ bool messaging::has_pages() const {
   return o.sendrecv_pages || (runtime_.hal().errata() & abi::defect::sendrecv_alias) != 0;
 }
 
-/// None where the firmware uses none, or the heap has no room for them.
+/// Pages for a sendrecv; none where the firmware uses none, or the heap has no room for them.
 std::optional<messaging::page_pair> messaging::take_pages(std::uint64_t bytes) {
   if (!has_pages()) return {};
   const std::uint64_t errata = runtime_.hal().errata();

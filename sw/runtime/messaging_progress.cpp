@@ -40,7 +40,7 @@ void messaging::progress() try {
   throw firmware_trap(runtime_.hal().self(), e.what());
 }
 
-/// Gives what waits for the heap the room there is now, and starts the sends that have credits.
+/// Serves requests that wait for room in the heap, and starts the sends that have credits.
 void messaging::use_heap() {
   heap_full_ = false;
   relieve_ring();
@@ -184,8 +184,8 @@ bool messaging::start_send(operation& o, std::uint32_t id) {
   const message_buffer& b = o.buffer;
   const bool eager = b.bytes <= block_.eager_bytes && o.mode == send_mode::standard;
   const bool strided = !b.contiguous();
-  // A receive of a message shorter than the request may have no room to hold the request: such a message is
-  // gathered, and goes as if it had been in one piece.
+  // The receive of a message that is shorter than the request may be too short for the request: such a
+  // message is gathered and sent as one piece.
   const bool software =
       !eager && (b.bytes > block_.rndv_max_bytes || (strided && b.bytes >= descriptor_bytes));
   if ((software || strided) && !stage(o, software)) return false;
@@ -222,8 +222,8 @@ void messaging::end_send(std::uint16_t id) {
   end(request, abi::operation_phase::completed);
 }
 
-/// A peer all of whose credits lie in my ring could send nothing more: its messages move to the heap. One
-/// that does not fit there leaves the room to shorter ones of other peers.
+/// A peer whose credits are all used by messages in this PE's ring cannot send any more: its messages are
+/// moved to the heap. A message that does not fit there leaves the room to shorter ones of other peers.
 void messaging::relieve_ring() {
   for (auto& [id, m] : messages_) {
     if (!m.slot) continue;

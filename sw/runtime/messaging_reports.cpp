@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports show of messaging: waits, operations, counters.
+// Messaging in reports: waits, operations, counters.
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -23,7 +23,7 @@ class messaging::open_wait : immovable {
   }
   ~open_wait() { std::erase(owner_.waits_, this); }
 
-  void tell_changes() {
+  void publish_changes() {
     if (state now = current(); now != shown_) show(std::move(now));
   }
   void end() { note_all(abi::operation_phase::resumed); }
@@ -70,9 +70,9 @@ void messaging::block_until(const std::string& what, const std::function<bool()>
   wait.end();
 }
 
-/// Called before the core idles: publishes what its waits lack, for reports about this PE.
-void messaging::tell_waits() {
-  for (open_wait* const w : waits_) w->tell_changes();
+/// Called before the core idles: publishes the state of its waits, for reports about this PE.
+void messaging::publish_waits() {
+  for (open_wait* const w : waits_) w->publish_changes();
 }
 
 abi::operation_note messaging::note_of(std::uint32_t request, abi::operation_phase phase) const {
@@ -113,8 +113,8 @@ std::vector<abi::operation_note> messaging::open_receipts() const {
   return open;
 }
 
-/// Messages whose credits are not home: nothing has matched them and they lie in their receivers' rings.
-/// Which of those sent to a peer they are is known only when all had one tag.
+/// Messages whose credits have not returned: nothing has matched them, and they lie in their receivers'
+/// rings. Their tag is known only when all messages to the peer had one tag.
 std::string messaging::not_received() const {
   constexpr std::size_t most_peers = 4;
   std::vector<std::string> of_peer;

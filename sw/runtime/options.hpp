@@ -44,7 +44,7 @@ struct runtime_options {
 /// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
 /// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
 [[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
-/// In front of that: two slots, out and in, where some PE's one-call send-receive goes through pages.
+/// Scratch in front of staging: a slot for sends and one for receives, where some sendrecv uses pages.
 [[nodiscard]] std::uint64_t page_bytes(const config::machine_config& c);
 
 /// f16 and bf16 are summed in f32 in this mode.

@@ -91,7 +91,7 @@ void pe_context::finish() {
 
 namespace {
 
-/// Does what one task at a time may do; the others' turn comes also when it throws.
+/// Runs `work`, which only one task at a time may do. Clears `taken` also when it throws.
 template <class Work>
 std::uint32_t in_turn(bool& taken, Work&& work) {
   struct turn : private immovable {
@@ -105,7 +105,7 @@ std::uint32_t in_turn(bool& taken, Work&& work) {
 
 }  // namespace
 
-/// A receive takes the oldest message, which must not be reserved already.
+/// Traps when a recv_async has reserved the oldest message, which a receive would take.
 void pe_context::impl::check_not_promised(comm::direction dir) const {
   const auto at = posted.find(dir);
   if (at != posted.end() && !at->second.open.empty()) {
@@ -135,7 +135,7 @@ std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
 std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   posted_receives& p = posted[t.dir];
   while (!p.done.contains(t.sequence)) {
-    const auto next = static_cast<std::uint32_t>(p.asked - p.open.size());
+    const auto next = static_cast<std::uint32_t>(p.requested - p.open.size());
     if (t.sequence < next || p.open.empty()) {
       throw firmware_trap(hal.self(), "wait for receive {} of queue pair {} a second time", t.sequence,
                           comm::queue_pair_mark(hal.self(), queue_pair(t.dir)));
@@ -178,7 +178,7 @@ ticket pe_context::recv_async(comm::direction dir, std::uint64_t tcm_offset) {
   (void)impl_->rx(dir);
   impl::posted_receives& p = impl_->posted[dir];
   p.open.push_back(tcm_offset);
-  return {dir, p.asked++, true};
+  return {dir, p.requested++, true};
 }
 
 slot_view pe_context::recv(comm::direction dir) {
@@ -234,14 +234,14 @@ void pe_context::exchange(comm::direction send_dir, const tcm_range& sent, comm:
   slot_cut sending = impl_->cut(out, sent.bytes);
   slot_cut receiving = impl_->cut(in, received.bytes);
   const bool same_region = sent.at == received.at;
-  // In place, what arrives overwrites what was sent: a whole slot of it, also when slots differ in size.
+  // In place, an arriving slot overwrites a sent one as a whole, also when slots differ in size.
   const auto may_take = [&] {
     return !same_region || !sending.more() || receiving.done + receiving.piece() <= sending.done;
   };
   while (sending.more() || receiving.more()) {
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
-      // Both ends of a swap in place keep what they sent, or they would end with other sums.
+      // Both ends of a swap in place keep the rounded values that they sent, or their sums would differ.
       impl_->charge();
       impl_->put_exchanged(out, sent.at + sending.done, sending.piece(), same_region);
       sending.done += sending.piece();
@@ -253,8 +253,8 @@ void pe_context::exchange(comm::direction send_dir, const tcm_range& sent, comm:
       moved = true;
     }
     if (moved) continue;
-    // Neither can go on: whichever becomes possible first must wake this PE, or a ring of exchanges
-    // in which one neighbor is late on one side would stop.
+    // Neither the send nor the receive can continue. Whichever becomes possible first must wake this PE:
+    // otherwise a ring of exchanges with one late neighbor would stop.
     if (sending.more()) driver.arm(out, abi::arm_send_space);
     const bool taking = receiving.more() && may_take();
     if (taking) driver.arm(in, abi::arm_receive);

@@ -62,9 +62,9 @@ class pe_context : immovable {
   /// One of several kernels that share a PE, on queue pairs of its own. `runtime` must outlive it.
   pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs);
   /// One of several kernels that follow each other over the same queue pairs, each in a task of its own. Its
-  /// calls of stream use what the kernel before it (null: there is none) has left, its other messages wait
-  /// until that one has ended; in `own` it records what its last_stream has left. The caller ends the tails,
-  /// in order. Both must outlive it.
+  /// calls of stream use the queue pairs that the previous kernel has left (`before`; null: there is none);
+  /// its other messages wait until that kernel has ended. In `own` it records the queue pairs that its
+  /// last_stream has left. The caller ends the tails, in order. Both must outlive it.
   pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, const kernel_tail* before,
              kernel_tail& own);
   ~pe_context();
@@ -105,9 +105,8 @@ class pe_context : immovable {
   enum class arrival : std::uint8_t { copy, reduce, complete };
   /// Sends one range while receiving another, slot by slot, send before receive, so that a cycle of
   /// exchanges is free of deadlock for n_slots >= 1. Either may be empty (then its direction is not touched).
-  /// The two are one and the same, of which every slot is sent before what comes for it is taken, or do not
-  /// overlap.
-  /// Sizes are multiples of the element size, and no element is cut: a slot carries
+  /// The two ranges do not overlap, or they are equal; then every slot is sent before the message that
+  /// overwrites it is taken. Sizes are multiples of the element size, and no element is cut: a slot carries
   /// floor(slot_bytes / element) elements. Both ends must agree on the sizes: the length of a message
   /// is compared (and traps) only where the driver reads the status register anyway.
   void exchange(comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
@@ -123,8 +122,8 @@ class pe_context : immovable {
   void reduce_all(const std::vector<comm::direction>& dirs, const tcm_range& range,
                   const std::function<void(comm::direction)>& before = {});
 
-  /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
-  /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one
+  /// A node of a chain or tree: receives a range from every direction of `in`, slot by slot and in that
+  /// order, and sends each complete slot to every direction of `out`. With `how` copy, `in` has at most one
   /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
   void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
              const tcm_range& range, arrival how);
@@ -132,12 +131,12 @@ class pe_context : immovable {
   // --- pipelines of ranges that are sent on while they arrive ---
   /// A stage whose arrival a range waits for.
   struct awaited {
-    std::int32_t stage{-1};     ///< index in `received` of a pipeline; -1: nothing
-    std::int32_t pipeline{-1};  ///< that pipeline's number in the call; -1: the own one
-    std::uint64_t at{};  ///< where in the stage the range that waits begins; its end and more: all of it
+    std::int32_t stage{-1};     ///< index in `received` of a pipeline; -1: waits for nothing
+    std::int32_t pipeline{-1};  ///< number of that pipeline in the call; -1: the range's own pipeline
+    std::uint64_t at{};  ///< offset in the stage where the range begins; from its end on: waits for all
   };
   /// A range of memory in a stream: where it arrives, and how. Its place is an offset in TCM, or a physical
-  /// address of HBM (runtime_options::address_of), where the DMA copies slots to, which are not reduced
+  /// address of HBM (runtime_options::address_of), to which the DMA copies slots; slots are not reduced
   /// there.
   struct stage {
     std::uint64_t offset{};
@@ -147,15 +146,15 @@ class pe_context : immovable {
     /// a sum are added in one order, whenever they come.
     awaited after{};
   };
-  /// When the slots of a range leave at the earliest, by how much a pipeline has received: the first at
-  /// `from` bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise load
-  /// links that others use, too. The pipeline must receive as many bytes without this one.
+  /// Limits when the slots of a range leave by the bytes that a pipeline has received: the first after `from`
+  /// bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise load links
+  /// that other flows need. The pipeline must receive these bytes independently of the sends that it limits.
   struct pace {
-    std::int32_t pipeline{-1};  ///< its number in the call; -1: at once
+    std::int32_t pipeline{-1};  ///< number of the pipeline in the call; -1: no limit
     std::uint64_t from{}, over{};
   };
-  /// A range that a pipeline sends when what it waits for has arrived there. It may lie in HBM, too: the DMA
-  /// reads it there.
+  /// A range that a pipeline sends when the stages that it waits for have arrived. It may lie in HBM, from
+  /// where the DMA reads it.
   struct outgoing {
     std::uint64_t offset{};
     std::uint64_t bytes{};
@@ -213,8 +212,8 @@ class pe_context : immovable {
   /// later calls with `left` that move something, and in its finish(); until then no other code receives from
   /// these queue pairs. Reads the DMA's count once while copies are in flight.
   void stream(const std::vector<pipeline>& pipelines, std::string_view step_name, left_copies& left);
-  /// Reads which of a direction's sends have been read from their source. Those known need no access at
-  /// the kernel's end.
+  /// Reads how many sends of a direction have been read from their source. Known ones need no access at the
+  /// kernel's end.
   void look_at_sources(comm::direction dir);
 
   // --- local work ---

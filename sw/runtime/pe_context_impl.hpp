@@ -67,11 +67,11 @@ struct pe_context::impl {
 
   // pe_context_slots.cpp: calls named uncharged are part of a larger runtime call
   [[nodiscard]] slot_cut cut(const queue_state& q, std::uint64_t bytes) const;
-  /// A piece of an exchange: from where it lies, or through a page.
+  /// Sends a piece of an exchange: from its place, or through a page.
   void put_exchanged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   [[nodiscard]] bool uses_pages() const;
-  /// A page for what goes out (0) or comes in (1). With the defect sendrecv_alias both halves get the same
-  /// one.
+  /// The page of the sent (0) or received (1) half. With the defect sendrecv_alias both halves get the same
+  /// page.
   [[nodiscard]] std::uint64_t page(unsigned half) const;
   void fetch_through_page(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
   /// Checksum of bytes about to be sent; 0 without comm.checksum = end_to_end.
@@ -89,10 +89,10 @@ struct pe_context::impl {
 
   // pe_context_stream.cpp
   [[nodiscard]] bool may_hold(const pe_context::pipeline& l);
-  /// By the DMA or at once; the oldest slot of the queue pair that is not held.
+  /// Copies the oldest slot of the queue pair that is not held, by the DMA or at once.
   std::optional<std::uint32_t> begin_copy(held_slots& held, queue_state& q, std::uint64_t offset,
                                           std::uint32_t bytes);
-  /// By the DMA, which may still be at it when the call returns.
+  /// Copies by the DMA, which may still be copying when the call returns.
   void copy_beside(held_slots& held, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   /// Marks the ranges of a stream as steps of this name.
   static std::function<void(std::uint32_t)> steps_named(pe_context& pe, std::string_view name);
@@ -123,7 +123,7 @@ struct pe_context::impl {
 
   /// Receives of one queue pair that recv_async has requested; numbered from 0.
   struct posted_receives {
-    std::uint32_t asked{};
+    std::uint32_t requested{};
     std::deque<std::uint64_t> open;               ///< destinations, oldest first
     std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
     bool receiving{};                             ///< a task handles the oldest of `open`
@@ -142,7 +142,7 @@ struct pe_context::impl {
   std::uint64_t errata;         ///< known defects of this firmware, models/abi/errata.hpp
   bool pages_alias{};           ///< the last one-call send was one that the defect sendrecv_alias met
   bool staging_busy{};
-  abi::kernel_arguments narrow_args;  ///< as they were before widen()
+  abi::kernel_arguments narrow_args;  ///< arguments before widen()
   std::optional<numeric::dtype> wire_type;
   std::uint64_t outbox_at{};
   std::uint64_t next_outbox{};

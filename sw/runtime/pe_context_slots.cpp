@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One slot of a longer message: cut, put into the queue pair, taken out of it; local work; sums in f32.
+// Slots of longer messages: cutting, sending, receiving; local work; sums in f32.
 #include <array>
 #include <fmt/format.h>
 #include <span>
@@ -199,7 +199,7 @@ void pe_context::finish_average(const tcm_range& range) {
                      range.bytes / impl_->element(), a.ranks});
 }
 
-// Sums in f32 (ccl.accumulation): the wide vector, and messages of another type than it.
+// Sums in f32 (ccl.accumulation): the f32 vector, and messages of a narrower type.
 
 void pe_context::impl::put_rounded(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
   const std::uint64_t box = outbox_at + next_outbox++ % outboxes * q.slot_bytes;

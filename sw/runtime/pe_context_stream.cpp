@@ -25,7 +25,7 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queu
                                                           std::uint64_t offset, std::uint32_t bytes) {
   const abi::address slot = held.next_slot(q);
   const abi::address to = options.address_of(offset);
-  // The vector unit has no way to other memories.
+  // The vector unit cannot access memories other than TCM.
   if (is_local(to) && !held.may_copy()) {
     vector_copy(offset, slot - options.tcm_base, bytes);
     return std::nullopt;

@@ -15,7 +15,7 @@ pe_runtime::pe_runtime(abi::hal& hal, const runtime_options& options)
       options_(options),
       tasks_(hal, options.task_switch_cycles, options.task_stack_bytes,
              [this](sim_time until) {
-               tell_before_idle();
+               call_before_idle();
                driver_.sleep(until);
              }),
       driver_(hal, options_, tasks_) {}
@@ -44,7 +44,7 @@ void pe_runtime::enter(abi::entry_point e) {
   }
   const std::string step = abi::sleep_step(e);
   hal_.mark_step({step, abi::no_step_index});
-  for (;;) {  // as a core does that has nothing to do
+  for (;;) {  // like a core without work
     hal_.wait_for_event();
     driver_.drain();
   }
@@ -61,9 +61,9 @@ void pe_runtime::leave_collective() {
   if (options_.exit != sim_time{}) sleep_until(hal_.now() + options_.exit);
 }
 
-void pe_runtime::before_idle(std::function<void()> tell) {
+void pe_runtime::before_idle(std::function<void()> update) {
   if (before_idle_) throw std::logic_error("pe_runtime::before_idle is called a second time");
-  before_idle_ = std::move(tell);
+  before_idle_ = std::move(update);
 }
 
 void pe_runtime::work(std::uint64_t cycles) {
@@ -72,7 +72,7 @@ void pe_runtime::work(std::uint64_t cycles) {
     const std::uint64_t piece = std::min(options_.quantum_cycles, cycles - done);
     hal_.compute(piece);
     done += piece;
-    driver_.drain();  // what has arrived meanwhile may be what another task waits for
+    driver_.drain();  // an event that has arrived meanwhile may end the wait of another task
     tasks_.yield();
   }
 }
@@ -82,7 +82,7 @@ void pe_runtime::between_looks(const abi::signal_watch& word, std::uint64_t cycl
   const bool others = tasks_.others_can_run();
   if (others || tasks_.others_await_time()) hal_.watch({});
   if (!others) {
-    tell_before_idle();
+    call_before_idle();
     hal_.pause(cycles);
   }
   tasks_.yield_looking();

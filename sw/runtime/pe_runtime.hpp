@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all activities of one PE share: the machine, the task scheduler, the driver of the queue pairs
+// State that all activities of one PE share: the machine, the task scheduler, the driver of the queue pairs
 // (there is one event register), and libraries that keep state from one activity to the next.
 #pragma once
 
@@ -33,7 +33,7 @@ class pe_runtime : immovable {
   /// returns when it leads to another routine.
   void enter(abi::entry_point e);
 
-  /// What a call of the runtime costs (runtime_options::call_cycles).
+  /// Charges a call of the runtime (runtime_options::call_cycles).
   void charge_call() {
     if (options_.call_cycles > 0) hal_.compute(options_.call_cycles);
   }
@@ -41,14 +41,14 @@ class pe_runtime : immovable {
   /// One-call send-receives of this PE so far: the history by which a defective one picks its pages.
   [[nodiscard]] std::uint64_t& one_call_sends() { return one_call_sends_; }
 
-  /// What it costs to register the memory of a message anew: comm.mr_cache_monitor = disabled.
+  /// Charges the registration of a message's memory, which comm.mr_cache_monitor = disabled makes necessary.
   void charge_registration() {
     if (options_.registration_cycles > 0) hal_.compute(options_.registration_cycles);
   }
 
   /// First thing of a launch: a straggler waits for its start delay.
   void begin();
-  /// What the launch of a collective over so many ranks takes, and its end.
+  /// Charges the launch of a collective over a number of ranks, and its end.
   void enter_collective(std::uint32_t ranks);
   void leave_collective();
 
@@ -64,7 +64,7 @@ class pe_runtime : immovable {
 
   /// Sets the only callback that runs before the core sleeps or pauses because no task can run, to update
   /// what reports show of waits. Throws std::logic_error at a second call.
-  void before_idle(std::function<void()> tell);
+  void before_idle(std::function<void()> update);
 
   /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first
   /// use: state that outlives the op that made it, e.g. a messaging library's open requests.
@@ -76,7 +76,7 @@ class pe_runtime : immovable {
   }
 
  private:
-  void tell_before_idle() {
+  void call_before_idle() {
     if (before_idle_) before_idle_();
   }
 

@@ -170,8 +170,8 @@ void queue_driver::withdraw(queue_state& q, std::uint64_t bit) {
   if ((q.armed & bit) == 0) return;
   q.armed &= ~bit;
   write(q, abi::qp_arm, 0);
-  // Its event may be queued already. Left there it would answer the next request of its kind, with the
-  // number of messages or slots of long ago.
+  // Its event may be queued already. Left there it would answer the next request of its kind, with an
+  // outdated number of messages or slots.
   drain();
   if (q.armed != 0) write(q, abi::qp_arm, q.armed);
 }

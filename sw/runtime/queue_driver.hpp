@@ -81,11 +81,11 @@ class queue_driver {
   // --- receive ---
   [[nodiscard]] bool has_message(queue_state& q) { return has(q, message); }
   void wait_message(queue_state& q) { wait(q, message); }
-  /// Reads how many messages are here. Precondition: no request for the event of one.
+  /// Reads how many messages have arrived. Precondition: no request for the event of one.
   void look_for_messages(queue_state& q) { refresh_rx(q); }
   /// Bytes of the oldest message. Precondition: has_message.
   std::uint32_t message_bytes(queue_state& q);
-  /// What its sender gave as `check`.
+  /// The `check` that the message's sender gave to ring_doorbell.
   std::uint32_t message_check(const queue_state& q) {
     return static_cast<std::uint32_t>(read(q, abi::qp_rx_check));
   }
@@ -95,7 +95,7 @@ class queue_driver {
   void arm(queue_state& q, std::uint64_t bit);
   /// Withdraws a request without a waiter, so that no pointer dump shows it as one.
   void withdraw(queue_state& q, std::uint64_t bit);
-  /// Waits for an event, dispatches every queued one. What the scheduler calls when all wait. Returns at
+  /// Waits for an event, dispatches every queued one. The scheduler calls it when all tasks wait. Returns at
   /// `until` at the latest.
   void sleep(sim_time until = sim_time::never());
   /// Dispatches every queued event. Throws firmware_trap on an error event.
@@ -112,7 +112,7 @@ class queue_driver {
   void wait_copy(std::uint32_t job);
   /// Requests the event of a job, or of an earlier one that another task waits for.
   void arm_copy(std::uint32_t job);
-  /// As far as known from events.
+  /// Whether a job is done, as far as events have shown.
   [[nodiscard]] bool has_copied(std::uint32_t job) const;
   /// Reads how many are done, if any is in flight.
   void look_at_copies();
@@ -148,7 +148,7 @@ class queue_driver {
   task_scheduler& tasks_;
   std::vector<std::unique_ptr<queue_state>> queues_;  ///< by direction; null until used
   bool dma_known_{};
-  std::optional<std::uint32_t> dma_armed_;  ///< job whose event was asked for and has not been popped
+  std::optional<std::uint32_t> dma_armed_;  ///< job whose event is requested and has not been popped
   std::uint32_t dma_started_{};
   std::uint32_t dma_done_{};
   std::function<void()> tag_event_;

@@ -70,7 +70,7 @@ std::optional<std::uint32_t> held_slots::next_copy() const {
   return first;
 }
 
-void held_slots::ask() {
+void held_slots::arm_events() {
   if (const auto job = next_copy()) driver_.arm_copy(*job);
   for (auto& [dir, l] : lines_) {
     if (l.copied == 0) continue;
@@ -81,7 +81,7 @@ void held_slots::ask() {
   }
 }
 
-bool held_slots::stirred() const {
+bool held_slots::is_due() const {
   const auto job = next_copy();
   if (job && (driver_.has_copied(*job) || !driver_.awaits_copy())) return true;
   return std::ranges::any_of(lines_, [](const auto& entry) {
@@ -95,8 +95,8 @@ bool held_slots::stirred() const {
 void held_slots::finish() {
   while (!lines_.empty()) {
     if (return_due()) continue;
-    ask();
-    tasks_.block([this] { return stirred(); });
+    arm_events();
+    tasks_.block([this] { return is_due(); });
   }
   if (last_copy_) driver_.wait_copy(*last_copy_);
   last_copy_.reset();
@@ -153,8 +153,8 @@ class pipeline_runner {
       for (stream_pipeline& pipeline : pipelines_) moved |= turn(pipeline);
       if (c_.own != nullptr) leave();
       if (!moved) {
-        c_.held.ask();
-        c_.tasks.block([this, seen] { return any_wants(true) || c_.held.stirred() || departures() != seen; });
+        c_.held.arm_events();
+        c_.tasks.block([this, seen] { return any_wants(true) || c_.held.is_due() || departures() != seen; });
       } else {
         if (any_wants(false)) c_.driver.drain();  // an event may be queued for it
         if (follows()) c_.tasks.yield();          // others wait for what the kernel before has to send
@@ -276,7 +276,7 @@ class pipeline_runner {
     return false;
   }
 
-  /// `out` sends on the very slot that comes next.
+  /// `out` forwards the slot that arrives next.
   [[nodiscard]] static bool passes_next(const stream_pipeline& pipeline, const stream_pipeline& sender,
                                         const stream_out& out) {
     const stage_cursor& next = pipeline.begun->next;
@@ -329,7 +329,7 @@ class pipeline_runner {
     return moved;
   }
 
-  /// Whether an end of a pipeline wants a slot or a message that it has (`has`), or has not.
+  /// Whether an end of a pipeline wants a slot or a message and has it (`has`), or has not.
   [[nodiscard]] bool wants(const stream_pipeline& pipeline, bool has) const {
     const auto space = [&](const stream_out& out) {
       return may_send(pipeline, out) && (out.queue->free > 0) == has;

@@ -54,9 +54,9 @@ class held_slots {
 
   /// Returns the credits that are due, in order; true when something changed.
   bool return_due();
-  /// Requests the events that return_due() needs. A sleeping task wakes when stirred() is true.
-  void ask();
-  [[nodiscard]] bool stirred() const;
+  /// Requests the events that return_due() needs. A sleeping task wakes when is_due() is true.
+  void arm_events();
+  [[nodiscard]] bool is_due() const;
   /// Waits until nothing is held: all copies are complete, and all forwarded slots have been read.
   void finish();
 
@@ -78,7 +78,7 @@ class held_slots {
   queue_driver& driver_;
   task_scheduler& tasks_;
   std::map<comm::direction, line> lines_;   ///< queue pairs with slots held
-  std::deque<std::uint32_t> copies_;        ///< not known to be done, in order
+  std::deque<std::uint32_t> copies_;        ///< copies not known to be done, in order
   std::optional<std::uint32_t> last_copy_;  ///< last copy that copy() has begun
 };
 
@@ -206,7 +206,8 @@ struct stream_pipeline {
   std::int32_t own{};  ///< number of the pipeline
   std::vector<stream_out> outs;
   std::vector<stream_in> ins;
-  std::optional<begun_slots> begun;  ///< it overlaps: ins is one, and its slots are held
+  std::optional<begun_slots>
+      begun;  ///< if the pipeline overlaps: `ins` has one entry, and its slots are held
 
   [[nodiscard]] bool more() const;
   /// Byte `end` of a stage has arrived from all of `ins`.
@@ -223,7 +224,7 @@ struct stream_context {
   task_scheduler& tasks;
   std::function<void(queue_state&, const send_cursor&)> put;    ///< sends a slot
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot, and keeps it
-  std::function<void()> charge;  ///< for a slot that is sent and was not received
+  std::function<void()> charge;  ///< charges a slot that is sent and was not received
   held_slots& held;              ///< slots held by pipelines that overlap
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
   /// Traps when the oldest message is known to be of another length.

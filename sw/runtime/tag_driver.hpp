@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messaging builds on: memory in TCM, layouts, and the tag-matching unit's registers.
+// Base of messaging: memory in TCM, layouts, and the tag-matching unit's registers.
 //
 // Firmware's memory for messages that have to wait: first fit over a range of TCM.
 #pragma once
@@ -35,7 +35,7 @@ class tcm_heap {
     }
     return std::nullopt;
   }
-  /// Precondition: what take() gave, with the same size.
+  /// Precondition: an offset from take(), with the same size.
   void give_back(std::uint64_t offset, std::uint64_t bytes) {
     std::uint64_t size = rounded(bytes);
     auto next = free_.lower_bound(offset);
@@ -53,7 +53,7 @@ class tcm_heap {
     free_[offset] = size;
   }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  /// What a range of `bytes` takes of the heap.
+  /// Bytes of the heap that a range of `bytes` takes.
   static std::uint64_t rounded(std::uint64_t bytes) {
     return bytes == 0 ? abi::tcm_alignment : abi::aligned(bytes);
   }
@@ -63,7 +63,7 @@ class tcm_heap {
   std::uint64_t bytes_{};
 };
 
-// What messaging puts into messages and into TCM beyond the bytes of programs.
+// Layouts that messaging adds to messages and to TCM, beyond the bytes of programs.
 
 /// app_ctx of an eager message that is a software rendezvous request. Its payload says where the message
 /// lies at the sender: four little-endian words {address, bytes, block, stride}; block 0: in one piece.
@@ -82,7 +82,7 @@ class tag_driver {
   /// `checks`: messages carry them.
   tag_driver(abi::hal& hal, bool checks) : hal_(hal), checks_(checks) {}
 
-  /// What the host has installed, and what the unit has.
+  /// The host's installation, and the unit's sizes.
   struct installation {
     std::uint64_t ring_base{}, slot_bytes{}, slots{}, peer_credits{}, heap_base{}, heap_bytes{}, entries{};
     std::uint32_t unexpected{};
@@ -91,7 +91,7 @@ class tag_driver {
 
   void command(const protocol::tag_command& c);
   void release(std::uint16_t slot) { hal_.write_register(abi::tm_release, slot); }
-  /// Travels with every message from here on.
+  /// Checksum that travels with every message from here on.
   void check(std::uint32_t value) { hal_.write_register(abi::tm_check, value); }
   /// Bytes beyond `payload` of `length` stay at `source`, for the receiver to read.
   void send(pe_coord to, abi::tag_message_op op, std::uint8_t app_ctx, std::uint16_t id, std::uint64_t tag,

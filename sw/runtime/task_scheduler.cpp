@@ -110,7 +110,7 @@ void task_scheduler::run_nested(const std::vector<std::function<void()>>& bodies
   std::erase_if(tasks_, [&own](const auto& t) { return std::ranges::find(own, t.get()) != own.end(); });
 }
 
-/// A task's own tasks refer to its stack: they go first.
+/// A task's own tasks refer to its stack, so they are destroyed first.
 void task_scheduler::clear() {
   while (!tasks_.empty()) tasks_.pop_back();
   current_ = nullptr;
@@ -139,7 +139,7 @@ sim_time task_scheduler::next_alarm() const {
 
 void task_scheduler::resume(task& t) {
   if (&t != current_ && switch_cycles_ > 0) {
-    // Polling once more is no progress: PEs that only poll must be found to be stuck.
+    // A repeated poll is no progress: a run in which PEs only poll must be found to be a deadlock.
     t.looking ? hal_.pause(switch_cycles_) : hal_.compute(switch_cycles_);
   }
   current_ = &t;

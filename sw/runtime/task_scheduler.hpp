@@ -24,8 +24,8 @@ class task_scheduler : immovable {
   task_scheduler(abi::hal& hal, std::uint64_t switch_cycles, std::size_t stack_bytes,
                  std::function<void(sim_time)> sleep);
 
-  /// Suspends the caller (a task, or the kernel itself outside run) until `ready()` holds. It is asked any
-  /// number of times, on the stack of other tasks too, and must change nothing.
+  /// Suspends the caller (a task, or the kernel itself outside run) until `ready()` holds. `ready` is called
+  /// any number of times, on the stacks of other tasks too, and must change nothing.
   void block(const std::function<bool()>& ready);
   /// Suspends the caller until the PE's clock has reached `when`.
   void sleep_until(sim_time when);
@@ -69,7 +69,7 @@ class task_scheduler : immovable {
   std::uint64_t switch_cycles_;
   std::size_t stack_bytes_;
   std::function<void(sim_time)> sleep_;
-  std::vector<std::unique_ptr<task>> tasks_;  ///< in order of launch: a task before those it runs
+  std::vector<std::unique_ptr<task>> tasks_;  ///< tasks in order of launch: each before those that it runs
   task* current_{};
   abi::task_id last_id_{abi::kernel_task};
   coroutine main_;  ///< the kernel's own context while a task runs

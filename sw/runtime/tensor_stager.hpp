@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors in HBM, brought into TCM chunk by chunk.
 //
-// What firmware must know to run a kernel on tensors in HBM, in chunks or where they lie. The host writes it,
-// as it lies in memory here, to kernel_arguments::scratch of the launch.
+// Plan by which firmware runs a kernel on tensors in HBM, in chunks or in place. The host copies this struct
+// to kernel_arguments::scratch of the launch.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace diecast::sw {
 
-/// What a kernel's arguments are for a chunk, where they differ from the launch's.
+/// Arguments of a kernel for a chunk, as far as they differ from the launch's.
 struct chunk_arguments {
   std::uint64_t count{};    ///< elements
-  std::uint64_t input{};    ///< from the start of a buffer
-  std::uint64_t output{};   ///< from the start of a buffer
+  std::uint64_t input{};    ///< offset from the start of a buffer
+  std::uint64_t output{};   ///< offset from the start of a buffer
   std::uint64_t scratch{};  ///< TCM offset
   std::uint64_t scratch_bytes{};
   abi::kernel_parameters own;
@@ -36,7 +36,7 @@ struct chunk_plan {
   std::uint64_t buffers{};       ///< chunks that TCM holds at a time; 0: the kernel works on HBM
   std::uint64_t buffer{};        ///< TCM offset of the first
   std::uint64_t buffer_bytes{};  ///< bytes of each buffer
-  std::uint64_t chunk_output{};  ///< where the output of a chunk begins in its buffer; the input is first
+  std::uint64_t chunk_output{};  ///< offset of a chunk's output in its buffer; the input is first
   /// Elements of the whole vector before the first of the tensor: a tensor may be one block alone.
   std::uint64_t input_origin{}, output_origin{};
   chunk_arguments full, last;  ///< arguments of all chunks but the last, and of the last

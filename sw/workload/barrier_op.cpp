@@ -92,7 +92,7 @@ class barrier_run final : public planned_op {
   }
 
  private:
-  /// What a PE keeps of a team between its ops.
+  /// State of a team that a PE keeps between its ops.
   struct book {
     std::map<const barrier_run*, std::unique_ptr<barrier_runtime>> teams;
   };
@@ -162,8 +162,8 @@ void barrier_run::choose(const op_request& r) {
     return;
   }
   const std::size_t ranks = own_.empty() ? cores_.ranks() : own_.size();
-  const auto* const rule =
-      cost::first_match(r.rules, {comm::collective::barrier, 0, members_.set, ranks});  // it has no bytes
+  const auto* const rule = cost::first_match(
+      r.rules, {comm::collective::barrier, 0, members_.set, ranks});  // a barrier has 0 bytes
   const auto ruled = rule == nullptr ? std::nullopt : comm::barrier_named(rule->algorithm);
   if (ruled) {
     how_ = *ruled;
@@ -192,8 +192,8 @@ struct barrier_run::slot_book {
   }
 };
 
-/// The workload's first barrier does the work for all: what they share is known when every op is planned. It
-/// is also the first to be set up.
+/// The workload's first barrier does the common work of all, which is known when every op is planned. It is
+/// also set up first.
 void barrier_run::link(const op_neighbors& all, std::vector<problem>& problems) {
   check_count(all, problems);
   if (all.of<barrier_run>().front().second != this) return;
@@ -245,8 +245,8 @@ std::uint32_t barrier_run::slots_for_new_teams(const op_neighbors& all) {
   return made ? std::min(end + 1, comm::max_teams) : 0;
 }
 
-/// Every rank of a parent team must be in one creation at a time: nothing keeps creations of two chains
-/// of a PE apart.
+/// Every rank of a parent team must be in one team creation at a time, but nothing orders creations of two
+/// chains of a PE.
 void barrier_run::check_creations(const op_neighbors& all, std::vector<problem>& problems) {
   std::map<pe_coord, std::uint32_t> makers;  // chain
   for (const auto& [i, op] : all.of<barrier_run>()) {

@@ -100,8 +100,8 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
   const comm::collective what = *comm::collective_named(r.op.kind);
   const auto* const rule = cost::first_match(r.rules, {what, bytes, r.members.set, r.members.members.size()});
   if (rule != nullptr) return {given(r, rule->algorithm), fmt::format("rule {}", rule->where)};
-  const cost::bound_request asked{what, r.members, bytes, launch.root};
-  const cost::bound any = cost::lower_bound(r.topology(), r.config, asked);
+  const cost::bound_request request{what, r.members, bytes, launch.root};
+  const cost::bound any = cost::lower_bound(r.topology(), r.config, request);
   std::vector<algorithm_candidate> candidates;
   std::vector<problem> problems;
   const std::string where = r.op.where + ".algorithm";
@@ -109,7 +109,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
     if (k->by_config) continue;
     const std::string why = obstacle(r, launch, *k);
     if (why.empty()) {
-      candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, asked, any, k->name),
+      candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, request, any, k->name),
                             [&r, &launch, k] { return run_alone(r, launch, *k); }});
     } else {
       problems.push_back({where, fmt::format("{} cannot run: {}", k->name, why), automatic, ""});
@@ -127,11 +127,11 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
 
 kernel_choice choose_kernel(const op_request& r, const argument_context& launch) {
   const std::string name = r.op.has("algorithm") ? r.op.get<std::string>("algorithm") : "";
-  const kernel_entry* const asked = name.empty() || name == automatic ? nullptr : &given(r, name);
+  const kernel_entry* const named = name.empty() || name == automatic ? nullptr : &given(r, name);
   if (r.config.comm.deterministic_reduction && r.op.kind == comm::to_string(comm::collective::all_reduce))
     return {given(r, deterministic_all_reduce), "comm.deterministic_reduction"};
   if (name == automatic) return choose_automatically(r, launch);
-  return {asked == nullptr ? *kernels_for(r).front() : *asked, ""};
+  return {named == nullptr ? *kernels_for(r).front() : *named, ""};
 }
 
 const comm::pattern_entry& pattern_of(const op_request& r, const kernel_entry& kernel) {

@@ -39,7 +39,7 @@ class collective_run final : public planned_op {
       context.finish();
     };
     run_programs(kernel_, pe.runtime, arguments_[pe.rank], run_one);
-    pe.runtime.hal().pipe_barrier();  // it has ended when what it has written is in memory
+    pe.runtime.hal().pipe_barrier();  // the op has ended when its writes are in memory
   }
   void prepare(const op_host& h) override;
   std::optional<std::uint64_t> verify(const op_host& h) override;
@@ -105,7 +105,7 @@ collective_run::collective_run(const op_request& r, argument_context launch, con
   }
   check_launch(kernel_, launch_);
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
-  // A rooted pattern is another one for another root.
+  // A rooted pattern differs for each root.
   const std::string name = r.op.has("root") ? fmt::format("{}@{}", pattern.name, launch_.root) : pattern.name;
   wiring_ = {name, pattern.build(pattern_context_of(launch_)), pattern.direction_names,
              pattern.names_all ? comm::direction{0} : comm::first_custom};
@@ -122,7 +122,7 @@ void collective_run::prepare(const op_host& h) {
                                                      random::data_pattern::random, kernel_.sums}});
   }
   const golden::collective_check& check = iterations_.at(h.iteration).check;
-  // What lies there from before must not pass for a result.
+  // Old contents must not pass for a result.
   write_tcm(h.host, pe, a.output, std::vector<std::byte>(check.output_bytes(h.rank), std::byte{0xa5}));
   write_tcm(h.host, pe, a.input, check.input(h.rank));
 }

@@ -33,7 +33,7 @@ class workload_log final : public op_observer {
   void ended(const pe_step& step, std::uint64_t iteration, sim_time at) override;
   void messages(const message_counts& counts) override;
 
-  /// Adds what another process knows of its PEs.
+  /// Adds the records of another process for its PEs.
   void add(const workload_log& other);
   DIECAST_MEMBERS(records_, fingerprint_, message_totals_)
 

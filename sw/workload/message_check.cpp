@@ -39,7 +39,7 @@ void message_op::link_named(const op_neighbors& all, std::vector<problem>& probl
            "the id of an op that this one is after, directly or not");
     } else if (const comm::resolved_op& other = all.workload.ops[op->index_];
                other.stream != self.stream && all.workload.streams[self.stream].stream->repeat > 1) {
-      // Nothing keeps the other stream from its next iteration, which uses the same memory.
+      // The other stream may be in its next iteration, which uses the same memory.
       fail("names an op of another stream that repeats", name, "the id of an op of this stream");
     } else {
       named_.push_back(op);
@@ -47,7 +47,7 @@ void message_op::link_named(const op_neighbors& all, std::vector<problem>& probl
   }
 }
 
-/// Links the open requests of ops of the stream that run before this one; whether those of ops that may
+/// Links an op to the open requests of the stream's ops that run before it; whether requests of ops that may
 /// overlap with it are open depends on timing.
 void message_op::link_stream(const op_neighbors& all, std::vector<problem>& problems) {
   for (const std::uint32_t i : all.workload.streams[all.workload.ops[index_].stream].ops) {
@@ -189,8 +189,8 @@ bool message_op::runs_on(pe_coord pe) const {
   return at != members.end() && takes_part(static_cast<std::uint32_t>(at - members.begin()));
 }
 
-/// What an op leaves open on a PE is waited for there: a test may come too early and leave it open. What
-/// names no op is another problem.
+/// Checks that requests left open by an op on a PE are waited for there: a test may run too early and leave
+/// them open. Names of no op are reported elsewhere.
 void message_op::check_completed(const op_neighbors& all, std::vector<problem>& problems) {
   if (!problems.empty()) return;
   const auto& ops = all.workload.ops;
@@ -213,7 +213,7 @@ void message_op::check_completed(const op_neighbors& all, std::vector<problem>& 
   }
 }
 
-/// An op both complete, on a PE on which both may run at one time; null for none.
+/// An op whose requests both ops complete, on a PE where both may run at the same time; null for none.
 const message_op* message_op::contested(const message_op& a, const message_op& b) {
   const auto meet = [&](std::uint32_t rank) {
     return a.takes_part(rank) && b.runs_on(a.members_.members[rank]);

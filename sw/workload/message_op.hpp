@@ -14,15 +14,14 @@
 
 namespace diecast::sw {
 
-/// Whom an op's messages go to or come from, as seen by each rank of its group.
+/// Peer of an op's messages for each rank of its group.
 struct peer_rule {
   enum class kind : std::uint8_t { none, rank, any, shift, grid };
   kind what{kind::none};
   std::uint64_t rank{};  ///< rank: the peer's number; shift: distance in ranks, modulo the group
   std::uint64_t columns{}, rows{};
   int dx{}, dy{};  ///< grid: the neighbor in this direction, around the grid
-  /// For messages in that direction, and `back` for those in the opposite one. Throws
-  /// std::logic_error when there is no peer.
+  /// The peer of rank `self`; `back`: in the opposite direction. Throws std::logic_error when there is none.
   [[nodiscard]] std::uint32_t of(std::uint32_t self, std::size_t ranks, bool back) const;
 };
 
@@ -37,8 +36,8 @@ class message_op final : public planned_op {
     return what_ == kind::irecv || what_ == kind::mprobe || what_ == kind::sendrecv;
   }
   void link(const op_neighbors& all, std::vector<problem>& problems) override;
-  /// Every rank receives what is sent to it, into memory that holds it; no two ops complete the same messages
-  /// at one time, and every one is completed by some.
+  /// Checks that every rank receives all messages sent to it, in large enough buffers, that no two ops
+  /// complete the same messages at one time, and that some op completes each.
   static void check_all(const op_neighbors& all, std::vector<problem>& problems);
   /// op_kind::needs_others of all messages.
   static std::string needs_others(const op_neighbors& all, std::uint32_t stream);
@@ -76,7 +75,7 @@ class message_op final : public planned_op {
     [[nodiscard]] bool balanced() const { return sent <= received && sent + cancellable >= received; }
   };
   using traffic_of_ranks = std::map<std::pair<std::string, std::uint32_t>, traffic>;
-  /// What the ops of a PE have open. State of the PE's runtime.
+  /// Open requests of a PE's ops. State of the PE's runtime.
   struct open_requests;
 
   [[nodiscard]] static open_requests& requests_of(pe_runtime& runtime);
@@ -97,7 +96,7 @@ class message_op final : public planned_op {
   [[nodiscard]] bool runs_on(pe_coord pe) const;
   [[nodiscard]] static const message_op* contested(const message_op& a, const message_op& b);
   static void check_completions(const op_neighbors& all, std::vector<problem>& problems);
-  /// Whom a rank receives from.
+  /// The rank that a rank receives from.
   [[nodiscard]] std::uint32_t source_of(std::uint32_t rank) const;
   [[nodiscard]] std::uint64_t receive_tag() const { return receive_tag_.value_or(tag_); }
   [[nodiscard]] std::uint64_t slot() const { return abi::aligned(bytes_); }
@@ -133,10 +132,10 @@ class message_op final : public planned_op {
   send_mode mode_{send_mode::standard};
   std::vector<std::string> names_;                ///< "for"
   std::vector<message_op*> named_;                ///< wait, test, cancel: the ops concerned
-  std::map<std::uint32_t, message_op*> senders_;  ///< by op: those in this op's group
+  std::map<std::uint32_t, message_op*> senders_;  ///< by op: message ops in this op's group
   bool data_{};                                   ///< messages are verified
   mutable std::map<pe_coord, std::vector<received>> unchecked_;
-  /// By receiver, sending rank: place in the order of sending, by arrival.
+  /// By receiver and sending rank, in the order of arrival: place in the order of sending.
   std::map<std::pair<pe_coord, std::uint32_t>, std::map<std::uint64_t, std::uint64_t>> order_;
   std::set<std::uint64_t> seen_;  ///< identities of this op's messages that were received
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ops on the machine: posting, waiting, and what has come against what was sent.
+// Message ops on the machine: posting, waiting, and comparing received with sent bytes.
 #include <iterator>
 #include <list>
 #include <utility>
@@ -39,7 +39,7 @@ struct message_op::open_requests {
     std::uint64_t iteration{}, place{};
     bool receive{};
   };
-  std::list<entry> open;  ///< until concluded; tasks keep their places while others add and remove
+  std::list<entry> open;  ///< not concluded; tasks hold references while others add and remove
 };
 
 message_op::open_requests& message_op::requests_of(pe_runtime& runtime) {
@@ -82,7 +82,7 @@ void message_op::finish_requests(const op_context& pe, bool block) const {
   }
 }
 
-/// One after the other: each call has the firmware's pages to itself.
+/// One call after the other, because each uses the firmware's pages alone.
 void message_op::send_and_receive(const op_context& pe) const {
   const std::uint32_t to = peer_.of(pe.rank, members_.members.size(), false), from = source_of(pe.rank);
   for (std::uint64_t i = 0; i < times_; ++i) {
@@ -142,8 +142,7 @@ void message_op::prepare(const op_host& h) {
   }
 }
 
-/// What the op has completed: messages that an irecv has begun to receive are verified where they are waited
-/// for.
+/// Verifies the messages that the op has completed; those of an irecv are verified where they are waited for.
 std::optional<std::uint64_t> message_op::verify(const op_host& h) {
   const pe_coord pe = members_.members[h.rank];
   std::optional<std::uint64_t> wrong;
@@ -165,7 +164,8 @@ std::optional<std::uint64_t> message_op::check_received(const op_host& h, pe_coo
   return wrong;
 }
 
-/// Words that are not those of the message its first word names; one for a message that should not be here.
+/// Number of words that differ from the message named by the first word; 1 for a message that is not
+/// expected.
 std::uint64_t message_op::check_message(const op_host& h, pe_coord pe, const received& r) {
   std::vector<std::byte> bytes(r.status.bytes);
   read_tcm(h.host, pe, receive_area() + r.place * slot(), bytes);

@@ -40,7 +40,7 @@
 
 namespace diecast::sw {
 
-/// What an op is planned from.
+/// Input of the plan of an op.
 struct op_request {
   const comm::workload_op& op;  ///< fields as the schema says
   const comm::group& members;   ///< members of the op, in rank order; outlives the op
@@ -59,7 +59,7 @@ struct op_wiring {
   /// Ops of one chain and group with the same pattern share queue pairs: equal names, equal edges.
   std::string pattern;
   std::vector<comm::edge> edges;
-  std::vector<std::string> direction_names;  ///< from first_named on, for reports
+  std::vector<std::string> direction_names;  ///< names of the directions from first_named on, for reports
   comm::direction first_named{comm::first_custom};
 };
 
@@ -82,17 +82,17 @@ struct op_neighbors {
   }
 };
 
-/// What a member's firmware has while it runs an op.
+/// Context of a member's firmware while it runs an op.
 struct op_context {
   pe_runtime& runtime;
-  std::uint32_t rank{};             ///< in the op's group
+  std::uint32_t rank{};             ///< rank in the op's group
   std::uint64_t iteration{};        ///< iteration of the stream, from 0
   const direction_map& directions;  ///< queue pairs of the op's pattern; never empty
   abi::address hbm{};               ///< start of the op's HBM area on this PE's home port
   [[nodiscard]] abi::hal& hal() const { return runtime.hal(); }
 };
 
-/// What the host has when a member starts or has ended an op.
+/// Context of the host when a member starts or has ended an op.
 struct op_host {
   abi::host_hal& host;  ///< host interface of the member's SIP
   std::uint32_t rank{};
@@ -119,11 +119,10 @@ class planned_op : public abstract_interface {
   virtual void link(const op_neighbors&, std::vector<problem>&) {}
   /// TCM the op needs on each member, from tcm() upwards.
   [[nodiscard]] virtual std::uint64_t tcm_bytes() const { return 0; }
-  /// Its TCM and HBM are used by no other op: it needs them when it has ended (until the end of its
-  /// iteration).
+  /// Whether no other op uses its TCM and HBM, because it needs them until the end of its iteration.
   [[nodiscard]] virtual bool keeps_memory() const { return false; }
-  /// It sends or receives tag-matched messages (sw/runtime/messaging.hpp). Every PE of the workload then
-  /// has a ring and a heap for them.
+  /// Whether it sends or receives tag-matched messages (sw/runtime/messaging.hpp). Every PE of the workload
+  /// then has a ring and a heap for them.
   [[nodiscard]] virtual bool uses_messages() const { return false; }
   /// HBM it needs on each member's home port.
   [[nodiscard]] virtual std::uint64_t hbm_bytes() const { return 0; }
@@ -136,11 +135,10 @@ class planned_op : public abstract_interface {
   }
   [[nodiscard]] std::uint64_t hbm_offset() const { return hbm_; }
 
-  /// It uses words at the bottom of every HBM port (models/comm/sync_layout.hpp). The HBM of the workload's
-  /// ops then lies above.
+  /// Whether it uses words at the bottom of every HBM port (models/comm/sync_layout.hpp). The HBM of the
+  /// workload's ops then lies above.
   [[nodiscard]] virtual bool uses_signals() const { return false; }
-  /// Before the launch, on every SIP's host: what must lie on the machine when firmware begins, by the
-  /// backdoor.
+  /// Called before the launch on every SIP's host: writes by the backdoor what firmware needs at its start.
   virtual void set_up(abi::host_hal&) const {}
 
   /// Ranks of the op's group that do not take part pass over the op, as PEs outside of the group do: they
@@ -149,8 +147,7 @@ class planned_op : public abstract_interface {
   virtual void run(const op_context& pe) const = 0;
 
   virtual void prepare(const op_host&) {}
-  /// Not called without data.
-  /// Elements that are not as they must be; empty for an op with nothing to check.
+  /// Number of wrong elements; empty for an op with nothing to check. Not called without data.
   [[nodiscard]] virtual std::optional<std::uint64_t> verify(const op_host&) { return std::nullopt; }
 
   // For the results.
@@ -190,7 +187,7 @@ using op_table = std::vector<op_kind>;
 [[nodiscard]] op_kind compute_op();
 [[nodiscard]] op_kind delay_op();
 [[nodiscard]] op_kind memory_op();
-/// Signals over global memory, not queue pairs: another thing than the other collectives.
+/// Barriers: signals over global memory instead of messages over queue pairs.
 [[nodiscard]] op_kind barrier_op();
 [[nodiscard]] op_kind collective_op(const std::string& collective);
 /// isend, irecv, wait, waitall, test, probe, mprobe, cancel, sendrecv.

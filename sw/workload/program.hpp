@@ -31,14 +31,14 @@ struct pe_chain {
   std::vector<pe_step> steps;
 };
 
-/// What one PE runs: each chain is a task. Chains without an op of its own are left out.
+/// Program of one PE: each chain is a task. Chains without an op for this PE are left out.
 struct pe_program {
   std::vector<pe_chain> chains;
   std::vector<std::uint32_t> others;      ///< ops of its streams in which it takes no part
   std::vector<direction_map> directions;  ///< the first has no direction at all
 };
 
-/// Is informed of ops as members start and end them; times count from the launch's common start.
+/// Called when members start and end ops; times count from the launch's common start.
 class op_observer {
  public:
   op_observer() = default;
@@ -55,7 +55,7 @@ struct workload_tables {
   const op_table& ops;
   const kernel_table& kernels;
   const std::vector<comm::pattern_entry>& patterns;
-  std::vector<cost::algorithm_rule> rules{};  ///< before estimates (models/cost/rules.hpp)
+  std::vector<cost::algorithm_rule> rules{};  ///< user's rules (models/cost/rules.hpp)
 };
 
 /// Not movable: ops refer to the groups.
@@ -77,7 +77,7 @@ class workload_program {
   [[nodiscard]] const std::string& needs_others(std::uint32_t stream) const {
     return needs_others_.at(stream);
   }
-  /// Some op uses words in global memory.
+  /// Whether some op uses words in global memory.
   [[nodiscard]] bool uses_signals() const;
   /// Preparation that ops need before the launch, on the host of each SIP.
   void set_up(abi::host_hal& host) const;
@@ -86,7 +86,7 @@ class workload_program {
   /// "tp.E": stream and direction of a queue pair of a PE.
   [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction queue_pair) const;
 
-  /// What a PE does with the launch; returns when its part is done. `only`: of one stream, as if the file
+  /// Runs a PE's part of the launch; returns when it is done. `only`: of one stream, as if the file
   /// had no other.
   void run(abi::hal& hal, const runtime_options& options, op_observer& observer,
            std::optional<std::uint32_t> only = {}) const;

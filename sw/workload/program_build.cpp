@@ -17,7 +17,7 @@ namespace diecast::sw {
 /// Queue pairs that one chain, group and pattern own, and their directions.
 struct wired_pattern {
   std::string label;     ///< the stream, with which names of queue pairs begin
-  std::string first_op;  ///< in its place where a PE of the stream has a queue pair of that name
+  std::string first_op;  ///< prefix instead of `label` where a PE already has a queue pair of that name
   std::vector<std::string> direction_names;
   comm::direction first_named{};
   std::vector<comm::queue_pair_half> halves;
@@ -31,7 +31,7 @@ struct memory_plan {
   std::uint32_t highest{};  ///< chain
 };
 
-/// Where the memory that a PE's ops have so far ends.
+/// End of the memory that a PE's ops have so far.
 using memory_ends = std::map<pe_coord, std::uint64_t>;
 
 namespace {
@@ -89,8 +89,8 @@ class workload_program::builder {
   std::map<key, std::size_t> known_;
   std::vector<std::optional<std::size_t>> pattern_of_;  ///< by op
   std::uint64_t tcm_end_{}, hbm_end_{};
-  std::uint64_t signal_bytes_{};                ///< at the bottom of every HBM port
-  std::unique_ptr<fabric::topology> topology_;  ///< once an op has asked for it
+  std::uint64_t signal_bytes_{};                ///< bytes of signals at the bottom of every HBM port
+  std::unique_ptr<fabric::topology> topology_;  ///< made when an op first needs it
   std::optional<comm::message_install> messages_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE's part of a workload: a task per chain, flags in its own memory for what has ended.
+// A PE's part of a workload: a task per chain, and flags in its own memory for ops that have ended.
 #include <algorithm>
 
 #include "sw/runtime/messaging.hpp"
@@ -26,7 +26,7 @@ class pe_run {
   }
 
   void run() {
-    // A PE answers its peers' messages from the start, with any ops of its own.
+    // A PE answers its peers' messages from the start, whatever its own ops are.
     if (workload_.install().messages) (void)messaging_of(runtime_);
     runtime_.begin();
     pass_over();
@@ -54,7 +54,7 @@ class pe_run {
     }
   }
 
-  /// Looks again at what may have waited for the op, and at its stream when an iteration has ended.
+  /// Counts the end of an op; pass_over() then checks the ops that waited for it or for its iteration.
   void end(std::uint32_t op) {
     const comm::resolved_op& r = workload_.workload().ops[op];
     const auto& stream = workload_.workload().streams[r.stream].ops;
@@ -64,7 +64,7 @@ class pe_run {
       passing_.insert(passing_.end(), stream.begin(), stream.end());
   }
 
-  /// Ends those of other PEs' ops that wait for nothing more on this one. It takes no time.
+  /// Ends ops without a part of this PE when all that they wait for has ended here. Takes no time.
   void pass_over() {
     const auto& resolved = workload_.workload();
     while (!passing_.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workload: streams of ops on groups of PEs. What a file says (`workload`), and what follows from it
-// before anything runs (`resolved_workload`): members, dependencies, chains.
+// A workload: streams of ops on groups of PEs. The contents of a file (`workload`), and what follows from
+// them before the run (`resolved_workload`): members, dependencies, chains.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ using op_value = std::variant<bool, std::uint64_t, double, std::string, std::vec
 struct op_field {
   std::string name;
   op_field_type type{};
-  std::string description{};  ///< with the unit
+  std::string description{};  ///< description of the field, with the unit
   bool required{};
   double least{0}, most{1e15};          ///< numbers and elements of lists, inclusive
   std::vector<std::string> choices{};   ///< word and count_or_word
@@ -59,7 +59,7 @@ struct op_field {
   return f;
 }
 
-/// A kind of op as the file's reader knows it.
+/// A kind of op for the reader of files.
 struct op_schema {
   std::string name;  ///< value of "op"
   std::string description;
@@ -89,7 +89,7 @@ struct workload_group {
   rank_set set{rank_set::pe};
   std::optional<std::vector<std::uint64_t>> list;
   /// The members themselves, when they are not those that stand for the machine's ranks: a shard's holders
-  /// (models/comm/mappers.hpp). Not to be had in files.
+  /// (models/comm/mappers.hpp). Files cannot set it.
   std::vector<pe_coord> holders{};
 };
 
@@ -114,7 +114,7 @@ struct resolved_op {
   std::uint32_t stream{};
   std::uint32_t chain{};
   group members;
-  std::string group_name;  ///< for reports: equal names are equal members in equal order
+  std::string group_name;  ///< name for reports: equal names mean equal members in equal order
   /// Ops that must have ended on the same PE: those of `after`, else the one before in the stream.
   std::vector<std::uint32_t> after;
   std::vector<std::uint32_t> followers;  ///< ops with this one in their `after`
@@ -139,7 +139,7 @@ struct resolved_workload {
   std::vector<resolved_op> ops;
   std::vector<chain> chains;
   std::vector<pe_coord> participants;  ///< PEs that run any stream, sorted
-  /// By op, then by op: those that have ended on a PE, in the same iteration, when the first starts there.
+  /// By op: the ops that have ended on a PE, in the same iteration, when this one starts there.
   std::vector<std::vector<bool>> before;
   /// Whether the two can run at one time on a PE.
   [[nodiscard]] bool may_overlap(std::uint32_t a, std::uint32_t b) const {

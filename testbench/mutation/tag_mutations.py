@@ -41,7 +41,7 @@ MUTATIONS = [
      "if (live_[i].cancelling || !live_[i].posted.wanted.accepts(tag)) continue;",
      "if (!live_[i].posted.wanted.accepts(tag)) continue;"),
     ("the unit is never told with a NOP", SHADOW,
-     "if (told_ == seen_ || offloaded() == 0) return;", "return;"),
+     "if (reported_ == seen_ || offloaded() == 0) return;", "return;"),
     ("unexpected messages are kept newest first", SHADOW,
      "if (d.what == decision::kind::stored) unexpected_.push_back({id, tag});",
      "if (d.what == decision::kind::stored) unexpected_.insert(unexpected_.begin(), {id, tag});"),

@@ -34,7 +34,8 @@ INSTEAD = {
     "annealing_dice": "annealing_random",
     "access_book": "transaction_table",
     "absent_block": "missing_block",
-    "tell_credits": "report_credits",
+    "tell_(credits|put_off|faults|waits)": "report_credits, report_delayed, report_faults, publish_waits",
+    "(look_into|let_stand|stirred|payers?)": "examine, add_workaround, is_due, accounts",
     "good_enough": "stop_threshold",
     "wall_(buffers|capacity)": "interface",
 }

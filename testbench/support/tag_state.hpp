@@ -40,7 +40,7 @@ struct tag_state {
   }
   /// Unexpected messages that firmware has seen and not told the unit of.
   static std::uint32_t untold(const tag_shadow& s) {
-    return (s.seen_ + s.policy_.modulus - s.told_) % s.policy_.modulus;
+    return (s.seen_ + s.policy_.modulus - s.reported_) % s.policy_.modulus;
   }
 
   /// `n` gives the new names: n.receive(old), n.message(old), n.ticket(old message), n.slot(old message),
@@ -102,7 +102,7 @@ struct tag_state {
       put(static_cast<unsigned>(c.what)), put(c.seen), put(c.index), put(c.buffer);
     }
     for (const auto& i : s.indexes_) put(i.occupied), put(i.appending), put(i.removing), put(i.forced);
-    put(s.seen_), put(s.told_);
+    put(s.seen_), put(s.reported_);
   }
 
  private:
@@ -166,7 +166,7 @@ struct tag_state {
     const std::uint32_t modulus = u.modulus_;
     if (u.unexpected_count_ >= modulus) throw std::logic_error("the count of messages leaves its range");
     const std::uint32_t turn = modulus - 1 - u.unexpected_count_;
-    for (std::uint32_t* count : {&u.unexpected_count_, &s.seen_, &s.told_})
+    for (std::uint32_t* count : {&u.unexpected_count_, &s.seen_, &s.reported_})
       *count = (*count + turn) % modulus;
     for (auto& c : s.commands_) c.seen = (c.seen + turn) % modulus;
   }

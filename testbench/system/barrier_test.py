@@ -206,11 +206,11 @@ class Defects(harness.Case):
             return said
         for erratum, algorithm in (("slot_by_rank", "centralized_pull"), ("no_round_barrier", "dissemination"),
                                    ("reused_team_state", "dissemination"), ("unchecked_radix", "group_dissemination")):
-            self.assertEqual(note(erratum, algorithm), f"ccl.errata={erratum} did not act: no barrier of this run comes to "
+            self.assertEqual(note(erratum, algorithm), f"ccl.errata={erratum} did not act: no barrier of this run reaches "
                              "the line of the defect")
         for erratum in ("no_entry_barrier", "late_counter"):
             self.assertRegex(note(erratum, "dissemination", "--ranks", "pe"), f"^ccl.errata={erratum} did not act: firmware "
-                             "came [1-9][0-9]* times to its line, and all barriers were right$")
+                             "reached its line [1-9][0-9]* times, and all barriers were right$")
         clean = self.one(*MACHINE, "--collective", "barrier", "--algorithm", "dissemination")
         self.assertFalse([n for n in clean["notes"] if "errata" in n])
         harmful = self.run_with("packed_flags", "dissemination", "--ranks", "pe", *sets("ccl.barrier_skew_ns=200"), expect=3)

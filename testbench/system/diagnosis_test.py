@@ -347,7 +347,7 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--bytes", "1MiB", "--set",
                                  f"faults={fault}")
         self.assertEqual(found["verdict"], "sendrecv_alias", json.dumps(found["findings"], indent=1)[:3000])
-        # A machine on which the job takes less than 2 s (look_into_a_cheap_part) needs no part of it.
+        # A machine on which the job takes less than 2 s (examine_cheap_part) needs no part of it.
         part = "ranks 112 to 127" if found["experiments"][0]["wall_s"] >= 2 else None
         self.assertEqual(found["answers"].get("examined by the following experiments"), part)
         ended = {e["name"] for e in found["experiments"] if not e["timed_out"]}
@@ -392,7 +392,7 @@ class Diagnosis(harness.Case):
     def test_a_hang_by_count_and_route_is_said_to_be_one(self):
         _, found = self.diagnose("--config", FAULTS / "premature_barrier_link.json")
         answers = found["answers"]
-        self.assertEqual(answers["depends on the count of messages under way"], "yes: right with one at a time")
+        self.assertEqual(answers["depends on the number of messages in flight"], "yes: right with one at a time")
         self.assertTrue(answers["depends on the size"].startswith("yes: "), answers)
         self.assertTrue(answers["depends on the route"].startswith("yes: right "), answers)
         self.assertIn("staged through host memory", answers["depends on the route"])

@@ -88,7 +88,7 @@ class barrier_judge final : public signal_judge {
 
 /// The algorithm of the user's first rule for the barrier, whose size is 0 bytes, becomes the point's.
 /// Returns the reason; empty when there is no such rule.
-std::string ask_rules(const machine_model& machine, const app::registries& tables, run_point& point) {
+std::string apply_rules(const machine_model& machine, const app::registries& tables, run_point& point) {
   const comm::rank_set set = point.ranks.value_or(comm::rank_set::cube);
   const std::size_t ranks =
       point.team ? comm::ranks_of(*point.team).size() : comm::world_size(machine.topology.population(), set);
@@ -127,7 +127,7 @@ barrier_run::barrier_run(const machine_model& given, const app::registries& tabl
                              config::with_nearest("no such barrier algorithm", point.algorithm, known),
                              point.algorithm, config::join(known)});
   const bool chosen = point.algorithm == automatic_algorithm;
-  const std::string rule = chosen ? ask_rules(machine, tables, point) : "";
+  const std::string rule = chosen ? apply_rules(machine, tables, point) : "";
   if (chosen) point.chosen_by = rule.empty() ? chooser::estimate : chooser::rule;
   team_plan = plan_barrier(machine, point, members);
   if (!rule.empty()) team_plan.reason = rule;
@@ -166,12 +166,12 @@ std::vector<run_point> barrier_points(const app::registries& tables, const job_r
   std::vector<std::optional<comm::team_spec>> teams(request.teams.begin(), request.teams.end());
   if (teams.empty()) teams.emplace_back();
   std::vector<run_point> points;
-  for (const std::string& algorithm : algorithms_asked(tables, request)) {
+  for (const std::string& algorithm : requested_algorithms(tables, request)) {
     for (const auto& team : teams) {
       run_point& p = points.emplace_back(request.point);
       p.algorithm = algorithm;
       p.team = team;
-      p.if_possible = asks_for_all(request);
+      p.if_possible = requests_all(request);
     }
   }
   return points;

@@ -60,7 +60,7 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
   }
 }
 
-/// What each candidate that cannot run is short of or lacks otherwise.
+/// Reasons why candidates cannot run.
 class refusals {
  public:
   void add(const std::string& name, const user_error& e) {
@@ -76,7 +76,7 @@ class refusals {
   }
 
  private:
-  /// One for each algorithm, with its name; where several have the same, that alone.
+  /// The reasons, each with its algorithm's name; without names where all are equal.
   [[nodiscard]] std::vector<problem> problems() const {
     const auto& first = refused_.front().second;
     const auto text = [](const std::vector<problem>& all) { return std::string(user_error(all).what()); };
@@ -98,35 +98,35 @@ class refusals {
 };
 
 /// The candidates of a choice, each prepared when its turn comes. They do the same job: an algorithm whose
-/// own settings put it on another number of ranks than `shared` has is none of them.
+/// settings give it another number of ranks than `shared` has is no candidate.
 class contest {
  public:
-  contest(const machine_model& machine, const app::registries& tables, const run_point& asked,
+  contest(const machine_model& machine, const app::registries& tables, const run_point& point,
           comm::rank_set shared)
       : machine_(machine),
         tables_(tables),
-        asked_(asked),
+        point_(point),
         shared_(shared),
-        what_(*comm::collective_named(asked.collective)),
+        what_(*comm::collective_named(point.collective)),
         common_(comm::map_ranks(machine.topology.population(), shared)) {}
 
   std::unique_ptr<prepared_run> winner(const std::vector<std::string>& names) {
     const auto root = static_cast<std::uint32_t>(machine_.config.ccl.root_rank);
-    // No candidate has another rank for it.
+    // All candidates have the same root.
     if (comm::has_root(what_))
       (void)comm::root_of({machine_.config, machine_.topology.shape(), common_, root});
     const cost::bound any =
-        cost::lower_bound(machine_.topology, machine_.config, {what_, common_, asked_.bytes, root});
+        cost::lower_bound(machine_.topology, machine_.config, {what_, common_, point_.bytes, root});
     std::vector<sw::algorithm_candidate> candidates;
     for (const std::string& name : names) {
       try {
-        const run_point own = point_for(machine_.config, asked_, name, shared_);
+        const run_point own = point_for(machine_.config, point_, name, shared_);
         const sw::kernel_entry& kernel = *kernel_of(tables_, own);
         if (kernel.by_config) continue;
         const comm::group members = members_for(tables_, machine_.config, kernel, own);
         if (sharded_layout(machine_.config, own, kernel, members.set)) continue;
         if (members.set != shared_ || members.members.size() != common_.members.size()) continue;
-        const cost::bound_request r{what_, members, asked_.bytes, root};
+        const cost::bound_request r{what_, members, point_.bytes, root};
         candidates.push_back({name, cost::bound_of(machine_.topology, machine_.config, r, any, name),
                               [this, name] { return start(name); }});
       } catch (const user_error& e) {
@@ -144,9 +144,9 @@ class contest {
     const auto [at, fresh] = runs_.try_emplace(name);
     if (!fresh) return at->second.get();
     try {
-      at->second = prepare_named(machine_, tables_, point_for(machine_.config, asked_, name, shared_));
+      at->second = prepare_named(machine_, tables_, point_for(machine_.config, point_, name, shared_));
     } catch (const user_error& e) {
-      if (e.problems().front().kind == problem_kind::barriers_only) throw;  // so it is of every candidate
+      if (e.problems().front().kind == problem_kind::barriers_only) throw;  // every candidate has this
       refused_.add(name, e);
       passed_over_ += (passed_over_.empty() ? "; " : ", ") + name;
     }
@@ -170,13 +170,13 @@ class contest {
 
   const machine_model& machine_;
   const app::registries& tables_;
-  const run_point& asked_;
+  const run_point& point_;
   comm::rank_set shared_;
   comm::collective what_;
   comm::group common_;
   std::map<std::string, std::unique_ptr<prepared_run>> runs_;
   refusals refused_;
-  std::string passed_over_;  ///< for the reason
+  std::string passed_over_;  ///< algorithms left out, for the text of the reason
 };
 
 }  // namespace

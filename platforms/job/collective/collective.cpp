@@ -97,7 +97,7 @@ void sharded_run::describe(run_outcome& o) const {
   add_bound_of_shards(o);
 }
 
-/// The strongest of what each shard's group needs and of what must cross the edges of a SIP for all of them.
+/// The strongest bound: of each shard's group, and of all shards' bytes over the edges of a SIP.
 void sharded_run::add_bound_of_shards(run_outcome& outcome) const {
   const comm::collective what = *comm::collective_named(point.collective);
   const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
@@ -112,7 +112,7 @@ void sharded_run::add_bound_of_shards(run_outcome& outcome) const {
     const cost::bound b = cost::lower_bound(machine.topology, machine.config, {what, s.members, bytes, root});
     if (!b.terms.empty()) keep(b.terms.front(), "shard of " + s.place);
   }
-  // Whoever holds them, all shards together cross the edge of a SIP.
+  // All shards together cross the edge of a SIP, independently of their holders.
   const cost::bound whole =
       cost::lower_bound(machine.topology, machine.config, {what, shards.front().members, point.bytes, root});
   for (const cost::bound_term& term : whole.terms)
@@ -131,11 +131,11 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
   }
 }
 
-/// comm.deterministic_reduction: its algorithm, on the ranks of the one that was named.
+/// With comm.deterministic_reduction its algorithm replaces the named one, on the same ranks.
 std::vector<run_point> deterministic_points(const app::registries& tables, const job_request& request) {
   std::string reason = "comm.deterministic_reduction";
   std::optional<comm::rank_set> ranks = request.point.ranks;
-  if (!asks_for_all(request)) {
+  if (!requests_all(request)) {
     check_names(request.algorithms, algorithms_of(tables, request.point.collective),
                 request.point.collective);
     const std::string named = request.algorithms.empty() ? automatic_algorithm : request.algorithms.front();
@@ -156,7 +156,7 @@ std::vector<run_point> deterministic_points(const app::registries& tables, const
 std::vector<run_point> collective_points(const app::registries& tables, const job_request& request,
                                          const config::machine_config& config) {
   refuse_isolate(request);
-  const std::vector<std::string> algorithms = algorithms_asked(tables, request);
+  const std::vector<std::string> algorithms = requested_algorithms(tables, request);
   refuse_teams(request);
   refuse_op(request.point);
   std::vector<run_point> points =
@@ -164,7 +164,7 @@ std::vector<run_point> collective_points(const app::registries& tables, const jo
               request.point.collective == comm::to_string(comm::collective::all_reduce)
           ? deterministic_points(tables, request)
           : request.points(algorithms);
-  for (run_point& p : points) p.if_possible = asks_for_all(request);
+  for (run_point& p : points) p.if_possible = requests_all(request);
   return points;
 }
 

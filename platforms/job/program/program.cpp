@@ -20,14 +20,13 @@ namespace {
 constexpr std::uint64_t most_queue_pairs = 512;  // end of the range of ipcq.queue_pairs
 constexpr std::uint64_t slot_alignment_bytes = 64;
 
-/// The machine on which a collective program runs: what its defaults are too small for, the program's needs
-/// replace.
+/// The machine on which a collective program runs: the program's needs replace defaults that are too small.
 struct program_setup {
   msccl_file file;
   comm::group members;
   std::unique_ptr<const machine_model> machine;  ///< null: the given one has all that the program needs
-  std::vector<std::string> notes;                ///< what was changed, and why
-  /// Output is the input's buffer. The buffers of an out-of-place program are its own to use until its end.
+  std::vector<std::string> notes;                ///< changes of the machine, with reasons
+  /// Whether the output is the input's buffer. An out-of-place program may use both buffers until its end.
   [[nodiscard]] bool in_place() const {
     return file.program.in_place || file.program.collective == comm::collective::all_reduce;
   }

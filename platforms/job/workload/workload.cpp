@@ -28,7 +28,7 @@ class workload_judge final : public signal_judge {
   [[nodiscard]] bool judges(bool good) const { return run_.point.data || !good; }
 
   /// An op is right when the checker has seen every member enter and leave each of its barriers, and none
-  /// leave early. Returns what is wrong with the first that is not; empty when all are.
+  /// leave early. Returns the problem of the first op that is not right; empty when all are.
   [[nodiscard]] std::string judge_ops(run_outcome& o) const {
     const sw::workload_program& w = workload_;
     std::string first_wrong;
@@ -87,11 +87,11 @@ struct workload_run final : stream_run {
   [[nodiscard]] std::unique_ptr<judge> watch(events::hub& events) const override {
     return uses_signals ? std::make_unique<workload_judge>(*this, events) : nullptr;
   }
-  /// How much streams cost each other: every stream runs alone, with the queue pairs
-  /// and memory it has in the whole. Fills isolated_ns and slowdown of the outcome's streams; or, for a
-  /// stream that needs the others (messages between them) or deadlocks without them, not_isolated. An outcome
-  /// that has not finished stays as it is. A stream that is wrong or fails in another way alone gives the
-  /// outcome its status and message.
+  /// Measures how much streams delay each other: runs every stream alone, with its queue pairs and memory of
+  /// the whole run. Fills isolated_ns and slowdown of the outcome's streams; or, for a stream that needs the
+  /// others (messages between them) or deadlocks without them, not_isolated. An outcome that has not finished
+  /// stays as it is. A stream that is wrong or fails in another way alone gives the outcome its status and
+  /// message.
   void run_more(const simulator& simulate, run_outcome& o) const override;
 };
 
@@ -125,7 +125,7 @@ void workload_run::run_more(const simulator& simulate, run_outcome& o) const {
     const run_outcome alone = simulate(*this, i, 0);
     o.wall_s += alone.wall_s;
     if (alone.status == run_status::deadlock || alone.status == run_status::limit) {
-      // Messages that balance by number may still be for another stream; the run of all has shown no fault.
+      // Equal numbers may include messages of another stream; the run of all streams has shown no fault.
       stream.not_isolated =
           fmt::format("{} {}", to_string(alone.status), alone.message.substr(0, alone.message.find('\n')));
       continue;
@@ -146,9 +146,9 @@ std::vector<run_point> workload_points(const app::registries& /*tables*/, const 
                                        const config::machine_config& /*config*/) {
   std::vector<problem> problems;
   const bool readable =
-      read_input("--workload", request.point.workload).failure.empty();  // else reported when prepared
+      read_input("--workload", request.point.workload).failure.empty();  // prepare() reports a failure
   for (const std::string& flag : request.run_flags) {
-    if (flag == "--no-data" || !readable) continue;  // which means the same of every op
+    if (flag == "--no-data" || !readable) continue;  // a flag that applies to every op
     problems.push_back({flag, "cannot be combined with a --workload of streams", request.point.workload,
                         "fields of the ops in the file"});
   }

@@ -14,7 +14,7 @@ namespace diecast::sw {
 /// Parameters of a barrier kernel. The tables lie at kernel_arguments::scratch.
 struct barrier_parameters {
   std::uint32_t cores{};  ///< cores of this PE's rank
-  std::uint32_t core{};   ///< which of them this PE is
+  std::uint32_t core{};   ///< index of this PE among the cores
   std::uint32_t ranks{};
   std::uint32_t rank{};  ///< rank of this PE within the team
   std::uint32_t slot{};  ///< slot of the team

@@ -139,10 +139,10 @@ std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count) 
   return ranks;
 }
 
-pe_context::pipeline ring_pipeline(std::int64_t way) {
+pe_context::pipeline ring_pipeline(std::int64_t direction) {
   pe_context::pipeline pipeline;
-  pipeline.send = {way > 0 ? comm::east : comm::west};
-  pipeline.recv = {way > 0 ? comm::west : comm::east};
+  pipeline.send = {direction > 0 ? comm::east : comm::west};
+  pipeline.recv = {direction > 0 ? comm::west : comm::east};
   return pipeline;
 }
 

@@ -57,9 +57,9 @@ void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std:
 [[nodiscard]] block_vector gathered_in_output(pe_context& pe);
 [[nodiscard]] block_vector reduced_in_output(pe_context& pe);
 [[nodiscard]] block_vector scattered_from_input(pe_context& pe);
-/// Puts this rank's block of the vector where the result belongs.
+/// Copies this rank's block of the vector to the place of the result.
 void deliver_own_block(pe_context& pe, const block_vector& v);
-/// deliver_own_block() of sums: averages are divided.
+/// deliver_own_block() for sums, which divides averages.
 void deliver_own_sum(pe_context& pe, const block_vector& v);
 
 /// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
@@ -79,20 +79,20 @@ void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uin
 [[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
 
 /// The two directions round a ring.
-inline constexpr std::array<std::int64_t, 2> ways{1, -1};
+inline constexpr std::array<std::int64_t, 2> ring_directions{1, -1};
 
 /// One pipeline for each of the two directions. Moved into the list: elements of a list in braces are copied,
 /// and pipelines round thousands of ranks are long.
 template <class Make>
-[[nodiscard]] std::vector<pe_context::pipeline> pipelines_both_ways(const Make& make) {
+[[nodiscard]] std::vector<pe_context::pipeline> pipelines_both_directions(const Make& make) {
   std::vector<pe_context::pipeline> pipelines;
-  pipelines.reserve(ways.size());
-  for (const std::int64_t way : ways) pipelines.push_back(make(way));
+  pipelines.reserve(ring_directions.size());
+  for (const std::int64_t direction : ring_directions) pipelines.push_back(make(direction));
   return pipelines;
 }
 
-/// A pipeline round the ring; way > 0: towards the next position.
-[[nodiscard]] pe_context::pipeline ring_pipeline(std::int64_t way);
+/// A pipeline round the ring. direction +1: towards the next position; -1: towards the previous one.
+[[nodiscard]] pe_context::pipeline ring_pipeline(std::int64_t direction);
 /// Pipelines of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes
 /// to the children. Up: the children's sums are added to it, and it goes to the parent (at the root it
 /// stays).

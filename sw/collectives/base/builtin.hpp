@@ -48,7 +48,7 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
                                                    comm::rank_set::sip};
 inline const std::vector<comm::rank_set> pe_ranks{comm::rank_set::pe}, cube_ranks{comm::rank_set::cube};
 
-// What follows from a launch: found out once for each argument_context, which keeps it.
+// Values that follow from a launch, computed once for each argument_context and kept there.
 
 /// Positions on comm::ring_order of the group, by rank.
 [[nodiscard]] const std::vector<std::uint32_t>& ring_positions(const argument_context& c);

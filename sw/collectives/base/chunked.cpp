@@ -53,7 +53,7 @@ class chunk_line {
   void work_on(std::uint64_t k) {
     runtime_.hal().mark_step({"chunk", static_cast<std::uint32_t>(k)});
     const abi::kernel_arguments a = tensors_.arrived(k);
-    // The kernel of a chunk before may have sent from the scratch, too.
+    // Sources are awaited, because the kernel of an earlier chunk may have sent from the scratch, too.
     runtime_.driver().wait_sources_in(a.scratch, a.scratch_bytes);
     pe_context pe(runtime_, a, k > 0 ? &tails_[k - 1] : nullptr, tails_[k]);
     run_accumulating(kernel_, pe, mode_);

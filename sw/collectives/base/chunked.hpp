@@ -12,7 +12,7 @@
 namespace diecast::sw {
 class pe_runtime;
 
-/// Where a launch has its tensors: an offset in TCM is no physical address.
+/// Whether a launch has its tensors in HBM: an offset in TCM is no physical address.
 [[nodiscard]] constexpr bool lies_in_hbm(const abi::kernel_arguments& launch) {
   return launch.input > abi::max_offset;
 }

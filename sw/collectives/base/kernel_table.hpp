@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective algorithm registers: the code a PE runs and the host-side facts about it.
+// Registration of a collective algorithm: the code that a PE runs and the facts that the host needs.
 // Adding an algorithm is one file and one line in builtin_kernels(), or a line in the table of a file.
 #pragma once
 
@@ -27,12 +27,12 @@ class pe_context;        // sw/runtime/pe_context.hpp
 class pe_runtime;        // sw/runtime/pe_runtime.hpp
 struct runtime_options;  // sw/runtime/options.hpp
 
-/// What is worked out of a launch once and asked for by every rank: one value of each type, or one for each
-/// of a few variants of it. A copy shares what is kept so far.
+/// Values computed once per launch and used by every rank: one value of each type, or one for each of a few
+/// variants. A copy shares the values kept so far.
 class launch_memo {
  public:
   /// The kept value; the first time, the result of `make`, which may get other values, but not its own.
-  /// The reference is good as long as the memo or a copy made since is.
+  /// The reference is valid as long as the memo or a later copy of it exists.
   template <class Value, class Make>
   const Value& get(Make make, std::uint32_t variant = 0) {
     const key which{typeid(Value), variant};
@@ -45,7 +45,7 @@ class launch_memo {
   }
 
  private:
-  /// Values are made where they stay: not all can be moved.
+  /// Values are constructed in place: not all can be moved.
   template <class Value>
   struct place {
     template <class Make>
@@ -65,7 +65,7 @@ struct argument_context {
   numeric::dtype type{};
   numeric::reduction op{};
   bool in_place{true};  ///< output is the input's buffer
-  /// What follows from machine, members and root (builtin.hpp): a copy with others needs one of its own.
+  /// Values that follow from machine, members and root (builtin.hpp); with another of these: a new memo.
   mutable launch_memo memo{};
   std::uint32_t root{};                     ///< rank; of collectives that have one
   std::uint64_t tcm_base{};                 ///< offset from which the tensors lie
@@ -93,7 +93,7 @@ struct kernel_entry {
   /// what does not fit the arguments. scratch_bytes counts them. May be null.
   std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
   bool element_sums{};  ///< knows no other accumulation than ccl.accumulation = elem
-  /// A chunk of tensors in HBM, but the last, has a multiple of so many elements of each block.
+  /// Every chunk of tensors in HBM but the last has a multiple of this number of elements of each block.
   std::uint64_t grain{1};
   /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
   /// comm::moves_out_of_hbm (sw/collectives/base/chunked.hpp).
@@ -102,25 +102,25 @@ struct kernel_entry {
   void (*then)(pe_context&){};
   /// Over SIPs it has a shard for every PE, unless the config says otherwise (shard-wise runs).
   bool every_pe{};
-  /// What it does is the config's affair (ccl.levels): auto and estimates of all leave it out.
+  /// The config determines its algorithm (ccl.levels): --algorithm auto and estimates of all leave it out.
   bool by_config{};
-  /// How the additions of an element are nested: what is not exact is held to the bound of that.
+  /// How the additions of an element are nested, which gives the error bound of results that are not exact.
   numeric::summation sums{numeric::summation::sequential};
 };
 
-/// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no
+/// The collective of a kernel in a launch. Throws std::logic_error when the kernel names no
 /// collective (registries are checked for that).
 [[nodiscard]] comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch);
 
-/// What the launch's pattern is built from, and the kernels' plans that must agree with it. Refers to the
+/// Input of the launch's pattern, and of the kernels' plans that must agree with it. Refers to the
 /// launch.
 [[nodiscard]] comm::pattern_context pattern_context_of(const argument_context& launch);
 
 using kernel_table = std::vector<kernel_entry>;
 using pattern_table = std::vector<comm::pattern_entry>;
 
-/// What a PE does with a launch: builds the runtime on its HAL, runs the kernel, and returns when
-/// nothing of it is left to do. Throws firmware_trap and the HAL's exceptions.
+/// The work of a PE for a launch: builds the runtime on its HAL, runs the kernel, and returns when all its
+/// messages are complete. Throws firmware_trap and the HAL's exceptions.
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options);
 
@@ -128,7 +128,7 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
 /// f32_wire.
 [[nodiscard]] bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode,
                                     numeric::dtype type);
-/// What the routers of its tree, where its pattern has one, must do with the kernel's messages.
+/// Work of the routers of the pattern's tree, if it has one, on the kernel's messages.
 [[nodiscard]] comm::tree_arithmetic tree_arithmetic_of(const kernel_entry& kernel,
                                                        const argument_context& launch);
 /// Calls `run` for the programs of a kernel (kernel_entry::run, then) one after the other, each with what the
@@ -143,8 +143,8 @@ void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumu
 /// The patterns built in.
 [[nodiscard]] pattern_table builtin_patterns();
 
-/// What comm.deterministic_reduction stands for: replaces every all_reduce while the key is set; its sums
-/// have the order of the ranks, whatever arrives first.
+/// The algorithm that comm.deterministic_reduction selects for every all_reduce: its sums have the order of
+/// the ranks, whatever arrives first.
 inline constexpr const char* deterministic_all_reduce = "p2p_tree";
 
 }  // namespace diecast::sw

@@ -46,7 +46,7 @@ std::vector<cube_link> cube_links_of(const config::machine_config& c, const fabr
   return found;
 }
 
-/// The rank that each cube of the pod counts with. Throws user_error when a cube has two.
+/// The rank that each cube of the pod belongs to. Throws user_error when a cube has two.
 std::vector<std::uint32_t> ranks_of_cubes(const pattern_context& c, const std::vector<cube_link>& links) {
   std::vector<std::uint32_t> rank_of(c.shape.cubes(), nobody);
   const std::vector<pe_coord>& m = c.members.members;
@@ -60,7 +60,7 @@ std::vector<std::uint32_t> ranks_of_cubes(const pattern_context& c, const std::v
     }
     at = r;
   }
-  // Cubes without one take that of the nearest cube of their SIP, or of another SIP where theirs has none.
+  // A cube without a rank belongs to that of the nearest cube of its SIP, else of another SIP.
   for (const bool over_sips : {false, true}) {
     for (bool spread = true; spread;) {
       spread = false;
@@ -89,7 +89,7 @@ neighbor_graph::neighbor_graph(const pattern_context& c) : leaving_(c.members.me
   }
 }
 
-/// Both directions at once. A pair of ranks that is joined already keeps the faster link.
+/// Joins two ranks in both directions. A pair that is joined already keeps the faster link.
 void neighbor_graph::join(std::uint32_t a, std::uint32_t b, double gbytes_s) {
   fastest_ = std::max(fastest_, gbytes_s);
   for (const std::uint32_t l : leaving_[a]) {

@@ -11,7 +11,7 @@
 
 namespace diecast::comm {
 
-/// What quotients of rates may be off.
+/// Tolerance of quotients of rates.
 inline constexpr double rate_rounding = 1e-9;
 
 /// Seed of the first attempt of a search; any number will do.
@@ -57,7 +57,7 @@ class neighbor_graph {
 
 // The least load of the busiest link for which a search succeeds.
 
-/// More trees, or more parts of blocks, must be better by so much.
+/// Factor by which more trees, or more parts of blocks, must be better.
 inline constexpr double stop_threshold = 1.02;
 
 /// The least limit from `least` (1 or more) on for which search(limit) holds something, and what it holds: by

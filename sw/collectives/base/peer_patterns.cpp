@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::uint32_t most_levels = 20;
 
-std::vector<edge> circulant_edges(const pattern_context& c, bool both_ways) {
+std::vector<edge> circulant_edges(const pattern_context& c, bool both_directions) {
   const auto& m = c.members.members;
   const auto n = static_cast<std::uint32_t>(m.size());
   std::vector<edge> edges;
   for (std::uint32_t r = 0; r < n; ++r) {
     for (std::uint32_t k = 0; k < circulant_levels(n); ++k) {
       const std::uint32_t step = std::uint32_t{1} << k;
-      edges.push_back({m[r], up(k), m[(r + step) % n], both_ways, down(k)});
-      if (both_ways) edges.push_back({m[r], down(k), m[(r + n - step) % n], true, up(k)});
+      edges.push_back({m[r], up(k), m[(r + step) % n], both_directions, down(k)});
+      if (both_directions) edges.push_back({m[r], down(k), m[(r + n - step) % n], true, up(k)});
     }
   }
   return edges;

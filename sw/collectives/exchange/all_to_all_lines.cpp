@@ -53,7 +53,7 @@ struct block_order {
 /// Blocks in TCM.
 struct block_array {
   std::uint64_t at{};
-  std::uint64_t stride{};  ///< from block to block
+  std::uint64_t stride{};  ///< distance from block to block, bytes
   std::uint64_t bytes{};   ///< bytes of a block without padding
   block_order order;
 };
@@ -245,7 +245,7 @@ void run(pe_context& pe) { line_exchange(pe).run(); }
 std::uint64_t scratch(const argument_context& c) {
   const std::uint64_t n = c.members.members.size();
   const std::uint64_t array = abi::aligned((c.count + n - 1) / n * n * numeric::size_of(c.type));
-  // Chunks of tensors in HBM are of several sizes.
+  // Chunks of tensors in HBM have different sizes, so their blocks do not count as equal.
   const bool is_even = c.count % n == 0 && c.config.ccl.tensors == config::tensor_kind::tcm;
   const member_box box = comm::member_box_of(c.shape, c.members);
   const auto stages = std::ranges::count_if(box.size, [](std::uint32_t s) { return s > 1; });

@@ -27,7 +27,7 @@ namespace diecast::sw {
 namespace all_to_all_steps_kernel {
 
 /// Words of a rank's image before its partners; all 0 without a schedule.
-enum image_word : std::size_t { packet_bytes, packet_fs, wait_fs, way_fs, partners_at };
+enum image_word : std::size_t { packet_bytes, packet_fs, wait_fs, idle_fs, partners_at };
 
 class stepwise_exchange {
  public:
@@ -70,7 +70,7 @@ class stepwise_exchange {
  private:
   /// The DMA copies received slots: the core has no time for that.
   void by_the_clock(std::uint32_t rounds) {
-    const std::uint32_t ahead = steps_on_the_way();
+    const std::uint32_t ahead = steps_in_flight();
     pe_context::left_copies left(pe_);
     sim_time begins = pe_.hal().now();
     for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
@@ -91,8 +91,7 @@ class stepwise_exchange {
   }
   void send_at(sim_time when, std::uint32_t round, pe_context::left_copies& left) {
     pe_context::pipeline pipeline;
-    if (target(round) != rank_)
-      (void)pe_.n_slots(towards(target(round)));  // its first use is before the step
+    if (target(round) != rank_) (void)pe_.n_slots(towards(target(round)));  // the first use reads registers
     pe_.sleep_until(when);
     send(round, pipeline, left);
     pe_.stream({pipeline}, "all_to_all", left);
@@ -109,9 +108,9 @@ class stepwise_exchange {
     return {packets * times_[packet_fs] + times_[wait_fs]};
   }
   /// Steps after which a message has arrived completely.
-  [[nodiscard]] std::uint32_t steps_on_the_way() const {
+  [[nodiscard]] std::uint32_t steps_in_flight() const {
     const std::uint64_t step = time_of(0).fs;
-    const std::uint64_t steps = 2 + (times_[way_fs] + step - 1) / step;
+    const std::uint64_t steps = 2 + (times_[idle_fs] + step - 1) / step;
     return static_cast<std::uint32_t>(
         std::min<std::uint64_t>({steps, comm::most_steps_ahead, n_ - std::uint64_t{1}}));
   }
@@ -141,7 +140,7 @@ class stepwise_exchange {
   [[nodiscard]] tcm_range from(std::uint32_t rank) const { return {rank * own_bytes_, own_bytes_}; }
 
   [[nodiscard]] std::uint32_t target(std::uint32_t round) const { return partners_[round % n_].to; }
-  /// The first to be used; its registers are read before the first step.
+  /// The queue pair used first; its registers are read before the first step.
   [[nodiscard]] comm::direction first_direction() const {
     return towards(target(0) != rank_ ? target(0) : target(1));
   }
@@ -221,7 +220,8 @@ std::uint64_t image_bytes(const argument_context& c) {
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const comm::step_schedule& t = schedule_of(c);
   std::vector<std::uint64_t> words(partners_at);
-  if (t.times) words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->way.fs};
+  if (t.times)
+    words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->idle.fs};
   for (const comm::step_partners& s : t.steps.of(rank)) words.push_back(s.to | std::uint64_t{s.from} << 32);
   return words;
 }

@@ -16,18 +16,18 @@ namespace all_gather_kernel {
 
 using arrival = pe_context::arrival;
 
-/// One direction round, of half of every block: `way` is +1 where blocks travel to the next position, -1 to
-/// the one before. All blocks that arrive are passed on except the last one, which all ranks have.
+/// One direction round, of half of every block: `direction` is +1 where blocks travel to the next position,
+/// -1 to the one before. All blocks that arrive are passed on except the last one, which all ranks have.
 pe_context::pipeline gather_pipeline(pe_context& pe, const block_vector& v,
-                                     const std::vector<std::uint32_t>& ring, std::int64_t way,
+                                     const std::vector<std::uint32_t>& ring, std::int64_t direction,
                                      std::uint64_t half) {
   std::vector<pe_context::stage> received;
   for (std::uint32_t s = 1; s < v.blocks(); ++s) {
-    const tcm_range r = v.part_of_block(ring[around(0, -way * s, v.blocks())], half, 2);
+    const tcm_range r = v.part_of_block(ring[around(0, -direction * s, v.blocks())], half, 2);
     received.push_back({r.at, r.bytes, arrival::copy});
   }
   const tcm_range own = v.part_of_block(pe.args().rank, half, 2);
-  pe_context::pipeline pipeline = ring_pipeline(way);
+  pe_context::pipeline pipeline = ring_pipeline(direction);
   add_pass(pipeline, {own.at, own.bytes}, received);
   return pipeline;
 }
@@ -36,8 +36,8 @@ void run_ring(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
   if (v.blocks() == 1) return;
   const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-  const auto pipeline = [&](std::int64_t way) { return gather_pipeline(pe, v, ring, way, way > 0 ? 1 : 0); };
-  pe.last_stream(pipelines_both_ways(pipeline), "all_gather");
+  const auto pipeline = [&](std::int64_t dir) { return gather_pipeline(pe, v, ring, dir, dir > 0 ? 1 : 0); };
+  pe.last_stream(pipelines_both_directions(pipeline), "all_gather");
 }
 
 void run_bruck(pe_context& pe) {
@@ -75,17 +75,17 @@ using arrival = pe_context::arrival;
 /// Half of every block, in one direction: the first partial sum sent is of the block of the previous
 /// position, the last one received is of this rank's own.
 pe_context::pipeline scatter_pipeline(const block_vector& v, const std::vector<std::uint32_t>& ring,
-                                      std::int64_t way, std::uint64_t half) {
+                                      std::int64_t direction, std::uint64_t half) {
   const auto block_of = [&](std::int64_t distance) {
     return v.part_of_block(ring[around(0, distance, v.blocks())], half, 2);
   };
   std::vector<pe_context::stage> received;
   for (std::uint32_t s = 2; s <= v.blocks(); ++s) {
-    const tcm_range r = block_of(-way * s);
+    const tcm_range r = block_of(-direction * s);
     received.push_back({r.at, r.bytes, arrival::reduce});
   }
-  const tcm_range first = block_of(-way);
-  pe_context::pipeline pipeline = ring_pipeline(way);
+  const tcm_range first = block_of(-direction);
+  pe_context::pipeline pipeline = ring_pipeline(direction);
   add_pass(pipeline, {first.at, first.bytes}, received);
   return pipeline;
 }
@@ -94,8 +94,8 @@ void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
   if (v.blocks() > 1) {
     const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-    const auto pipeline = [&](std::int64_t way) { return scatter_pipeline(v, ring, way, way > 0 ? 1 : 0); };
-    pe.last_stream(pipelines_both_ways(pipeline), "reduce_scatter");
+    const auto pipeline = [&](std::int64_t dir) { return scatter_pipeline(v, ring, dir, dir > 0 ? 1 : 0); };
+    pe.last_stream(pipelines_both_directions(pipeline), "reduce_scatter");
   }
   deliver_own_sum(pe, v);
 }

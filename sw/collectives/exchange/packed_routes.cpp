@@ -71,7 +71,7 @@ class path_search {
   }
 
  private:
-  /// A step back over a link removes a unit of flow from it.
+  /// A step over a link in the reverse direction removes a unit of flow from it.
   struct step {
     std::uint32_t link{nobody};
     bool back{};
@@ -155,7 +155,7 @@ class tree_search {
   }
 
  private:
-  /// Least is best: load beyond the link's room, links from the root, used part of its room.
+  /// The smaller, the better: load beyond the link's room, links from the root, used part of the room.
   using rank_of_link = std::tuple<std::uint32_t, std::uint32_t, double, std::uint32_t>;
 
   [[nodiscard]] std::uint32_t beyond(std::uint32_t l) const {
@@ -290,7 +290,7 @@ class link_schedule {
 
  private:
   void add(const part_tree& t) {
-    std::map<std::uint32_t, std::uint32_t> came;  // by rank, the move
+    std::map<std::uint32_t, std::uint32_t> came;  // by rank: the move by which the part arrived
     for (const std::uint32_t l : t.links) {
       const auto number = static_cast<std::uint32_t>(moves_.size());
       moves_.push_back({l, t.block, t.part});
@@ -316,7 +316,7 @@ class link_schedule {
     m.start = now;
     m.end = now + std::lround(stamps_per_part * g_.fastest() / g_.links()[l].gbytes_s);
     free_at_[l] = m.end;
-    std::vector<std::uint32_t>& due = due_[m.end];  // with nothing to go on, too: the link is free then
+    std::vector<std::uint32_t>& due = due_[m.end];  // an entry without moves: the link is free
     due.insert(due.end(), next_[number].begin(), next_[number].end());
   }
 

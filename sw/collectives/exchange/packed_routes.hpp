@@ -29,7 +29,7 @@ class packed_routes {
   /// another collective.
   packed_routes(const pattern_context& c, collective what, cut blocks = cut::least_load);
 
-  /// A part of a rank's block on one link. It is sent when the stage below has arrived.
+  /// A part of a rank's block on one link. It is sent when its stage (below) has arrived.
   struct piece {
     std::uint16_t block{}, part{};
     /// Pipeline (neighbor) and number of a received piece: one that a sent piece waits for, or whose

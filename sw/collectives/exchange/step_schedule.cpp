@@ -126,8 +126,8 @@ class flows {
   enum class kind : std::uint8_t { along_x, along_y, into_rank };
   struct link {
     kind what{};
-    std::uint32_t x{}, y{};   ///< where it begins
-    bool ahead{};             ///< to the next greater coordinate
+    std::uint32_t x{}, y{};   ///< place where the flow begins
+    bool ahead{};             ///< whether the flow goes to greater coordinates
     std::uint8_t pipeline{};  ///< along y: came from the west, starts here, came from the east
     auto operator<=>(const link&) const = default;
   };
@@ -160,7 +160,7 @@ class shortest_chain {
   }
 
   [[nodiscard]] const std::vector<std::uint32_t>& order() const { return order_; }
-  /// From one step to the next, at most.
+  /// Greatest delay from one step to the next.
   [[nodiscard]] std::uint32_t most() const { return most_; }
 
  private:
@@ -295,7 +295,7 @@ bool is_one_per_cube(const group& g) {
   return true;
 }
 
-/// As far as is known without the steps: putting them in order takes long.
+/// Start times as far as they are known without the order of steps, whose search takes long.
 bool may_have_times(const group& g) {
   const std::size_t ranks = g.members.size();
   return ranks >= fewest_timed_steps && ranks <= most_ordered && is_one_per_cube(g);
@@ -312,9 +312,9 @@ class times_of {
                                               static_cast<std::uint32_t>(noc.flit_bytes));
     const sim_time own = timing::noc_clock(c_.config).cycles(flits), between = between_cubes(flits);
     if (between > own && c_.members.members.size() < fewest_timed_on_slow_links) return std::nullopt;
-    const sim_time way = idle(grid_.columns() - 1, grid_.rows() - 1, flits);
+    const sim_time latency = idle(grid_.columns() - 1, grid_.rows() - 1, flits);
     return step_times{std::max(at_interface(load_, own), between),
-                      waited_out(crossing(way, flits) * crossings), way};
+                      waited_out(crossing(latency, flits) * crossings), latency};
   }
 
  private:
@@ -339,11 +339,11 @@ class times_of {
     return topology_.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
   }
   /// A further link between neighbors on a packet's path, with the cube after it.
-  [[nodiscard]] sim_time crossing(sim_time way, std::uint32_t flits) const {
+  [[nodiscard]] sim_time crossing(sim_time latency, std::uint32_t flits) const {
     const std::uint32_t links = grid_.columns() - 1 + grid_.rows() - 1;
     if (links < 2) return {};
     const sim_time nearest = grid_.columns() > 1 ? idle(1, 0, flits) : idle(0, 1, flits);
-    return {(way - nearest).fs / (links - 1)};
+    return {(latency - nearest).fs / (links - 1)};
   }
 
   const pattern_context& c_;

@@ -85,8 +85,8 @@ enum class step_load : std::uint8_t {
 /// the next step begin. With tensors in HBM the interface has to carry copies, too.
 struct step_times {
   sim_time packet;  ///< a full one on the slowest link
-  sim_time wait;    ///< after each step
-  sim_time way;     ///< idle latency of a packet between the farthest ranks
+  sim_time wait;    ///< waiting time after each step
+  sim_time idle;    ///< idle latency of a packet between the farthest ranks
 };
 
 /// Fewest steps for which a schedule is used: in its own step a rank waits.

@@ -34,7 +34,7 @@ namespace diecast::comm {
 
 namespace {
 
-/// The one member of every cube of its SIPs.
+/// The only member of every cube of the group's SIPs.
 class cube_leaders {
  public:
   /// Throws user_error when some cube has none, or more than one.

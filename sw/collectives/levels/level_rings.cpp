@@ -14,7 +14,7 @@ namespace diecast::comm {
 
 std::uint32_t cycle_position(std::uint32_t x, std::uint32_t y, std::uint32_t columns, std::uint32_t rows) {
   if (columns % 2 == 0 && rows > 1) {
-    // North along column 0, then back and forth over the rows from 1 on, home along row 0.
+    // North along column 0, along the other columns in alternating directions, and back along row 0.
     if (y == 0) return x == 0 ? 0 : columns * rows - x;
     return 1 + x * (rows - 1) + (x % 2 == 0 ? y - 1 : rows - 1 - y);
   }
@@ -95,12 +95,12 @@ class mesh_flows {
     constexpr std::uint32_t shared = 64;
     return (users_ - used_) * shared + users_;
   }
-  void add(const rank_order& ring, bool both_ways) {
+  void add(const rank_order& ring, bool both_directions) {
     const std::size_t n = ring.size();
     for (std::size_t i = 0; i < n; ++i) {
       ++user_;
       flow(ring[i], ring[(i + 1) % n]);
-      if (both_ways) flow(ring[i], ring[(i + n - 1) % n]);
+      if (both_directions) flow(ring[i], ring[(i + n - 1) % n]);
     }
   }
   void flow(std::uint32_t sender, std::uint32_t receiver) {
@@ -131,7 +131,7 @@ class mesh_flows {
   std::uint32_t users_{}, used_{};
 };
 
-/// The best change of all, as long as there is one and steps are left.
+/// Applies the best change repeatedly, as long as there is one and steps are left.
 class descent {
  public:
   descent(const ring_task& task, rank_order from, std::uint64_t most_steps)
@@ -181,7 +181,7 @@ rank_order by_number(const ring_task& task) {
   return ring;
 }
 
-/// Rows of routers, to and fro.
+/// Order of the routers by rows, in alternating directions.
 rank_order by_rows(const ring_task& task) {
   rank_order ring = by_number(task);
   const auto key = [&](std::uint32_t pe) {

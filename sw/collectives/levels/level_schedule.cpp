@@ -56,7 +56,7 @@ std::vector<pe_context::awaited> level_schedule::what_completes(const hop& h) co
     const arrived& a = last_of_[h.first + i];
     if (a.stage.stage < 0) continue;
     pe_context::awaited waits = a.stage;
-    // A part of what the stage brings; or the stage is a part of the range, which waits for all of it.
+    // The range is a part of the stage; or the stage is a part of the range, which waits for the whole stage.
     const bool whole = a.range.at <= range.at && range.at + range.bytes <= a.range.at + a.range.bytes;
     waits.at = whole ? range.at - a.range.at : a.range.bytes + 1;
     const auto same = std::ranges::find(after, waits.pipeline, &pe_context::awaited::pipeline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of a level as a PE sees them, and what goes round them, in the order of a schedule, as pipelines of a
-// stream.
+// Rings of a level as a PE sees them; the blocks that go round them are pipelines of a stream, in the order
+// of a schedule.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct own_ring {
   std::size_t first_pipeline{};
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
-  /// On a ring of two one is enough: both directions lead to the same PE.
+  /// A ring of two has one pipeline, because both directions lead to the same PE.
   [[nodiscard]] std::size_t pipelines() const {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;
@@ -42,8 +42,8 @@ struct own_ring {
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
     return members[around(0, distance, size())];
   }
-  /// How many hops what is of the member at `distance` goes in direction `w`. With an even number of members
-  /// the farthest is reached in one direction only, alternating by position.
+  /// Number of hops that the block of the member at `distance` goes in direction `w`. With an even number of
+  /// members the farthest is reached in one direction only, alternating by position.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
     if (one_way) return w == 0 ? size() - 1 : 0;
     const std::size_t turn = size() == 2 ? 0 : around(position, distance, size()) % 2;
@@ -70,8 +70,8 @@ class level_schedule {
   void put_gather(std::vector<pe_context::pipeline>& pipelines) { put(pipelines, pe_context::arrival::copy); }
   void put_reduction(std::vector<pe_context::pipeline>& pipelines);
 
-  /// Limits the rate of pipeline `paced`: its sends leave when pipeline `by` has received what is due `ahead`
-  /// before them, which depends on none of them.
+  /// Limits the rate of pipeline `paced`: a send leaves when pipeline `by` has received the bytes that are
+  /// due `ahead` before it. These must not depend on the send.
   void pace(std::vector<pe_context::pipeline>& pipelines, std::size_t paced, std::size_t by,
             std::int64_t ahead) const;
 

@@ -154,7 +154,7 @@ class level_blocks {
     if (!splits() || pe % 2 == 0) passes.push_back({bundle_of(own_.sip, cube, pe), 0});
     for (std::uint32_t hops = 1; hops <= grid_.sips / 2; ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
-        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        const std::int64_t distance = -sign_ * ring_directions[w] * std::int64_t{hops};
         if (hops > sip_reach(distance, w, pe)) continue;
         passes.push_back({bundle_of(sips_.member(distance), cube, pe),
                           turn_of(cube, pe) + (hops - 1) * pass_of_sips_ + crossing_});
@@ -176,7 +176,7 @@ class level_blocks {
     if (splits()) std::erase_if(passes, [&](const pass& l) { return l.what.sip == own_.sip; });
     for (std::uint32_t hops = 1; hops <= cubes_.most_hops(); ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
-        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        const std::int64_t distance = -sign_ * ring_directions[w] * std::int64_t{hops};
         if (hops > cubes_.reach(distance, w)) continue;
         for (pass l : joined(cubes_.member(distance), pe)) {
           l.due += hops * cube_hop_;
@@ -215,7 +215,7 @@ class level_blocks {
     }
     for (std::uint32_t hops = 1; hops <= r.most_hops(); ++hops) {
       for (std::size_t w = 0; w < 2; ++w) {
-        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        const std::int64_t distance = -sign_ * ring_directions[w] * std::int64_t{hops};
         const std::uint32_t reach = r.reach(distance, w);
         if (hops > reach) continue;
         for (const pass& l : passes_of(r.member(distance))) {
@@ -231,7 +231,7 @@ class level_blocks {
     for (std::size_t w = 0; w < 2; ++w) {
       if (sip_reach(0, w, own_.pe) > 0) send(sips_.pipeline(w), turn, bundle_at_sips(own_.sip));
       for (std::uint32_t hops = 1; hops <= grid_.sips / 2; ++hops) {
-        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        const std::int64_t distance = -sign_ * ring_directions[w] * std::int64_t{hops};
         const std::uint32_t reach = sip_reach(distance, w, own_.pe);
         if (hops > reach) continue;
         const bundle b = bundle_at_sips(sips_.member(distance));
@@ -240,7 +240,7 @@ class level_blocks {
       }
     }
   }
-  /// What is sent between SIPs: single blocks if they are joined later.
+  /// Block groups that are sent between SIPs: single blocks if they are joined later.
   [[nodiscard]] bundle bundle_at_sips(std::uint32_t sip) const {
     if (splits()) return bundle_of(sip, own_.cube, own_.pe);
     return {sip, own_.cube, own_.pe, 1};

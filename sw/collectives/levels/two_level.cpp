@@ -27,12 +27,12 @@ namespace two_level_kernel {
 using arrival = pe_context::arrival;
 using pipelines = std::vector<pe_context::pipeline>;
 template <class T>
-using both_ways = std::array<T, 2>;  ///< by number in `ways`
-using row_passes = both_ways<std::vector<ring_pass>>;
+using both_directions = std::array<T, 2>;  ///< by number in `ring_directions`
+using row_passes = both_directions<std::vector<ring_pass>>;
 
 struct parameters {
   comm::sip_rows grid;
-  std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, and copies share the network interface
+  std::uint32_t beside_copies{};  ///< not 0: tensors are in HBM, so copies share the network interface
 };
 
 /// Blocks on the rings of the own row and column. Pipelines 0 and 1 are the two directions of the row's ring,
@@ -47,11 +47,11 @@ class ring_blocks {
         column_ring_{place_.row, place_.grid.rows, 0},
         apart_(comm::steps_between_passes(slots_of_block(),
                                           pe.args().own.get<parameters>().beside_copies != 0)) {
-    for (const std::int64_t way : ways) pipelines_.push_back(ring_pipeline(way));
-    for (const std::int64_t way : ways) {
+    for (const std::int64_t direction : ring_directions) pipelines_.push_back(ring_pipeline(direction));
+    for (const std::int64_t direction : ring_directions) {
       pe_context::pipeline pipeline;
-      pipeline.send = {way > 0 ? comm::global_east : comm::global_west};
-      pipeline.recv = {way > 0 ? comm::global_west : comm::global_east};
+      pipeline.send = {direction > 0 ? comm::global_east : comm::global_west};
+      pipeline.recv = {direction > 0 ? comm::global_west : comm::global_east};
       pipelines_.push_back(std::move(pipeline));
     }
   }
@@ -67,7 +67,7 @@ class ring_blocks {
     for (std::uint32_t hops = 1; hops <= column_ring_.most_hops(); ++hops) {
       first.push_back(row[0].size());
       for (std::size_t w = 0; w < 2; ++w) {
-        const std::int64_t distance = -ways[w] * hops;
+        const std::int64_t distance = -ring_directions[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
         add_gather(row, distance, {static_cast<std::int32_t>(hops - 1), static_cast<std::int32_t>(2 + w)});
       }
@@ -83,15 +83,15 @@ class ring_blocks {
     return pipelines_;
   }
 
-  /// The reverse: the row's passes sum the blocks of the other rows first, in the order in which the column's
-  /// passes send these sums.
+  /// The reverse of the gather: the row's passes sum the blocks of the other rows first, in the order in
+  /// which the column's passes send these sums.
   [[nodiscard]] const pipelines& reduce_scatter() {
     row_passes row;
     std::map<std::uint32_t, std::size_t> pass_for;        // by row
     std::array<std::vector<std::size_t>, 2> passes_sent;  // by range of the column's pipeline
     for (std::uint32_t hops = column_ring_.most_hops(); hops > 0; --hops) {
       for (std::size_t w = 0; w < 2; ++w) {
-        const std::int64_t distance = ways[w] * hops;
+        const std::int64_t distance = ring_directions[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
         pass_for[place_.row_on(distance)] = row[0].size();
         passes_sent[w].push_back(row[0].size());
@@ -99,7 +99,7 @@ class ring_blocks {
       }
     }
     add_sums(row, 0);
-    const both_ways<std::vector<pass_place>> places = add_row(row, arrival::reduce);
+    const both_directions<std::vector<pass_place>> places = add_row(row, arrival::reduce);
     const auto row_sum = [&](std::int64_t distance) {
       return last_stages(places, pass_for.at(place_.row_on(distance)));
     };
@@ -148,7 +148,7 @@ class ring_blocks {
     const auto nothing = [](std::int64_t) { return awaited_stages{}; };
     for (std::size_t w = 0; w < 2; ++w) row[w].push_back(sum_pass(w, row_ring_, row_at(rows_on), nothing));
   }
-  both_ways<std::vector<pass_place>> add_row(const row_passes& row, arrival how) {
+  both_directions<std::vector<pass_place>> add_row(const row_passes& row, arrival how) {
     return {schedule_passes(pipelines_[0], row[0], how, apart_),
             schedule_passes(pipelines_[1], row[1], how, apart_)};
   }
@@ -156,7 +156,7 @@ class ring_blocks {
     schedule_passes(pipelines_[2 + w], {of_column}, how, 0);
   }
   /// The stages that complete what a pass sums up here.
-  [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<pass_place>>& row,
+  [[nodiscard]] static awaited_stages last_stages(const both_directions<std::vector<pass_place>>& row,
                                                   std::size_t index) {
     awaited_stages sums;
     for (std::size_t w = 0; w < 2; ++w)
@@ -202,7 +202,7 @@ class ring_blocks {
 
   const block_vector& v_;
   grid_place place_;
-  std::vector<std::uint32_t> columns_;  ///< in the order of the row's ring, from the own one on
+  std::vector<std::uint32_t> columns_;  ///< columns in the order of the row's ring, from the own one on
   two_way_ring row_ring_, column_ring_;
   std::uint32_t apart_;  ///< turns between the row's passes
   pipelines pipelines_;

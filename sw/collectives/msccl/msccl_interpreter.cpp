@@ -228,7 +228,7 @@ class interpreter {
   void receive_reduced(const comm::image_block& block, std::uint64_t source, std::uint64_t destination,
                        std::uint64_t bytes, const Use& use) {
     const bool apart = source + bytes <= destination || destination + bytes <= source;
-    // Slots that are taken would overwrite what later ones are added to.
+    // In place, slots stored early would overwrite operands of later ones.
     if (!apart) move(destination, source, bytes);
     for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
       pe_.recv_all(block.recv_dir, {destination + done, n}, apart ? arrival::copy : arrival::reduce);

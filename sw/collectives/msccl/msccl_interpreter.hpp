@@ -12,7 +12,7 @@
 
 namespace diecast::sw {
 
-/// Everything one launch of a program needs. `edges` is the kernel's pattern; load_images (sw/host) writes
+/// All data for one launch of a program. `edges` is the kernel's pattern; load_images (sw/host) writes
 /// `images`.
 struct msccl_run {
   kernel_entry kernel;          ///< name "msccl"; its pattern is `edges`
@@ -38,7 +38,7 @@ void msccl_interpreter(pe_context& pe);
 struct msccl_parameters {
   std::uint64_t image_words{};
   std::uint64_t slices{}, chunk{}, last_chunk{}, last_elements{}, stride{};
-  std::uint64_t staging_offset{};  ///< one piece of staging_bytes per thread block with rrs steps
+  std::uint64_t staging_offset{};  ///< staging_bytes for each thread block with rrs steps
   std::uint64_t staging_bytes{};
   std::uint64_t scratch_offset{};  ///< the program's scratch buffer
   std::uint64_t padded_input{};    ///< working copy of the last slice's input (out-of-place programs)

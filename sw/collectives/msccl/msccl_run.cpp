@@ -145,7 +145,7 @@ std::vector<std::string> notes_of(const comm::program& p, const argument_context
     notes.push_back(
         fmt::format("the program cannot end with {} messages per FIFO (ipcq.n_slots): a deadlock is expected",
                     c.config.ipcq.n_slots));
-  // Firmware runs it on chunks of tensors in HBM, which are cut differently.
+  // Firmware runs the program on chunks of tensors in HBM; the notes below do not hold for those.
   if (c.config.ccl.tensors == config::tensor_kind::hbm) return notes;
   if (s.slices > 1)
     notes.push_back(fmt::format("the program runs {} times, {} elements per chunk", s.slices, s.chunk));

@@ -90,7 +90,7 @@ struct program {
   std::int64_t chunks_per_loop{};
   bool in_place{};
   std::optional<std::uint64_t> min_bytes, max_bytes;
-  std::vector<program_rank> gpus;  ///< in order of id once validated
+  std::vector<program_rank> gpus;  ///< in order of id after validation
   std::uint32_t line{};
   std::vector<std::string> places;  ///< in a plan of MSCCL++: meaning of the numbers in `line`
   [[nodiscard]] bool is_plan() const { return !places.empty(); }
@@ -111,7 +111,7 @@ inline constexpr std::int64_t max_program_chunks = 1 << 20;
 /// i = o + rank * input chunks; reduce_scatter o = i + rank * output chunks; alltoall i is o.
 struct buffer_extent {
   program_buffer storage{};    ///< the buffer that really holds it
-  std::int64_t first_chunk{};  ///< within that storage
+  std::int64_t first_chunk{};  ///< first chunk within that storage
   std::int64_t chunks{};
 };
 [[nodiscard]] buffer_extent extent_of(const program& p, const program_rank& r, program_buffer b);
@@ -157,7 +157,7 @@ struct check_options {
   /// this run. Precondition: order_can_be_checked.
   bool races{};
 };
-/// In a second and a GiB or so.
+/// Limit for a search of about a second and a GiB.
 [[nodiscard]] bool order_can_be_checked(const program& p);
 
 struct check_result {
@@ -185,7 +185,7 @@ struct check_result {
 struct slicing {
   std::uint64_t slices{};         ///< 0 for an empty vector
   std::uint64_t chunk{};          ///< elements of a chunk in every slice but the last
-  std::uint64_t last_chunk{};     ///< in the last slice
+  std::uint64_t last_chunk{};     ///< elements of a chunk in the last slice
   std::uint64_t last_elements{};  ///< all_reduce: valid elements of the last slice
   std::uint64_t stride{};         ///< 0: chunks of a slice are contiguous
   [[nodiscard]] bool last_padded(std::uint64_t chunks_per_loop) const {
@@ -222,7 +222,7 @@ struct image_block {
   direction send_dir{no_direction}, recv_dir{no_direction};
   std::vector<image_step> steps;
 };
-/// What one PE needs to know of the program.
+/// The part of the program that one PE needs.
 struct program_image {
   comm::collective collective{};
   bool in_place{};

@@ -193,7 +193,7 @@ class executor {
       moved = false;
       if (options_.order_seed != 0) std::shuffle(order.begin(), order.end(), random);
       for (const std::size_t i : order) {
-        // In a shuffled order one step at a time, so that blocks overtake each other.
+        // Runs one step at a time in a shuffled order, so that blocks overtake each other.
         while (step(blocks_[i])) {
           moved = true;
           if (options_.order_seed != 0) break;

@@ -29,7 +29,7 @@ void add_folds(std::vector<edge>& edges, const pattern_context& c, const fold& f
     join_ranks(edges, c, f.holder(pair), fold_partner, f.holder(pair) + 1, fold_partner);
 }
 
-/// The step of two active ranks by their numbers.
+/// The step in which two active ranks meet, by their numbers.
 void join_numbers(std::vector<edge>& edges, const pattern_context& c, const fold& f, std::uint32_t step,
                   std::uint32_t a, std::uint32_t b) {
   join_ranks(edges, c, f.rank_of(a), partner(step), f.rank_of(b), partner(step));

@@ -137,8 +137,8 @@ std::vector<tcm_range> ranges_of(pe_context& pe, const parts& list, std::uint32_
   return ranges;
 }
 
-/// Swaps lists of parts with a partner. Parts go one after the other, without waiting for what comes: a swap
-/// for each would take the way there as often as there are parts.
+/// Swaps lists of parts with a partner. All parts are sent one after the other before the first is awaited: a
+/// swap for each part would pay the latency of the path once per part.
 void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received,
                 std::uint32_t n, pe_context::arrival how, std::string_view step_name) {
   pe_context::pipeline pipeline{{dir}, {}, {dir}, {}};

@@ -127,7 +127,7 @@ void all_reduce(pe_context& pe, const ring_shares& shares) {
   }
   const auto pipeline = [&pe](const ring_share& s) {
     const std::uint32_t steps = s.ring.size - 1;
-    // The last sums are the first results to go round.
+    // The sums that are complete last are sent round the ring first.
     const auto how = [steps](std::uint32_t k) {
       return k < steps ? arrival::reduce : k == steps ? arrival::complete : arrival::copy;
     };
@@ -263,7 +263,7 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
                                   {row.reversed(), column.reversed(), part(pe, all, 1, 4)},
                                   {column, row, part(pe, all, 2, 4)},
                                   {column.reversed(), row.reversed(), part(pe, all, 3, 4)}};
-  if (row.size == 1 || column.size == 1) {  // one axis: both of its directions
+  if (row.size == 1 || column.size == 1) {  // with a single axis both of its directions are used
     pipelines = {{row, column, part(pe, all, 0, 2)},
                  {row.reversed(), column.reversed(), part(pe, all, 1, 2)}};
   }
@@ -331,7 +331,7 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
   a.own.set(parameters{grid.x(rank), grid.columns(), grid.y(rank), grid.rows()});
 }
 
-/// Cubes are the rows and columns of a SIP: they are the default here.
+/// Ranks are cubes by default: the cubes of a SIP are rows and columns.
 const std::vector<comm::rank_set> cube_first{comm::rank_set::cube, comm::rank_set::pe, comm::rank_set::sip};
 
 }  // namespace mesh_2d_kernel

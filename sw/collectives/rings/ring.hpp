@@ -34,7 +34,7 @@ struct ring_place {
   comm::direction forth{comm::east};
   comm::direction back{comm::west};
 
-  /// This ring with its directions exchanged.
+  /// This ring with exchanged directions.
   [[nodiscard]] ring_place reversed() const { return {size - 1 - position, size, back, forth}; }
   /// Index of the part that is complete here after reduce_scatter.
   [[nodiscard]] std::uint32_t own() const { return (position + 1) % size; }
@@ -56,8 +56,8 @@ using ring_shares = std::vector<ring_share>;
 void reduce_scatter(pe_context& pe, const ring_shares& shares);
 /// Spreads the complete part own() of every PE to all.
 void all_gather(pe_context& pe, const ring_shares& shares);
-/// Both, the second following the first slot by slot; divides averages in between. Every part is reduced
-/// along one path and then copied, so all PEs of the ring end with the same bits.
+/// reduce_scatter() and all_gather(), overlapping slot by slot; divides averages in between. Every part is
+/// reduced along one path and then copied, so all PEs of the ring end with the same bits.
 void all_reduce(pe_context& pe, const ring_shares& shares);
 
 // Rows and columns of ranks: all-reduce by the bucket algorithm along one axis, then the other. Half of the
@@ -67,7 +67,7 @@ void all_reduce(pe_context& pe, const ring_shares& shares);
 /// A PE on an open line of PEs: `forth` leads to position + 1, `back` to position - 1.
 using open_line = ring_place;
 
-/// On closed axes. Ends with the same bits everywhere; averages are divided.
+/// All-reduce on closed axes. All PEs end with the same bits; averages are divided.
 void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place& column);
 /// On open axes.
 void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& column);

@@ -30,7 +30,7 @@ void add(pe_context::pipeline& pipeline, const pass_item& item, pe_context::arri
   } else {
     pipeline.sent.push_back({stage.offset, stage.bytes, {}});
   }
-  // Entry 0 is the item's own arrival.
+  // Entry 0 stands for the item's own arrival.
   if (item.sent) std::ranges::copy(item.after, pipeline.sent.back().after.begin() + 1);
 }
 
@@ -53,7 +53,7 @@ ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& b
   if (ring.reach(0, w) > 0)
     items.push_back({.turn = 0, .range = block(0), .received = false, .sent = true, .after = {own}});
   for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
-    const std::int64_t distance = -ways[w] * hops;
+    const std::int64_t distance = -ring_directions[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
     if (ring.splits() && hops + 1 >= reach) {
       const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
@@ -73,7 +73,7 @@ ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& bloc
                    const std::function<awaited_stages(std::int64_t)>& own_part) {
   ring_pass items;
   for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
-    const std::int64_t distance = ways[w] * hops;
+    const std::int64_t distance = ring_directions[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
     const std::uint32_t turn = ring.most_hops() - hops;
     if (hops > reach) continue;

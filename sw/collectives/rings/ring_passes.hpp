@@ -39,7 +39,7 @@ using awaited_stages = std::array<pe_context::awaited, 2>;
 
 /// What a member does with a range in a pass: receives it, sends it, or receives it and sends it on.
 struct pass_item {
-  std::uint32_t turn{};  ///< what is received in one turn is sent on in it, and received in the next
+  std::uint32_t turn{};  ///< time step: an item is forwarded in its turn and received in the next one
   tcm_range range;
   bool received{}, sent{};
   awaited_stages after{};  ///< stages that the sent slots wait for
@@ -49,19 +49,19 @@ using ring_pass = std::vector<pass_item>;
 /// The block of the member at a distance.
 using block_at = std::function<tcm_range(std::int64_t)>;
 
-/// Takes a ring's blocks to all its members in direction `w`. `own`: what the own block waits for.
+/// Takes a ring's blocks to all its members in direction `w`. `own`: the stage that the own block waits for.
 [[nodiscard]] ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                     const pe_context::awaited& own);
-/// The reverse of gather_pass(): sums on the way to their owners, the farthest first. own_part(d): when what
-/// this PE adds to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
+/// The reverse of gather_pass(): sums travel to their owners, the farthest first. own_part(d): stages that
+/// complete this PE's part of the sum for the member at distance d; nothing on a ring that splits blocks.
 [[nodiscard]] ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                  const std::function<awaited_stages(std::int64_t)>& own_part);
 
-/// Where a pass is in the lists of a pipeline.
+/// The place of a pass in the lists of a pipeline.
 struct pass_place {
   std::uint64_t before{};   ///< bytes that the pipeline receives before the pass's first item
-  std::uint64_t through{};  ///< up to its last
-  std::int32_t last{-1};    ///< its last stage; -1: it receives nothing
+  std::uint64_t through{};  ///< bytes up to the pass's last item
+  std::int32_t last{-1};    ///< last stage of the pass; -1: it receives nothing
 };
 
 /// Adds passes to a pipeline, each `apart` turns after the one before, those of one turn in the order of

@@ -30,7 +30,7 @@ struct sip_task {
   std::array<std::optional<cube_id>, trees_of_pair> exit{}, entrance{};
 };
 
-/// Both trees within one SIP.
+/// Grows both trees within one SIP.
 class sip_trees {
  public:
   sip_trees(const pattern_context& c, bool up, const sip_task& task, tree_pair& found)
@@ -40,7 +40,7 @@ class sip_trees {
         up_(up),
         found_(found),
         sends_(pes_.size(), trees_of_pair) {
-    steps_.assign(std::size_t{shape_.cubes_per_sip()} * ways, 0);
+    steps_.assign(std::size_t{shape_.cubes_per_sip()} * sides, 0);
     for (auto& depth : depth_) depth.assign(pes_.size(), nobody);
     plant();
     for (std::uint32_t level = 1; !complete(0) || !complete(1); ++level) {
@@ -55,7 +55,7 @@ class sip_trees {
   [[nodiscard]] std::uint32_t feeder(std::uint32_t t) const { return feeder_[t]; }
 
  private:
-  static constexpr std::uint32_t ways = 4;  ///< sides of a cube
+  static constexpr std::uint32_t sides = 4;  ///< sides of a cube
 
   [[nodiscard]] std::size_t size() const { return task_.members.size(); }
   [[nodiscard]] bool complete(std::uint32_t t) const { return in_tree_[t].size() == size(); }
@@ -67,12 +67,12 @@ class sip_trees {
   }
 
   /// Steps of the vector from cube to cube between two members, along x first, as routes are.
-  [[nodiscard]] std::vector<std::size_t> way_between(cube_id above, cube_id below) const {
+  [[nodiscard]] std::vector<std::size_t> path_between(cube_id above, cube_id below) const {
     const cube_id a = up_ ? below : above, b = up_ ? above : below;
     std::uint32_t x = shape_.cube_x(a), y = shape_.cube_y(a);
     std::vector<std::size_t> steps;
     const auto step = [&](std::size_t direction) {
-      steps.push_back(std::size_t{shape_.cube_at(x, y).value} * ways + direction);
+      steps.push_back(std::size_t{shape_.cube_at(x, y).value} * sides + direction);
     };
     for (; x < shape_.cube_x(b); ++x) step(0);
     for (; x > shape_.cube_x(b); --x) step(1);
@@ -80,8 +80,8 @@ class sip_trees {
     for (; y > shape_.cube_y(b); --y) step(3);
     return steps;
   }
-  void use_way(cube_id above, cube_id below) {
-    for (const std::size_t s : way_between(above, below)) ++steps_[s];
+  void use_path(cube_id above, cube_id below) {
+    for (const std::size_t s : path_between(above, below)) ++steps_[s];
   }
 
   /// The best new child of `giver`: over the least loaded steps, one that may still send, the nearest; none
@@ -91,11 +91,11 @@ class sip_trees {
     std::optional<std::tuple<std::uint32_t, bool, std::size_t, std::uint32_t>> best;
     for (const std::uint32_t m : task_.members) {
       if (depth_[t][m] != nobody) continue;
-      const std::vector<std::size_t> way = way_between(pes_[giver].cube, pes_[m].cube);
+      const std::vector<std::size_t> path = path_between(pes_[giver].cube, pes_[m].cube);
       std::uint32_t busiest = 0;
-      for (const std::size_t s : way) busiest = std::max(busiest, steps_[s]);
+      for (const std::size_t s : path) busiest = std::max(busiest, steps_[s]);
       if (busiest > 0 && !forced) continue;
-      const std::tuple found{busiest, sends_[m] == 0, way.size(), m};
+      const std::tuple found{busiest, sends_[m] == 0, path.size(), m};
       if (!best || found < *best) best = found;
     }
     return best ? std::optional(std::get<3>(*best)) : std::nullopt;
@@ -105,7 +105,7 @@ class sip_trees {
     depth_[t][child] = depth_[t][giver] + 1;
     in_tree_[t].push_back(child);
     use_send(giver);
-    use_way(pes_[giver].cube, pes_[child].cube);
+    use_path(pes_[giver].cube, pes_[child].cube);
   }
   void use_send(std::uint32_t m) {
     if (sends_[m] > 0) --sends_[m];
@@ -127,7 +127,7 @@ class sip_trees {
       }
       if (!task_.exit[t]) continue;
       use_send(feeder_[t]);
-      if (task_.root) use_way(pes_[feeder_[t]].cube, *task_.exit[t]);
+      if (task_.root) use_path(pes_[feeder_[t]].cube, *task_.exit[t]);
     }
   }
   /// The root's child; where the tree goes to another SIP, one next to the gateway, if possible another one
@@ -144,7 +144,7 @@ class sip_trees {
   [[nodiscard]] rank_list by_distance(cube_id cube) const {
     rank_list order = task_.members;
     std::ranges::stable_sort(order, {},
-                             [&](std::uint32_t pe) { return way_between(pes_[pe].cube, cube).size(); });
+                             [&](std::uint32_t pe) { return path_between(pes_[pe].cube, cube).size(); });
     return order;
   }
 
@@ -167,7 +167,7 @@ class sip_trees {
   /// One more member of a tree, beyond a limit.
   void force() {
     const std::uint32_t t = complete(0) ? 1 : 0;
-    // Not the root while there are others: its whole rate is used for its first child.
+    // The root gets a further child only when no other member can: its first child uses its whole rate.
     const auto first = in_tree_[t].begin() + (task_.root && in_tree_[t].size() > 1 ? 1 : 0);
     const std::uint32_t giver = *std::max_element(
         first, in_tree_[t].end(), [this](std::uint32_t a, std::uint32_t b) { return sends_[a] < sends_[b]; });
@@ -186,7 +186,7 @@ class sip_trees {
   std::array<std::uint32_t, trees_of_pair> feeder_{};
 };
 
-/// Where packets leave a SIP for another; those from there arrive at the same place, or near it.
+/// Place where packets leave a SIP for another; packets from there arrive at the same place, or near it.
 class gateways {
  public:
   explicit gateways(const config::machine_config& c) {
@@ -276,8 +276,8 @@ class planting {
   [[nodiscard]] const tree_pair& found() const { return found_; }
 
  private:
-  /// The member that passes on next, among those of a cube that the tree has: first the tree's own ones in
-  /// the order in which they were added, then the others.
+  /// The member of a cube in the tree that forwards next: first the tree's own members in the order in which
+  /// they were added, then the others.
   [[nodiscard]] std::uint32_t giver(std::uint32_t t, const rank_list& in) const {
     if (in.size() == 1) return in.front();
     const auto worth = [&](std::uint32_t m) { return std::pair(left_[m] > 0, is_own(t, m)); };
@@ -295,7 +295,7 @@ class planting {
   }
 
   void plant(std::uint32_t t, std::uint32_t cube, std::uint32_t above) {
-    // Own members first: they forward.
+    // The tree's own members come first, because they forward.
     rank_list order = cubes_[cube];
     std::stable_partition(order.begin(), order.end(),
                           [&](std::uint32_t m) { return is_own(t, m) && left_[m] > 0; });

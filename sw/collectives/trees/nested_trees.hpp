@@ -28,7 +28,7 @@ struct tree_level {
 /// row's check.
 [[nodiscard]] std::vector<tree_level> parse_levels(const std::string& text);
 
-/// Pattern of the kernel whose levels are the user's choice: --algorithm auto passes it over.
+/// Pattern of the kernel whose levels the user chooses; --algorithm auto does not consider it.
 inline constexpr const char* nested_trees_name = "nested_trees";
 
 /// One tree over all ranks, whose edges belong to levels. Queue pair 0 of a rank leads to its parent, queue

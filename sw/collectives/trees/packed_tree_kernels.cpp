@@ -225,7 +225,7 @@ std::vector<tree_share> shares(const abi::kernel_arguments& a, const block_vecto
 
 pe_context::pipeline up(const tree_share& s) { return up_pipeline(s.range, s.children, s.parent); }
 
-/// `sums`: number of the pipeline that receives the sum at the root; -1: it is there already.
+/// `sums`: number of the pipeline that receives the sum at the root; -1: the root has the sum already.
 pe_context::pipeline down(const tree_share& s, std::int32_t sums) {
   pe_context::pipeline pipeline = down_pipeline(s.range, s.parent, s.children);
   if (s.parent.empty() && sums >= 0) pipeline.sent.front().after = {{{0, sums}}};

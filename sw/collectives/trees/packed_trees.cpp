@@ -15,25 +15,25 @@ namespace diecast::comm {
 constexpr std::uint32_t widest_within = 2;
 constexpr std::uint32_t widest_crossing = 4;
 
-tree_memory::question::question(const pattern_context& c, bool up_ways)
+tree_memory::question::question(const pattern_context& c, bool upwards)
     : overrides(c.config.overrides),
       shape(c.shape),
       members(c.members.members),
       root(c.root),
       shares_queue_pairs(c.shares_queue_pairs),
-      up(up_ways) {
+      up(upwards) {
   for (const config::block_table& block : config::tables())
     for (const config::field& f : block.fields) values += config::to_text(f.get(c.config)) + '\n';
 }
 
 tree_pair tree_memory::trees_of(const pattern_context& c, bool up, const search_fn& search) {
-  question asked(c, up);
-  const auto same = [&](const known& k) { return k.asked == asked; };
+  question key(c, up);
+  const auto same = [&](const known& k) { return k.key == key; };
   if (const auto at = std::ranges::find_if(last_, same); at != last_.end()) return at->found;
   tree_pair found = search(c, up);
   ++searches_;
   if (last_.size() == most_known) last_.pop_front();
-  last_.push_back({std::move(asked), std::move(found)});
+  last_.push_back({std::move(key), std::move(found)});
   return last_.back().found;
 }
 
@@ -43,9 +43,9 @@ tree_memory& tree_memory::of_process() {
 }
 
 packed_trees::packed_trees(const pattern_context& c, flow to) {
-  const auto search = [](const pattern_context& asked, bool up) {
-    tree_pair found = grown_trees(asked, up);
-    improve_trees(asked, up, found);
+  const auto search = [](const pattern_context& context, bool up) {
+    tree_pair found = grown_trees(context, up);
+    improve_trees(context, up, found);
     return found;
   };
   nodes_ = tree_memory::of_process().trees_of(c, to == flow::up, search);

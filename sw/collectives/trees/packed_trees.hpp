@@ -64,7 +64,7 @@ class packed_trees {
   [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {
     return crosses(above, below) ? crossing_ : within_;
   }
-  /// Its ends are in two SIPs.
+  /// Whether the ends of the edge are in two SIPs.
   [[nodiscard]] bool crosses(std::uint32_t above, std::uint32_t below) const {
     return sips_[above] != sips_[below];
   }
@@ -88,7 +88,7 @@ inline constexpr std::uint32_t named_children = 8;
       packed_trees::trees + named_children + (index - 1) * packed_trees::trees + tree;
   return static_cast<direction>(index == 0 ? tree : further);
 }
-/// Its children's, those of the first tree before those of the second.
+/// Directions of a member's children, those of the first tree before those of the second.
 [[nodiscard]] constexpr direction packed_child(std::uint32_t index) {
   return static_cast<direction>(packed_trees::trees + index);
 }
@@ -105,7 +105,7 @@ class tree_memory {
   [[nodiscard]] tree_pair trees_of(const pattern_context& c, bool up, const search_fn& search);
   [[nodiscard]] std::uint64_t searches() const { return searches_; }
 
-  /// The only one of a process. Searches are pure functions, so all runs can share it.
+  /// The only such object of a process. Searches are pure functions, so all runs can share it.
   [[nodiscard]] static tree_memory& of_process();
 
  private:
@@ -121,7 +121,7 @@ class tree_memory {
     bool shares_queue_pairs{}, up{};
   };
   struct known {
-    question asked;
+    question key;
     tree_pair found;
   };
   static constexpr std::size_t most_known = 16;
@@ -144,7 +144,7 @@ class spanning_trees {
   /// Packings that are searched for a shallow one: 1 to 64. `members`: 1 to 2^20.
   [[nodiscard]] static std::uint64_t attempts_for(std::uint64_t members);
 
-  /// Throws what neighbor_graph throws.
+  /// Throws the exceptions of neighbor_graph.
   explicit spanning_trees(const pattern_context& c);
 
   [[nodiscard]] std::uint32_t trees() const { return static_cast<std::uint32_t>(nodes_.size()); }

@@ -16,13 +16,13 @@ using directions = std::vector<comm::direction>;
 
 struct parameters {
   std::uint32_t root{};
-  std::uint32_t distance{};  ///< from the root, along the ring
+  std::uint32_t distance{};  ///< hops from the root along the ring
 };
 
 /// A pipeline of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
-pe_context::pipeline chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
+pe_context::pipeline chain(pe_context& pe, std::int64_t direction, std::uint32_t hop, const tcm_range& range,
                            arrival how) {
-  const pe_context::pipeline ring = ring_pipeline(way);
+  const pe_context::pipeline ring = ring_pipeline(direction);
   const directions before = hop > 0 ? ring.recv : directions{};
   const directions behind = hop + 1 < pe.args().ranks ? ring.send : directions{};
   return how == arrival::copy ? down_pipeline(range, before, behind) : up_pipeline(range, before, behind);
@@ -39,7 +39,7 @@ struct binomial_place {
     for (const std::uint32_t child : node.children) levels.push_back(comm::binomial_edge(place, child));
   }
   [[nodiscard]] bool is_root() const { return place == 0; }
-  /// The smallest subtree first.
+  /// The child with the smallest subtree comes first.
   [[nodiscard]] directions children() const {
     directions all;
     for (const std::uint32_t k : levels) all.push_back(comm::up(k));
@@ -55,8 +55,8 @@ struct binomial_place {
   }
 
   std::uint32_t root, ranks, place;
-  directions parent;                  ///< none at the root
-  std::vector<std::uint32_t> levels;  ///< of the children
+  directions parent;                  ///< direction to the parent; none at the root
+  std::vector<std::uint32_t> levels;  ///< levels of the children
 };
 
 /// The root's contribution is in the output.
@@ -177,7 +177,7 @@ void run_scatter_linear(pe_context& pe) {
 
 struct tree_parameters {
   std::uint32_t is_root{};
-  std::array<std::uint32_t, 2> children{};  ///< in each tree
+  std::array<std::uint32_t, 2> children{};  ///< number of children in each tree
 };
 
 void down(pe_context& pe, std::uint32_t which, const tcm_range& half) {

@@ -27,12 +27,12 @@ class forest_union {
     for (std::size_t i = 0; i < queue.size(); ++i) {
       for (std::uint32_t f = 0; f < forests_; ++f) {
         if (f == home_[queue[i]]) continue;
-        const auto way = way_between(f, ends(queue[i]));
-        if (!way) {
+        const auto path = path_between(f, ends(queue[i]));
+        if (!path) {
           augment(queue[i], f, came);
           return true;
         }
-        for (const std::uint32_t member : *way) {
+        for (const std::uint32_t member : *path) {
           if (came[member] != nobody) continue;
           came[member] = queue[i];
           queue.push_back(member);
@@ -59,8 +59,8 @@ class forest_union {
 
  private:
   /// The members of a forest between the ends of a link; empty where it joins two trees.
-  [[nodiscard]] std::optional<std::vector<std::uint32_t>> way_between(std::uint32_t forest,
-                                                                      const neighbor_graph::link& l) const {
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> path_between(std::uint32_t forest,
+                                                                       const neighbor_graph::link& l) const {
     std::vector<std::uint32_t> came(g_.ranks(), nobody), queue{l.from};
     for (std::size_t i = 0; i < queue.size() && came[l.to] == nobody; ++i) {
       for (const std::uint32_t e : at_[forest][queue[i]]) {
@@ -71,10 +71,10 @@ class forest_union {
       }
     }
     if (came[l.to] == nobody) return std::nullopt;
-    std::vector<std::uint32_t> way;
-    for (std::uint32_t rank = l.to; rank != l.from; rank = other_end(way.back(), rank))
-      way.push_back(came[rank]);
-    return way;
+    std::vector<std::uint32_t> path;
+    for (std::uint32_t rank = l.to; rank != l.from; rank = other_end(path.back(), rank))
+      path.push_back(came[rank]);
+    return path;
   }
 
   [[nodiscard]] const neighbor_graph::link& ends(std::uint32_t member) const {
@@ -160,7 +160,7 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
   std::vector<std::uint32_t> copies;
   for (std::uint32_t pair = 0; std::size_t{2} * pair < g.links().size(); ++pair)
     copies.insert(copies.end(), std::min(trees, g.share(2 * pair, limit)), pair);
-  // From the middle outwards, which gives shallow trees, or in any order, which may give shallower ones.
+  // From the middle outwards, for shallow trees, or in random order, which may give shallower ones.
   near_lists near(g.ranks());
   for (const neighbor_graph::link& l : g.links()) near[l.from].push_back(l.to);
   const std::vector<std::uint32_t> away = depths_from(near, middle_of(near));
@@ -245,8 +245,8 @@ direction tree_directions::child(std::uint32_t tree, std::uint32_t index) const 
 
 namespace {
 
-/// Edges of trees given by their nodes, from children to parents, and back if `both_ways`.
-std::vector<edge> edges_of(const group& g, const std::vector<std::vector<tree_node>>& trees, bool both_ways) {
+/// Edges of trees given by their nodes, from children to parents, and back if `reversed`.
+std::vector<edge> edges_of(const group& g, const std::vector<std::vector<tree_node>>& trees, bool reversed) {
   std::vector<tree_directions> directions;
   directions.reserve(g.members.size());
   for (std::uint32_t r = 0; r < g.members.size(); ++r) {
@@ -261,8 +261,8 @@ std::vector<edge> edges_of(const group& g, const std::vector<std::vector<tree_no
       for (std::uint32_t i = 0; i < trees[t][r].children.size(); ++i) {
         const std::uint32_t below = trees[t][r].children[i];
         const direction down = directions[r].child(t, i), up = directions[below].parent(t);
-        edges.push_back({g.members[below], up, g.members[r], both_ways, down});
-        if (both_ways) edges.push_back({g.members[r], down, g.members[below], true, up});
+        edges.push_back({g.members[below], up, g.members[r], reversed, down});
+        if (reversed) edges.push_back({g.members[r], down, g.members[below], true, up});
       }
     }
   }

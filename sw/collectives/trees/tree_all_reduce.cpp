@@ -44,7 +44,7 @@ void broadcast_down(pe_context& pe, const tree_place& tree, const tcm_range& e) 
     pe.recv_all(*tree.parent, e, pe_context::arrival::copy);
   }
   std::vector<comm::direction> all;
-  // First those whose contribution arrived last: they have the deepest subtrees.
+  // The result is sent first to the children whose contribution arrived last: they have the deepest subtrees.
   for (auto group = tree.children.rbegin(); group != tree.children.rend(); ++group)
     all.insert(all.end(), group->begin(), group->end());
   pe.send_all(all, e, [&](comm::direction to) { name_step(pe, tree, "broadcast to", to); });
@@ -203,7 +203,7 @@ struct parameters {
 /// A PE on the ring of one level; its leader is at 0.
 struct level_place {
   std::uint32_t at{}, size{1};
-  comm::direction forth{}, back{};  ///< to the next place and to the one before
+  comm::direction forth{}, back{};  ///< directions to the next place and to the previous one
 
   [[nodiscard]] bool is_leader() const { return at == 0; }
   /// The last place that sends to the leader by `back`; the others send by `forth`, over the ring's end.
@@ -255,7 +255,7 @@ void fill_places(const argument_context& c, std::uint32_t rank, abi::kernel_argu
   a.own.set(parameters_of(c, rank, 1));
 }
 
-/// As many chunks everywhere, though cubes may have more or fewer PEs.
+/// The number of chunks is equal at all PEs, although cubes may have different numbers of PEs.
 void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   a.own.set(parameters_of(c, rank, chunks_for(c, vector_bytes(c), levels_of(c).hops())));
 }

@@ -34,7 +34,7 @@ void tree_all_reduce(pe_context& pe, const tree_place& tree, const tcm_range& ra
                                             std::uint64_t chunks, std::uint64_t& summed);
 [[nodiscard]] std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const tcm_range& range,
                                               std::uint64_t chunks, std::function<bool(std::uint64_t)> ready);
-/// Both directions; a chunk is sent down as soon as it has been sent up.
+/// Sums and results; a chunk is sent down as soon as it has been sent up.
 [[nodiscard]] std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree,
                                                             const tcm_range& range, std::uint64_t chunks,
                                                             std::uint64_t& summed);

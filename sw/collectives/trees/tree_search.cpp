@@ -50,17 +50,17 @@ struct used_link {
 };
 
 /// The path of messages from one member to another.
-struct way {
-  double ns{};  ///< from a slot at the one to the slot at the other, on an idle machine
-  /// Without those at its ends, which are as busy as these are. A member that receives from another SIP needs
-  /// much memory: there its link counts, so that the two trees enter a SIP at two members.
+struct route {
+  double ns{};  ///< time from a slot at one member to the slot at the other, on an idle machine
+  /// Links of the path without those at its ends, which are as busy as the inner ones. Where a member
+  /// receives from another SIP its link counts: so the two trees enter a SIP at two members.
   std::vector<std::uint32_t> links;
 };
 
 /// The links of a machine, and the paths that have been requested.
-class way_table {
+class path_table {
  public:
-  way_table(const pattern_context& c, bool up)
+  path_table(const pattern_context& c, bool up)
       : c_(c.config), topology_(c.config), up_(up), n_(c.members.members.size()) {
     for (const pe_coord& p : c.members.members)
       at_.push_back(topology_.locate(abi::encode({p.sip, p.cube, abi::region::tcm, p.pe.value, 0})));
@@ -83,16 +83,17 @@ class way_table {
 
   [[nodiscard]] double slot_ns() const { return slot_ns_; }
   [[nodiscard]] std::vector<used_link>& links() { return links_; }
-  [[nodiscard]] const way& between(std::uint32_t above, std::uint32_t below) {
-    const auto [at, is_new] = ways_.try_emplace(std::uint64_t{above} * n_ + below);
+  [[nodiscard]] const route& between(std::uint32_t above, std::uint32_t below) {
+    const auto [at, is_new] = paths_.try_emplace(std::uint64_t{above} * n_ + below);
     if (is_new && up_) at->second = find(at_[below], at_[above], false);
     if (is_new && !up_) at->second = find(at_[above], at_[below], at_[above].sip != at_[below].sip);
     return at->second;
   }
 
  private:
-  [[nodiscard]] way find(const abi::node_address& from, const abi::node_address& to, bool enters_sip) const {
-    way w;
+  [[nodiscard]] route find(const abi::node_address& from, const abi::node_address& to,
+                           bool enters_sip) const {
+    route w;
     const std::vector<fabric::route_hop> hops = topology_.trace(from, to);
     for (std::size_t i = 1; i + (enters_sip ? 0 : 1) < hops.size(); ++i) w.links.push_back(hops[i].link);
     w.ns = beside_ns_ + fabric::idle_latency(topology_, c_, from, to, abi::traffic_class::comm, flits_).ns();
@@ -114,7 +115,7 @@ class way_table {
   double slot_ns_{}, beside_ns_{};
   std::vector<abi::node_address> at_;
   std::vector<used_link> links_;
-  std::unordered_map<std::uint64_t, way> ways_;
+  std::unordered_map<std::uint64_t, route> paths_;
 };
 
 class tree_improver {
@@ -125,14 +126,14 @@ class tree_improver {
         root_(root_of(c)),
         up_(up),
         found_(found),
-        ways_(c, up),
+        paths_(c, up),
         random_(search_seed),
         height_(n_),
         sum_(n_),
         size_(n_) {
     gather_mates();
     for (std::uint32_t t = 0; t < trees_of_pair; ++t) {
-      way_[t].resize(n_);
+      path_[t].resize(n_);
       for (std::uint32_t m = 0; m < n_; ++m)
         if (found_[t][m].parent) use(t, m);
       latency_[t] = latency_of(t);
@@ -165,7 +166,7 @@ class tree_improver {
   }
 
  private:
-  /// From the root to a member, ns.
+  /// Time from the root to a member, ns.
   struct latency {
     double most{}, mean{};
   };
@@ -220,15 +221,15 @@ class tree_improver {
   template <class Change>
   void change_links(std::uint32_t t, std::uint32_t lower, const Change& change) {
     const std::uint32_t sender = up_ ? lower : above(t, lower);
-    for (const std::uint32_t number : way_[t][lower]->links) {
-      used_link& l = ways_.links()[number];
+    for (const std::uint32_t number : path_[t][lower]->links) {
+      used_link& l = paths_.links()[number];
       change(l.senders, sender);
       shared_ns_ -= std::exchange(l.price_ns, price_of(l));
       shared_ns_ += l.price_ns;
     }
   }
   void use(std::uint32_t t, std::uint32_t lower) {
-    way_[t][lower] = &ways_.between(above(t, lower), lower);
+    path_[t][lower] = &paths_.between(above(t, lower), lower);
     if (sends(above(t, lower)) > most_sends) ++beyond_;
     change_links(t, lower, [](auto& senders, std::uint32_t s) { senders.push_back(s); });
   }
@@ -255,7 +256,7 @@ class tree_improver {
 
   [[nodiscard]] double cost() const {
     return beyond_ns * beyond_ + static_cast<double>(shared_ns_) +
-           std::max(latency_[0].most, latency_[1].most + ways_.slot_ns()) +
+           std::max(latency_[0].most, latency_[1].most + paths_.slot_ns()) +
            mean_weight / trees_of_pair * (latency_[0].mean + latency_[1].mean);
   }
   [[nodiscard]] latency latency_of(std::uint32_t t) {
@@ -270,9 +271,9 @@ class tree_improver {
       size_[m] = 1;
       const auto& children = below(t, m);
       for (const std::uint32_t child : children) {
-        double ns = way_[t][child]->ns;
+        double ns = path_[t][child]->ns;
         if (children.size() > 1)
-          for (const std::uint32_t other : children) ns += is_before(t, other, child) ? ways_.slot_ns() : 0;
+          for (const std::uint32_t other : children) ns += is_before(t, other, child) ? paths_.slot_ns() : 0;
         height_[m] = std::max(height_[m], ns + height_[child]);
         sum_[m] += sum_[child] + size_[child] * ns;
         size_[m] += size_[child];
@@ -285,7 +286,7 @@ class tree_improver {
   [[nodiscard]] bool is_before(std::uint32_t t, std::uint32_t a, std::uint32_t b) const {
     if (a == b) return false;
     const auto key = [&](std::uint32_t m) {
-      return std::tuple(!crosses(t, m), -way_[t][m]->ns - height_[m], m);
+      return std::tuple(!crosses(t, m), -path_[t][m]->ns - height_[m], m);
     };
     return key(a) < key(b);
   }
@@ -357,13 +358,13 @@ class tree_improver {
   std::uint32_t n_, root_;
   bool up_;
   tree_pair& found_;
-  way_table ways_;
+  path_table paths_;
   std::mt19937_64 random_;
   std::vector<std::vector<std::uint32_t>> mates_;  ///< by member, including itself
   std::int64_t shared_ns_{};                       ///< cost of links that flows share
   std::uint32_t beyond_{};                         ///< halves of the vector that members pass on beyond two
   std::array<latency, trees_of_pair> latency_;
-  std::array<std::vector<const way*>, trees_of_pair> way_;  ///< by member: the path between it and its parent
+  std::array<std::vector<const route*>, trees_of_pair> path_;  ///< by member: its path to the parent
   std::vector<std::uint32_t> order_;
   std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the paths, members
   std::vector<edge_change> changes_;

@@ -74,7 +74,7 @@ inline constexpr direction second_tree = first_custom;
 [[nodiscard]] std::vector<edge> double_binary_tree(const pattern_context& c);
 [[nodiscard]] std::vector<edge> binomial_tree(const pattern_context& c);
 
-/// From the root down both trees only.
+/// Edges from the root down both trees only.
 [[nodiscard]] std::vector<edge> root_trees(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> root_tree_names();
 

@@ -86,7 +86,7 @@ class tree_bench {
                                 flits);
   }
   [[nodiscard]] std::uint64_t routers(pe_coord member) const {
-    return fabric::way_of(bench.topology, at(root_), at(member)).routers;
+    return fabric::path_of(bench.topology, at(root_), at(member)).routers;
   }
   [[nodiscard]] sim_time cycles(std::uint64_t n) const { return timing::noc_clock(bench.config).cycles(n); }
   [[nodiscard]] const comm::tree_install& rings() const { return rings_; }

@@ -93,7 +93,7 @@ TEST_CASE("the path down a tree is the route of a packet alone") {
       if (kind == link_kind::mesh) ++mesh;
       if (kind == link_kind::ucie || kind == link_kind::sip) outer.push_back(h.link);
     }
-    const tree_way way = way_of(t, all[3], member);
+    const tree_path way = path_of(t, all[3], member);
     CHECK(way.mesh_links == mesh);
     CHECK(way.outer_links == outer);
     CHECK(way.routers == mesh + 1 + outer.size());

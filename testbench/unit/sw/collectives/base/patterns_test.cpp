@@ -425,7 +425,7 @@ TEST_CASE("patterns: steps have times where every rank is alone on its cube, in 
   REQUIRE(quiet);
   CHECK(quiet->packet.ns() == 17);  // 1 KiB and a header flit, 64 bytes per ns
   CHECK(quiet->wait.ns() > 0);
-  CHECK(quiet->way > quiet->wait * 6);
+  CHECK(quiet->idle > quiet->wait * 6);
   CHECK_FALSE(times(1, 4, rank_set::pe));
   CHECK_FALSE(times(1, 4, rank_set::pe, 2));  // steps of a 4 x 4 grid, two ranks on each cube
   CHECK_FALSE(times(2, 2, rank_set::cube));

@@ -76,14 +76,14 @@ TEST_CASE("a member of a ring receives what the one before sends, in that order"
     for (std::size_t w = 0; w < 2; ++w) {
       const pipelines all = ring.of_way(w);
       for (std::uint32_t m = 0; m < ring.members; ++m) {
-        const std::uint32_t next = sw::around(m, sw::ways[w], ring.members);
+        const std::uint32_t next = sw::around(m, sw::ring_directions[w], ring.members);
         REQUIRE(bytes_of(all[m].sent) == bytes_of(all[next].received));
       }
     }
   });
 }
 
-TEST_CASE("both ways of a pass together bring a member every block but its own, once") {
+TEST_CASE("both ring_directions of a pass together bring a member every block but its own, once") {
   for_all([](const ring_of_passes& ring) {
     if (ring.sums) return;
     std::vector<std::uint64_t> came;
@@ -115,7 +115,7 @@ bool ends(const pipelines& all, std::size_t w, std::size_t room) {
     moved = false;
     for (std::uint32_t m = 0; m < n; ++m) {
       member& self = members[m];
-      std::deque<std::uint64_t>& out = members[sw::around(m, sw::ways[w], n)].queue;
+      std::deque<std::uint64_t>& out = members[sw::around(m, sw::ring_directions[w], n)].queue;
       if (!self.queue.empty()) {
         self.came.insert(self.queue.front());
         self.queue.pop_front();
