@@ -502,9 +502,9 @@ class Browser(Reports):
         self.report(*harness.SMALL, "--algorithm", "intercube", "--bytes", "4KiB:64KiB:x4")
         self.assertIn("Critical path through the PEs", self.browse(self.folder / "out" / "report.html", "--dump-dom"))
         shot = self.folder / "shot.png"
-        self.browse(self.folder / "out" / "report.html", "--hide-scrollbars", "--window-size=960,2800", f"--screenshot={shot}")
+        self.browse(self.folder / "out" / "report.html", "--hide-scrollbars", "--window-size=960,3600", f"--screenshot={shot}")
         rows = list(png.rows(shot.read_bytes()))
-        self.assertEqual((len(rows), len(rows[0])), (2800, 960))
+        self.assertEqual((len(rows), len(rows[0])), (3600, 960))
         inked = [n for n, row in enumerate(rows) if any(min(pixel) < 200 for pixel in row)]
         self.assertGreater(len(inked), 1000, "most of the page is empty")
         seen = {pixel for row in rows for pixel in row}
