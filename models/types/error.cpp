@@ -10,7 +10,7 @@ namespace {
 
 /// Lines of one problem each. A file of another format has the same problem in every line.
 std::string join(const std::vector<problem>& problems) {
-  constexpr std::size_t most_alike = 20;
+  constexpr std::size_t most_alike = 5;
   std::string text;
   std::map<std::string, std::size_t> alike;
   for (const problem& p : problems)
