@@ -142,7 +142,7 @@ class Kinds(harness.Case):
             out = self.folder / "lost"
             done = self.run_pod(*job, "--quiet", "--out", out, expect=3)
             lines = done.stderr.strip().splitlines()
-            self.assertLessEqual(len(lines), 11)  # what ended the run, and ten lines
+            self.assertLessEqual(len(lines), 10)
             self.assertIn("see deadlock.json", lines[-1])
             self.assertNotIn("a cycle of", done.stderr)
             report = json.loads((out / "deadlock.json").read_text())
