@@ -204,7 +204,7 @@ class Converter:
         sends = place.node.type == "COMM_SEND_NODE"
         mine, other = ("comm_src", "comm_dst") if sends else ("comm_dst", "comm_src")
         need(place.number(mine, place.rank) == place.rank, place,
-             f"{mine} is {place.number(mine, place.rank)} in the trace of rank {place.rank}")
+             f"{mine} is {place.number(mine, place.rank)} in the trace of rank {place.rank}; expected {place.rank}")
         return self.builder.message(place, place.rank, id, "isend" if sends else "irecv", place.number(other),
                                     place.number("comm_tag", 0), place.number("comm_size"), after)
 

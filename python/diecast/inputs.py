@@ -43,6 +43,12 @@ def one_line(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+def sentence(text):
+    """A message in one line, without the middle of one that a value has made very long."""
+    line = one_line(text)
+    return line if len(line) <= 1200 else f"{line[:600]} ... {line[-300:]} ({len(line)} characters)"
+
+
 def limited(file):
     """The bytes of a file, of one that is too long one more than may be. read() of so many alone takes memory for all of them."""
     data = bytearray()
@@ -106,6 +112,8 @@ def _whole(text):
 
 def finite(text):
     """The number of a text; None where it has none, or none of a size that a quantity has."""
+    if "_" in str(text) or not str(text).isascii():  # which float() takes
+        return None
     try:
         value = float(text)
     except (TypeError, ValueError):

@@ -117,11 +117,17 @@ class NcclLog:
             where = f"{self.path}: line {number}"
             if NCCL_HEAD.match(line):
                 self.columns = line[1:].split()
-            elif NCCL_ROW.match(line):
+            elif self._is_row(line):
                 self._row(where, line.split())
             else:
                 self._remark(where, line)
         return self.rows
+
+    def _is_row(self, line):
+        """Also with a damaged cell: left out silently it would be missing in the fit."""
+        cells = line.split()
+        whole = self.columns and cells and cells[0][0].isdigit() and len(self.columns) - len(cells) in (0, 1)
+        return whole or NCCL_ROW.match(line)
 
     def _remark(self, where, line):
         """Device lists and commands; what NCCL itself prints is skipped."""

@@ -262,7 +262,7 @@ class Calibrate(ScriptCase):
                 "sip_link.latency")
         refused("# Size Latency\n", "neither a log of nccl-tests nor a table of osu_latency")
         refused("# OSU MPI Bi-Directional Bandwidth Test v5\n# Size      Bandwidth (MB/s)\n1 5\n", "'MPI Bi-Directional Bandwidth Test'")
-        refused("# Size      Latency (us)\n1 x\n", "line 2: latency is 'x'")
+        refused("# Size      Latency (us)\n1 1_0\n", "line 2: latency is '1_0'")
 
     def test_bad_logs(self):
         def refused(log, expected, *arguments):
@@ -275,6 +275,7 @@ class Calibrate(ScriptCase):
         for old, new, expected in (("all_reduce_perf", "a test", "the log does not name its test"),
                                    ("all_reduce_perf", "hypercube_perf", "hypercube_perf; expected one of all_reduce_perf"),
                                    ("      half ", "    double ", "type double; expected one of half"),
+                                   ("      half ", "      HALF ", "type HALF; expected one of half"),
                                    ("   sum  ", "   mulsum  ", "redop mulsum"), ("      0\n", "\n", "12 cells; expected 13, as the head has"),
                                    ("      -1 ", "      -2 ", "root is '-2'")):
             self.assertIn(old, text)
