@@ -22,8 +22,10 @@ std::string join(const std::vector<problem>& problems) {
   return text;
 }
 
-/// The value as written, or its beginning and how long it is: a message is read by a person.
-std::string shortened(const std::string& value) {
+/// The value as written in one line, or its beginning and how long it is: a message is read by a person.
+std::string shortened(std::string value) {
+  for (std::size_t at = 0; (at = value.find('\n', at)) != std::string::npos;)
+    value.replace(at, 1, "<U+000A>");
   constexpr std::size_t longest = 1000;
   std::size_t beginning = 200;
   if (value.size() <= longest) return value;

@@ -600,8 +600,9 @@ class Staging(harness.Case):
         self.assertEqual((row["status"], row["verified"]), ("limit", True))
         self.assertIn("0 of 16 PEs have not finished", row["message"])
         # Not at the next event, which a late start puts beyond the limit.
-        late = sets("sim.limit_ms=1", "ccl.start_delays=*.pe1=5000000")
-        self.assertIn("at 1000000.000 ns", self.run_pod(*self.SMALL, *tree, *late, expect=3).stderr)
+        for fidelity in ("packet", "message"):
+            late = sets("sim.limit_ms=1", "ccl.start_delays=*.pe1=5000000", f"sim.fidelity={fidelity}")
+            self.assertIn("at 1000000.000 ns", self.run_pod(*self.SMALL, *tree, *late, expect=3).stderr)
         self.assertNotIn("lost", done.stderr)
         report = json.loads((self.folder / "o" / "deadlock.json").read_text())
         self.assertTrue([f for f in report["in_flight"] if f["where"].startswith("in host memory, on its way to sip")],
