@@ -29,10 +29,8 @@ std::string shortened(std::string value) {
   constexpr std::size_t longest = 1000;
   std::size_t beginning = 200;
   if (value.size() <= longest) return value;
-  const auto inside_a_letter = [&] {
-    return (static_cast<unsigned char>(value[beginning]) & 0xc0U) == 0x80U;
-  };
-  while (beginning > 0 && inside_a_letter()) --beginning;  // never cut within a UTF-8 character
+  while ((static_cast<unsigned char>(value[beginning]) & 0xc0U) == 0x80U && beginning > 0)
+    --beginning;  // never cut within a UTF-8 character
   return value.substr(0, beginning) + "... (" + std::to_string(value.size()) + " characters)";
 }
 

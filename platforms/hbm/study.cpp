@@ -18,7 +18,6 @@
 namespace diecast::hbm {
 namespace {
 
-using platforms::end_of_run;
 using platforms::run_status;
 
 struct latencies {
@@ -279,7 +278,7 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   const auto how_far = [&]() -> platforms::run_progress {
     return {static_cast<double>(machine.answered()) / static_cast<double>(requests_of(point)), {}};
   };
-  const end_of_run end = platforms::run_slices(
+  const auto end = platforms::run_slices(
       config.sim, [&machine] { return machine.finished(); }, faults, [] { return false; },
       [&] {
         watch.catch_up();

@@ -125,9 +125,8 @@ class NcclLog:
 
     def _is_row(self, line):
         """Also with a damaged cell: left out silently it would be missing in the fit."""
-        cells = line.split()
-        whole = self.columns and cells and cells[0][0].isdigit() and len(self.columns) - len(cells) in (0, 1)
-        return whole or NCCL_ROW.match(line)
+        cells = line.split() if self.columns and line.lstrip()[:1].isdigit() else []
+        return NCCL_ROW.match(line) or cells and len(self.columns) - len(cells) in (0, 1)
 
     def _remark(self, where, line):
         """Device lists and commands; what NCCL itself prints is skipped."""

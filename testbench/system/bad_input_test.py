@@ -34,8 +34,6 @@ SETTINGS = [
 FLAGS = [
     (["--confg", "x"], ["--confg", "--config?"]),
     (["--conf", "x"], ["unknown flag", "--conf"]),
-    (["--nonsense"], ["unknown flag", "--nonsense"]),
-    (["-c", "x"], ["unknown flag", "-c"]),
     (["--queue-pairs", "4"], ["a config key, not a flag (value --queue-pairs; expected --set ipcq.queue_pairs=VALUE)"]),
     (["--root", "3"], ["a config key, not a flag", "--set ccl.root=VALUE or --set ccl.root_rank=VALUE"]),
     (["stray"], ["stray argument", "stray"]),

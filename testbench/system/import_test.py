@@ -2,10 +2,10 @@
 """Schedules of other tools: GOAL and Chakra traces become workloads that run and verify, or are refused by line or node."""
 import gzip
 import json
-import subprocess
 import sys
 
 import harness
+from workbench_test import ScriptCase
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 from diecast import chakra_file  # noqa: E402
@@ -14,16 +14,11 @@ EXAMPLES = harness.ROOT / "docs" / "examples"
 TRACES = harness.HERE / "data" / "chakra"  # written by protobuf's own library
 
 
-class Import(harness.Case):
+class Import(ScriptCase):
     SCRIPT = ""
 
     def script(self, *arguments, expect=0):
-        words = [str(harness.ROOT / "scripts" / self.SCRIPT), *map(str, arguments)]
-        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder)
-        self.last = harness.Result(" ".join(words), done.returncode, done.stdout, done.stderr)
-        self.assertEqual(done.returncode, expect, "exit code")
-        self.assertNotIn("Traceback", done.stderr)
-        return done
+        return super().script(self.SCRIPT, *arguments, expect=expect)
 
     def workload(self, *arguments):
         """The workload as data."""
@@ -179,7 +174,6 @@ class Goal(Import):
         for text, expected in (("", "no num_ranks"), ("rank 0 {\n}", "expected num_ranks first"),
                                ("num_ranks 1\nrank 1 {\n}", "a smaller rank"), ("num_ranks 1\nrank 0 {\ncalc 1", "has no }"),
                                ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is given twice"), ("num_ranks 0", "expected from 1 to 65536"),
-                               ("num_ranks 99999999999", "s.goal:1: num_ranks 99999999999; expected from 1 to 65536"),
                                (f"num_ranks {'9' * 5000}", "num_ranks of 5000 digits"),
                                ("num_ranks 1\nnum_ranks 1", "given twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
                                ("num_ranks 1\ncalc 1", "expected num_ranks N or rank N")):

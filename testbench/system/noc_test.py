@@ -152,9 +152,8 @@ class Results(Case):
         slow = self.file("slow.jsonl", '{"core": [1, 0], "op": "barrier", "at": 9000000}')
         for words in (["--cycles", "3000000", "--rate", "0.000001"], ["--traffic", f"replay:{late}"],
                       ["--config", harness.CONFIGS / "wormhole_noc.json", "--traffic", f"transactions:{slow}"]):
-            done = self.run_pod(*words, *harness.sets("sim.limit_ms=1"), "--out", self.folder / "o", expect=3)
+            done = self.run_pod(*words, *harness.sets("sim.limit_ms=1"), expect=3)
             self.assertRegex(done.stderr, r"^limit: the run has reached sim\.limit_ms = 1; \d .*; a higher limit ")
-            self.assertEqual(json.loads((self.folder / "o" / "result.json").read_text())["status"], "limit")
 
     def test_a_hotspot_saturates_its_own_link(self):
         run = self.runs(*MESH, "--traffic", "hotspot", "--hotspot-node", "0", "--hotspot-fraction", "1", "--rate",
