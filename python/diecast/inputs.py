@@ -112,11 +112,9 @@ def _whole(text):
 
 def finite(text):
     """The number of a text; None where it has none, or none of a size that a quantity has."""
-    if "_" in str(text) or not str(text).isascii():  # which float() takes
-        return None
     try:
-        value = float(text)
-    except (TypeError, ValueError):
+        value = float(str(text).replace("_", "?").encode("ascii", "replace"))  # float() takes 1_0, and digits of other scripts
+    except ValueError:
         return None
     return value if value == 0 or LEAST <= abs(value) <= MOST else None
 
