@@ -58,20 +58,27 @@ const char* state_text(events::core_state s) {
   return "is in an unknown state";
 }
 
-/// At most this many lines go to stderr.
-constexpr std::ptrdiff_t summary_lines = 10;
+/// Lines of a summary; the one in front of it, which says when, makes ten on stderr.
+constexpr std::ptrdiff_t summary_lines = 9;
+/// Lines of a report's head that state the first root and its hint.
+constexpr std::ptrdiff_t root_lines = 3;
 
-std::string first_lines(const std::string& text) {
-  const std::ptrdiff_t lines = std::ranges::count(text, '\n');
-  const std::ptrdiff_t kept = std::min(lines, summary_lines - 1);
+std::ptrdiff_t lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+std::string first_lines(const std::string& text, std::ptrdiff_t lines) {
   std::size_t end = 0;
-  for (std::ptrdiff_t i = 0; i < kept; ++i) end = text.find('\n', end) + 1;
-  return text.substr(0, end) +
-         (lines > kept
-              ? fmt::format("and {} more lines, all waits and the queue pairs: see deadlock.json (written "
-                            "with --out)\n",
-                            lines - kept)
-              : std::string("all waits and the queue pairs: see deadlock.json (written with --out)\n"));
+  for (std::ptrdiff_t i = 0; i < std::min(lines, lines_of(text)); ++i) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+/// What is known of words in memory, and the roots.
+std::string summary_of(const std::string& words, const std::string& head) {
+  constexpr std::ptrdiff_t kept = summary_lines - 1;
+  const std::string first = first_lines(words, kept - std::min(root_lines, lines_of(head)));
+  const std::ptrdiff_t more = lines_of(words) + lines_of(head) - kept;
+  return first + first_lines(head, kept - lines_of(first)) +
+         fmt::format("{}all waits and the queue pairs: see deadlock.json (written with --out)",
+                     more > 0 ? fmt::format("and {} more lines, ", more) : "");
 }
 
 /// The roots, waits and pointers as text.
@@ -282,7 +289,7 @@ void write_waits(const machine_shape& shape, const stopped_machine& machine,
   const std::string head = w.head(report);
   report.text = head + w.rest(report);
   const bool known = !report.roots.empty() && report.roots[0].kind == root_kind::fault;
-  report.summary = explain_words(shape, machine.words, known ? 0 : 4) + first_lines(head);
+  report.summary = summary_of(explain_words(shape, machine.words, known ? 0 : 4), head);
 }
 
 std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,

@@ -206,7 +206,8 @@ std::string nearest_size(std::string_view text) {
   for (const char* const known : {"KiB", "MiB", "GiB"}) {
     const std::string all = lower(known);
     const bool meant = unit == all || unit == all.substr(0, 1) || unit == all.substr(0, 1) + "b";
-    if (digits > 0 && meant) return std::string(text.substr(0, digits)) + known;
+    const std::string size = std::string(text.substr(0, digits)) + known;
+    if (meant && parse_size(size)) return size;
   }
   return {};
 }

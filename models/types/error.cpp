@@ -10,7 +10,7 @@ namespace {
 
 /// Lines of one problem each. A file of another format has the same problem in every line.
 std::string join(const std::vector<problem>& problems) {
-  constexpr std::size_t most_alike = 20;
+  constexpr std::size_t most_alike = 5;
   std::string text;
   std::map<std::string, std::size_t> alike;
   for (const problem& p : problems)
@@ -22,15 +22,15 @@ std::string join(const std::vector<problem>& problems) {
   return text;
 }
 
-/// The value as written, or its beginning and how long it is: a message is read by a person.
-std::string shortened(const std::string& value) {
+/// The value as written in one line, or its beginning and how long it is: a message is read by a person.
+std::string shortened(std::string value) {
+  for (std::size_t at = 0; (at = value.find('\n', at)) != std::string::npos;)
+    value.replace(at, 1, "<U+000A>");
   constexpr std::size_t longest = 1000;
   std::size_t beginning = 200;
   if (value.size() <= longest) return value;
-  const auto inside_a_letter = [&] {
-    return (static_cast<unsigned char>(value[beginning]) & 0xc0U) == 0x80U;
-  };
-  while (beginning > 0 && inside_a_letter()) --beginning;  // never cut within a UTF-8 character
+  while ((static_cast<unsigned char>(value[beginning]) & 0xc0U) == 0x80U && beginning > 0)
+    --beginning;  // never cut within a UTF-8 character
   return value.substr(0, beginning) + "... (" + std::to_string(value.size()) + " characters)";
 }
 

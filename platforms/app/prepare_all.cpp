@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "models/abi/registers.hpp"
@@ -95,6 +96,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
                                                                   const std::vector<run_point>& points) {
   std::vector<std::unique_ptr<platforms::prepared_run>> runs;
   std::vector<problem> problems;
+  std::set<std::string> told;
   std::vector<omission> left_out;
   for (const run_point& p : points) {
     try {
@@ -104,10 +106,8 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
         add(left_out, tables, p, e);
         continue;
       }
-      for (const auto& found : e.problems()) {
-        const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
-        if (std::ranges::none_of(problems, same)) problems.push_back(found);
-      }
+      for (const auto& found : e.problems())
+        if (told.insert(to_string(found)).second) problems.push_back(found);
     }
   }
   if (problems.empty() && runs.empty())

@@ -39,6 +39,7 @@ struct given_signal {
   step_place at;  ///< step of the receiver
   order_clock known;
 };
+using signal_queues = std::vector<std::deque<given_signal>*>;
 
 /// Chunks that a put, or packets, have written at a rank.
 struct written_chunks {
@@ -299,9 +300,8 @@ class plan_translator {
     give(a, op, c, push(c.peer, ends.receiver, step(op, step_type::wait), {}));
   }
   void give(plan_actor& a, const plan_op& op, const plan_channel& c, const step_place& at) {
-    const channel_end key{c.type, a.rank, c.peer, c.ordinal};
     demand_one(a, op, fmt::format("signal {} {} {}", c.type, c.peer, c.ordinal));
-    signals_[key].push_back({at, clock_of(a)});
+    signals_[{c.type, a.rank, c.peer, c.ordinal}].push_back({at, clock_of(a)});
   }
   /// Refuses signals or counts of two thread blocks: their order is undefined. `use`: one of a GPU.
   void demand_one(const plan_actor& a, const plan_op& op, const std::string& use) {
@@ -310,30 +310,35 @@ class plan_translator {
   }
 
   bool take_signals(plan_actor& a, const plan_op& op, step_places& after) {
-    const auto key = [&](const plan_channel& c) { return channel_end{c.type, c.peer, a.rank, c.ordinal}; };
+    signal_queues from;
     for (const plan_channel& c : op.channels) {
       demand_one(a, op, fmt::format("wait {} {} {}", c.type, c.peer, c.ordinal));
-      if (signals_[key(c)].empty()) return false;
+      from.push_back(&signals_[{c.type, c.peer, a.rank, c.ordinal}]);
     }
-    for (const plan_channel& c : op.channels) take(a, signals_[key(c)], after);
-    return true;
+    return take(a, from, after);
   }
-  static void take(plan_actor& a, std::deque<given_signal>& from, step_places& after) {
-    if (!from.front().known.empty()) {
-      after.push_back(from.front().at);
-      join(a.known, from.front().known);
+  /// One of each queue, and of one that is given twice two. False while one is missing.
+  static bool take(plan_actor& a, const signal_queues& from, step_places& after) {
+    std::map<const std::deque<given_signal>*, std::size_t> wanted;
+    for (const auto* const queue : from)
+      if (++wanted[queue] > queue->size()) return false;
+    for (auto* const queue : from) {
+      if (!queue->front().known.empty()) {
+        after.push_back(queue->front().at);
+        join(a.known, queue->front().known);
+      }
+      queue->pop_front();
     }
-    from.pop_front();
+    return true;
   }
 
   bool acquire(plan_actor& a, const plan_op& op, step_places& after) {
-    auto& all = semaphores_[static_cast<std::size_t>(a.rank)];
+    signal_queues from;
     for (const std::size_t s : op.semaphores) {
       demand_one(a, op, fmt::format("acquire {}", s));
-      if (all[s].empty()) return false;
+      from.push_back(&semaphores_[static_cast<std::size_t>(a.rank)][s]);
     }
-    for (const std::size_t s : op.semaphores) take(a, all[s], after);
-    return true;
+    return take(a, from, after);
   }
   void release(plan_actor& a, const plan_op& op, std::size_t s) {
     demand_one(a, op, fmt::format("release {}", s));

@@ -18,38 +18,7 @@
 namespace diecast::hbm {
 namespace {
 
-using platforms::end_of_run;
 using platforms::run_status;
-
-void conclude(end_of_run end, const config::sim_block& sim, const stack& machine,
-              const hw::fault_sink& faults, study_outcome& o) {
-  std::uint64_t waiting = 0;
-  for (const auto& c : machine.channels()) waiting += c->initiator->in_flight();
-  switch (end) {
-    case end_of_run::finished: return;
-    case end_of_run::fault: {
-      const auto f = platforms::explain(faults.fault());
-      o.status = f.status;
-      o.message = f.message;
-      return;
-    }
-    case end_of_run::starved:
-      o.status = run_status::deadlock;
-      o.message = fmt::format("no event is left, and {} requests are unanswered", waiting);
-      return;
-    case end_of_run::interrupted:
-      o.status = run_status::interrupted;
-      o.message = fmt::format("interrupted at {:.3f} us", hw::now().ns() / 1e3);
-      return;
-    case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
-    case end_of_run::limit:
-      o.status = run_status::limit;
-      o.message =
-          fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer{}", sim.limit_ms,
-                      waiting, waiting == 0 ? ": a higher limit continues the run" : "");
-      return;
-  }
-}
 
 struct latencies {
   analysis::latency_histogram reads, writes, reads_accepted, writes_accepted;
@@ -309,14 +278,16 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   const auto how_far = [&]() -> platforms::run_progress {
     return {static_cast<double>(machine.answered()) / static_cast<double>(requests_of(point)), {}};
   };
-  const end_of_run end = platforms::run_slices(
+  const auto end = platforms::run_slices(
       config.sim, [&machine] { return machine.finished(); }, faults, [] { return false; },
       [&] {
         watch.catch_up();
         bar.update(hw::now(), how_far);
       });
   o.wall_s = running.seconds();
-  conclude(end, config.sim, machine, faults, o);
+  std::uint64_t waiting = 0;
+  for (const auto& c : machine.channels()) waiting += c->initiator->in_flight();
+  platforms::conclude(end, config.sim, faults, fmt::format("{} requests have no answer", waiting), o);
   collect_traffic(machine, point.check_data, o);
   bound_run(config.hbm, o);
   collect_banks(machine, o);

@@ -117,13 +117,14 @@ options parse_options(int argc, const char* const* argv) {
 }
 
 std::string help_text() {
-  return app::help_page("diecast-noc", "a network of routers with traffic generators",
-                        {"--traffic uniform --rate 0.05:0.6:+0.05 --out out",
-                         "--set noc.topology=torus --traffic tornado --rate 0.3",
-                         "--config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0"},
-                        all_options(),
-                        "0 done, saturated or not; 2 usage or config error; 3 deadlock; 4 protocol error;\n"
-                        "5 output not writable; 70 internal error; 71 refused by the\nsystem");
+  return app::help_page(
+      "diecast-noc", "a network of routers with traffic generators",
+      {"--traffic uniform --rate 0.05:0.6:+0.05 --out out",
+       "--set noc.topology=torus --traffic tornado --rate 0.3",
+       "--config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0"},
+      all_options(),
+      "0 done, saturated or not; 2 usage or config error; 3 deadlock or sim.limit_ms;\n"
+      "4 protocol error; 5 output not writable; 70 internal error; 71 refused by the system");
 }
 
 }  // namespace diecast::noc

@@ -86,6 +86,7 @@ void describe(const study_point& point, study_outcome& o) {
 
 namespace {
 
+using platforms::end_of_run;
 using platforms::run_status;
 
 constexpr double fs_per_ns = 1e6;                 // cycles are kept in a histogram of femtoseconds
@@ -128,18 +129,20 @@ class study_run {
     return !stopped();
   }
 
-  /// Status of a run that the model ended, by breaking its own rules, or a signal.
+  /// Whether the model, by breaking its own rules, a signal or the limit of simulated time ended the run.
   bool stopped() {
-    if (machine_.faults.fault()) {
-      const platforms::fault_text f = platforms::explain(machine_.faults.fault());
-      o_.status = f.status;
-      o_.message = f.message;
-      return true;
-    }
-    if (platforms::interrupt_signal() == 0) return false;
-    o_.status = run_status::interrupted;
-    o_.message = fmt::format("interrupted at cycle {}", cycle());
-    return true;
+    end_of_run end = end_of_run::finished;
+    const sc_core::sc_time limit(static_cast<double>(net_.config.sim.limit_ms), sc_core::SC_MS);
+    if (sc_core::sc_time_stamp() >= limit) end = end_of_run::limit;
+    if (platforms::interrupt_signal() != 0) end = end_of_run::interrupted;
+    if (machine_.faults.fault()) end = end_of_run::fault;
+    return concluded(end);
+  }
+
+  bool concluded(end_of_run end) {
+    platforms::conclude(end, net_.config.sim, machine_.faults,
+                        fmt::format("{} packets are under way", machine_.packets_under_way()), o_);
+    return end != end_of_run::finished;
   }
 
   [[nodiscard]] double mean_so_far() const {
@@ -160,24 +163,16 @@ class study_run {
     const std::uint64_t moves = machine_.noc->statistics().packet_hops + results().delivered;
     if (moves != std::exchange(moves_, moves)) moved_ = cycle();
     if (cycle() < moved_ + silence_cycles) return false;
-    deadlock(fmt::format("no packet has moved since cycle {}", moved_));
+    o_.status = run_status::deadlock;
+    o_.message = fmt::format("no packet has moved since cycle {}, and {} packets are under way", moved_,
+                             machine_.packets_under_way());
     return true;
   }
 
   void to_the_end() {
-    while (sc_core::sc_pending_activity()) {
-      if (stopped()) return;
-      const sc_core::sc_time reach =
-          std::max(hw::to_sc(period_ * slice_cycles), sc_core::sc_time_to_pending_activity());
-      sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
-      bar_.update(hw::now(), [this] { return how_far(); });
-    }
-    if (!stopped() && machine_.traffic->measured_in_flight() != 0) deadlock("no event is left");
-  }
-
-  void deadlock(const std::string& why) {
-    o_.status = run_status::deadlock;
-    o_.message = fmt::format("{} and {} packets are in flight", why, machine_.packets_under_way());
+    (void)concluded(platforms::run_slices(
+        net_.config.sim, [this] { return machine_.traffic->measured_in_flight() == 0; }, machine_.faults,
+        [] { return false; }, [this] { bar_.update(hw::now(), [this] { return how_far(); }); }));
   }
 
   void collect() {

@@ -11,13 +11,10 @@
 #include "platforms/netlist/cube.hpp"
 #include "platforms/noc/machine.hpp"
 #include "platforms/noc/study.hpp"
-#include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::noc {
 namespace {
-
-using platforms::run_status;
 
 /// The networks side by side and the terminals they share.
 class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
@@ -54,29 +51,18 @@ class transaction_machine : public sc_core::sc_module, public hw::agenda_owner {
 
 /// Runs to the end, or until a fault or signal.
 void play(const study_point& point, const network& net, transaction_machine& modules, study_outcome& o) {
-  const auto& results = modules.traffic->statistics();
-  const std::uint64_t operations = modules.traffic->unfinished();
-  const sim_time slice = timing::noc_clock(net.config).period * slice_cycles;
+  const auto& traffic = *modules.traffic;
+  const std::uint64_t operations = traffic.unfinished();
   platforms::progress_bar bar{point.progress, point.progress_label};
-  while (sc_core::sc_pending_activity()) {
-    if (modules.faults.fault() || platforms::interrupt_signal() != 0) break;
-    sc_core::sc_start(std::max(hw::to_sc(slice), sc_core::sc_time_to_pending_activity()),
-                      sc_core::SC_EXIT_ON_STARVATION);
-    bar.update(hw::now(), [&]() -> platforms::run_progress {
-      return {static_cast<double>(results.completed) / static_cast<double>(operations), {}};
-    });
-  }
-  if (modules.faults.fault()) {
-    const platforms::fault_text f = platforms::explain(modules.faults.fault());
-    o.status = f.status;
-    o.message = f.message;
-  } else if (platforms::interrupt_signal() != 0) {
-    o.status = run_status::interrupted;
-    o.message = fmt::format("interrupted with {} operations to go", modules.traffic->unfinished());
-  } else if (const std::uint64_t left = modules.traffic->unfinished(); left != 0) {
-    o.status = run_status::deadlock;
-    o.message = fmt::format("no event is left and {} operations are not complete", left);
-  }
+  const auto end = platforms::run_slices(
+      net.config.sim, [&] { return traffic.unfinished() == 0; }, modules.faults, [] { return false; },
+      [&] {
+        bar.update(hw::now(), [&]() -> platforms::run_progress {
+          return {static_cast<double>(traffic.statistics().completed) / static_cast<double>(operations), {}};
+        });
+      });
+  platforms::conclude(end, net.config.sim, modules.faults,
+                      fmt::format("{} operations are not complete", traffic.unfinished()), o);
 }
 
 void collect(const network& net, const transaction_machine& modules, study_outcome& o) {

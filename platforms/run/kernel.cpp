@@ -55,6 +55,24 @@ end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>&
   }
 }
 
+fault_text explain(end_of_run end, const config::sim_block& sim, const hw::fault_sink& faults,
+                   const std::string& left) {
+  switch (end) {
+    case end_of_run::finished: break;
+    case end_of_run::fault: return explain(faults.fault());
+    case end_of_run::starved: return {run_status::deadlock, fmt::format("no event is left and {}", left)};
+    case end_of_run::interrupted:
+      return {run_status::interrupted,
+              fmt::format("interrupted at {:.3f} us: {}", hw::now().ns() / 1e3, left)};
+    case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
+    case end_of_run::limit:
+      return {run_status::limit, fmt::format("the run has reached sim.limit_ms = {}; {}; a higher limit "
+                                             "continues the run",
+                                             sim.limit_ms, left)};
+  }
+  return {run_status::ok, {}};
+}
+
 double peak_rss_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

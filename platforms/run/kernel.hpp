@@ -48,6 +48,18 @@ enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog }
     const config::sim_block& sim, const std::function<bool()>& finished, const hw::fault_sink& faults,
     const std::function<bool()>& stuck = [] { return false; }, const std::function<void()>& between = [] {});
 
+/// How a study of traffic ended. left: "3 packets are under way".
+[[nodiscard]] fault_text explain(end_of_run end, const config::sim_block& sim, const hw::fault_sink& faults,
+                                 const std::string& left);
+
+template <class Outcome>
+void conclude(end_of_run end, const config::sim_block& sim, const hw::fault_sink& faults,
+              const std::string& left, Outcome& o) {
+  const fault_text f = explain(end, sim, faults, left);
+  o.status = f.status;
+  o.message = f.message;
+}
+
 /// Of this process so far.
 [[nodiscard]] double peak_rss_mib();
 

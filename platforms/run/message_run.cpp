@@ -70,9 +70,8 @@ class poll_watch {
 
 /// As run_slices(). `thrown`: what ended the run, if something did.
 end_of_run play(const prepared_run& run, const host_side& hosts, sw::timed_machine& machine, double bound_ns,
-                std::exception_ptr& thrown) {
+                sim_time limit, std::exception_ptr& thrown) {
   const config::sim_block& sim = run.machine.config.sim;
-  const sim_time limit = picoseconds(sim.limit_ms * 1'000'000'000);
   poll_watch watch(run, machine);
   progress_bar bar(run.point.progress, run.point.progress_label);
   distance done(run, hosts, bound_ns, [&machine](pe_coord pe) { return machine.pe(pe).idle(); });
@@ -114,19 +113,21 @@ run_outcome simulate_messages(const prepared_run& run, std::optional<std::uint32
 
   const stopwatch running;
   std::exception_ptr thrown;
-  const end_of_run end = play(run, *hosts, machine, o.bound_ns, thrown);
+  const sim_time limit = picoseconds(run.machine.config.sim.limit_ms * 1'000'000'000);
+  const end_of_run end = play(run, *hosts, machine, o.bound_ns, limit, thrown);
   o.wall_s = running.seconds();
-  conclude(end, run, *hosts, machine.now(),
+  const sim_time now = end == end_of_run::limit ? limit : machine.now();
+  conclude(end, run, *hosts, now,
            {[&] {
-              take_fault(run, {thrown, "pod", machine.now()}, o);
+              take_fault(run, {thrown, "pod", now}, o);
             },
             [&](run_status status, const std::string& why) {
-              report_stop(run, machine.stopped(status == run_status::deadlock, run.members.members),
-                          machine.now(), status, why, o);
+              report_stop(run, machine.stopped(status == run_status::deadlock, run.members.members), now,
+                          status, why, o);
             }},
            o);
   const machine_totals totals = collect(run, machine, o);
-  report_totals(run, totals, *hosts, nullptr, machine.now(), o);
+  report_totals(run, totals, *hosts, nullptr, now, o);
   rate_against_bound(o);
   o.peak_rss_mib = peak_rss_mib();
   return o;

@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from diecast.inputs import one_line
+from diecast.inputs import sentence
 
 
 class Parser(argparse.ArgumentParser):
@@ -13,7 +13,7 @@ class Parser(argparse.ArgumentParser):
         return super()._get_values(action, words)
 
     def error(self, message):
-        super().error(one_line(message))
+        super().error(sentence(message))
 
 
 def parser_of(text, whole=False, **options):

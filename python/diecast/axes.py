@@ -4,8 +4,10 @@ import importlib.util
 import io
 import math
 import os
+import signal
 import sys
 
+from diecast.endings import SIGNALS
 from diecast.inputs import BadInput
 from diecast.processes import finished
 from diecast.svg import xml_text
@@ -21,6 +23,7 @@ def has_plots():
     if importlib.util.find_spec("matplotlib"):
         return True
     if os.path.isfile(SYSTEM) and TRIED not in os.environ and finished([SYSTEM, "-c", "import matplotlib"]).code == 0:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # as the first line of each script does
         os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, TRIED: sys.executable})
     return False
 

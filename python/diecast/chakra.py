@@ -20,12 +20,9 @@ OF_ALL = ("", "0", "default_pg", WORLD)  # pg_name of all ranks, unless --groups
 KNOWN = ("METADATA_NODE", "COMP_NODE", "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE")
 
 
-class Options:
-    """groups: {process group: ranks}; root: rank in the group of collectives that have one, None: refused; dtype; gflops:
-    of computations that have operations and no duration, None: refused; ctrl_deps: followed, too."""
-
-    def __init__(self, groups=None, root=None, dtype="f16", gflops=None, ctrl_deps=False):
-        self.groups, self.root, self.dtype, self.gflops, self.ctrl_deps = groups or {}, root, dtype, gflops, ctrl_deps
+# groups: {process group: ranks}; root: rank in the group of collectives that have one, None: refused; dtype; gflops: of
+# computations that have operations and no duration, None: refused; ctrl_deps: followed, too.
+Options = collections.namedtuple("Options", "groups root dtype gflops ctrl_deps", defaults=({}, None, "f16", None, False))
 
 
 def read_groups(path):
@@ -55,11 +52,7 @@ class Place:
         return value
 
 
-class Meeting:
-    """A collective of a group: the nodes of its ranks."""
-
-    def __init__(self, id, group, ranks, first):
-        self.id, self.group, self.ranks, self.first, self.places = id, group, ranks, first, {}
+Meeting = collections.namedtuple("Meeting", "id group ranks first places")  # a collective of a group; places: nodes of its ranks
 
 
 class Converter:
@@ -129,11 +122,10 @@ class Converter:
         name, ranks = self._group_of(place)
         number = self.counts[place.rank, name]
         self.counts[place.rank, name] += 1
-        meeting = self.meetings.setdefault((name, number), None)
-        if meeting is None:
+        if (name, number) not in self.meetings:
             id = f"{WORLD}.{number}" if name is None else f"group.{name}.{number}"
-            meeting = Meeting(id, self.builder.group(name, ranks), ranks, place)
-            self.meetings[name, number] = meeting
+            self.meetings[name, number] = Meeting(id, self.builder.group(name, ranks), ranks, place, {})
+        meeting = self.meetings[name, number]
         for field in ("comm_type", "comm_size"):
             mine, first = (p.number(field, self._missing(p, field)) for p in (place, meeting.first))
             need(mine == first, place, f"{field} {mine}, but {first} at {meeting.first}, where the collective is {meeting.id}, too")
@@ -203,7 +195,7 @@ class Converter:
         sends = place.node.type == "COMM_SEND_NODE"
         mine, other = ("comm_src", "comm_dst") if sends else ("comm_dst", "comm_src")
         need(place.number(mine, place.rank) == place.rank, place,
-             f"{mine} is {place.number(mine, place.rank)} in the trace of rank {place.rank}")
+             f"{mine} is {place.number(mine, place.rank)} in the trace of rank {place.rank}; expected {place.rank}")
         return self.builder.message(place, place.rank, id, "isend" if sends else "irecv", place.number(other),
                                     place.number("comm_tag", 0), place.number("comm_size"), after)
 

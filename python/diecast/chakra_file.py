@@ -127,7 +127,7 @@ def attribute(data):
 
 
 def type_name(number):
-    return NODE_TYPES[number] if number < len(NODE_TYPES) else number
+    return NODE_TYPES[number] if 0 <= number < len(NODE_TYPES) else number
 
 
 def node(data):

@@ -9,7 +9,7 @@ import sys
 import traceback
 
 from diecast import processes
-from diecast.inputs import one_line
+from diecast.inputs import sentence
 
 NOT_WRITTEN, INTERNAL, REFUSED = 5, 70, 71  # exit codes, as those of the platforms
 VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(128, 160)) if code not in b"\t\n"}
@@ -113,10 +113,10 @@ def code_of(main, name):
 def failed(name, error):
     """An error with an exit code is a sentence for users; any other one is a defect, whose place is named."""
     if hasattr(error, "exit_code"):
-        print(f"{name}: {error if hasattr(error, 'lines') else one_line(error)}", file=sys.stderr)
+        print(f"{name}: {error if hasattr(error, 'lines') else sentence(error)}", file=sys.stderr)
         return error.exit_code
     place = traceback.extract_tb(error.__traceback__)[-1]
-    print(f"{name}: internal error: {type(error).__name__}: {one_line(error)} ({pathlib.Path(place.filename).name}:{place.lineno})",
+    print(f"{name}: internal error: {type(error).__name__}: {sentence(error)} ({pathlib.Path(place.filename).name}:{place.lineno})",
           file=sys.stderr)
     return INTERNAL
 

@@ -13,6 +13,7 @@ described by Hoefler, Siebert and Lumsdaine, "Group Operation Assembly Language"
     rank 1 { ... recv 64b from 0 tag 7 ... }
 """
 import collections
+import functools
 import re
 
 from diecast import inputs
@@ -34,8 +35,7 @@ def blank_comments(text, path):
     return COMMENT.sub(lambda m: "\n" * m[0].count("\n") or " ", text)
 
 
-def whole_number(text, where, what):
-    return inputs.whole_number(text, where, what, BadTrace)
+whole_number = functools.partial(inputs.whole_number, refused=BadTrace)
 
 
 Line = collections.namedtuple("Line", "where label match waits")  # an op as written; waits: [(label, for its end or its start)]

@@ -43,6 +43,12 @@ def one_line(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+def sentence(text):
+    """A message in one line, without the middle of one that a value has made very long."""
+    line = one_line(text)
+    return line if len(line) <= 1200 else f"{line[:600]} ... {line[-300:]} ({len(line)} characters)"
+
+
 def limited(file):
     """The bytes of a file; of one that is too long one byte more than allowed. read() of so many alone takes memory for all of them."""
     data = bytearray()
@@ -107,8 +113,8 @@ def _whole(text):
 def finite(text):
     """The number of a text; None where the text has none, or one beyond the range of quantities."""
     try:
-        value = float(text)
-    except (TypeError, ValueError):
+        value = float(str(text).replace("_", "?").encode("ascii", "replace"))  # float() takes 1_0, and digits of other scripts
+    except ValueError:
         return None
     return value if value == 0 or LEAST <= abs(value) <= MOST else None
 

@@ -118,11 +118,16 @@ class NcclLog:
             where = f"{self.path}: line {number}"
             if NCCL_HEAD.match(line):
                 self.columns = line[1:].split()
-            elif NCCL_ROW.match(line):
+            elif self._is_row(line):
                 self._row(where, line.split())
             else:
                 self._remark(where, line)
         return self.rows
+
+    def _is_row(self, line):
+        """Also with a damaged cell: left out silently it would be missing in the fit."""
+        cells = line.split() if self.columns and line.lstrip()[:1].isdigit() else []
+        return NCCL_ROW.match(line) or cells and len(self.columns) - len(cells) in (0, 1)
 
     def _remark(self, where, line):
         """Device lists and commands; NCCL's own messages are skipped."""

@@ -169,6 +169,4 @@ def need_collectives(results, what):
          f"results of {results.platform}; {what} about collectives ({', '.join(RESULTS_OF)})", BadResults)
 
 
-def load(folder):
-    """The results in a directory that --out wrote. Raises BadResults."""
-    return Results(folder)
+load = Results  # of a directory that --out wrote. Raises BadResults.

@@ -94,10 +94,9 @@ void resolver::refuse_group(const std::string& where, const std::string& name, c
 void resolver::add_stream(const workload_stream& s) {
   resolved_stream r;
   r.stream = &s;
-  for (const resolved_stream& before : result_.streams) {
-    if (before.stream->name == s.name)
-      report(s.where + ".name", "two streams have this name", s.name, "a unique name");
-  }
+  const auto same = [&s](const resolved_stream& before) { return before.stream->name == s.name; };
+  if (std::ranges::any_of(result_.streams, same))
+    report(s.where + ".name", "two streams have this name", s.name, "a unique name");
   std::string name = s.on;
   if (s.ranks) {
     r.members = members_of(s.where + ".on", rank_set::pe, *s.ranks);

@@ -260,6 +260,8 @@ class Defects(harness.Case):
         for algorithm, more in (("dissemination", ()), ("centralized_pull", ("--ranks", "sip"))):
             said = self.run_with("late_counter", algorithm, *more, expect=3).stderr
             self.assertIn("counts apart: pod.", said)
+            self.assertLessEqual(said.count("\n"), 10)
+            self.assertIn("\nroot: ", said)
 
     def test_a_slot_by_rank_is_out_of_bounds(self):
         said = self.run_with("slot_by_rank", "dissemination", "--ranks", "pe", expect=4).stderr

@@ -2,10 +2,10 @@
 """Schedules of other tools: GOAL and Chakra traces become workloads that run and verify, or are refused by line or node."""
 import gzip
 import json
-import subprocess
 import sys
 
 import harness
+from workbench_test import ScriptCase
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 from diecast import chakra_file  # noqa: E402
@@ -14,16 +14,11 @@ EXAMPLES = harness.ROOT / "docs" / "examples"
 TRACES = harness.HERE / "data" / "chakra"  # written by protobuf's own library
 
 
-class Import(harness.Case):
+class Import(ScriptCase):
     SCRIPT = ""
 
     def script(self, *arguments, expect=0):
-        words = [str(harness.ROOT / "scripts" / self.SCRIPT), *map(str, arguments)]
-        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder)
-        self.last = harness.Result(" ".join(words), done.returncode, done.stdout, done.stderr)
-        self.assertEqual(done.returncode, expect, "exit code")
-        self.assertNotIn("Traceback", done.stderr)
-        return done
+        return super().script(self.SCRIPT, *arguments, expect=expect)
 
     def workload(self, *arguments):
         """The workload as data."""
@@ -174,12 +169,11 @@ class Goal(Import):
                               ("calc 2000000000", "from 0 to 1000000000"), ("a: calc 1\na: calc 2", "label a is given twice"),
                               ("a: calc 1\na requires b", "s.goal:4: no op of rank 0 has the label b"),
                               ("a: calc 1\nb: calc 1\na requires b\nb irequires a", "waits for itself"),
-                              ("calc -5", "'calc -5'")):
+                              ("calc -5", "'calc -5'"), ("c" * 99999, "characters)")):
             self.assertIn(expected, self.script(self.goal(ops, "calc 1"), expect=2).stderr)
         for text, expected in (("", "no num_ranks"), ("rank 0 {\n}", "expected num_ranks first"),
                                ("num_ranks 1\nrank 1 {\n}", "a smaller rank"), ("num_ranks 1\nrank 0 {\ncalc 1", "has no }"),
                                ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is given twice"), ("num_ranks 0", "expected from 1 to 65536"),
-                               ("num_ranks 99999999999", "s.goal:1: num_ranks 99999999999; expected from 1 to 65536"),
                                (f"num_ranks {'9' * 5000}", "num_ranks of 5000 digits"),
                                ("num_ranks 1\nnum_ranks 1", "given twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
                                ("num_ranks 1\ncalc 1", "expected num_ranks N or rank N")):
@@ -334,7 +328,7 @@ class Chakra(Import):
         send = self.node(1, "COMM_SEND_NODE", comm_src=0, comm_dst=1, comm_size=64)
         for ranks, expected in (
                 ([[self.node(4, "MEM_LOAD_NODE")]], "node 4 (n4): type MEM_LOAD_NODE; expected METADATA_NODE"),
-                ([[self.node(4, 77)]], "type 77"), ([[self.node(4, "INVALID_NODE")]], "type INVALID_NODE"),
+                ([[self.node(4, 77)]], "type 77"), ([[self.node(4, -7)]], "type -7"), ([[self.node(4, "INVALID_NODE")]], "type INVALID_NODE"),
                 ([[comp, comp]], "another node has its id"), ([[self.node(1, "COMP_NODE", [9])]], "depends on node 9"),
                  ([[self.coll(1, 10)]], "comm_type 10; expected from 0 to 9"),
                 ([[self.coll(1, 5)]], "BROADCAST has a root"), ([[self.coll(1, 0)], []], "rank 1 of its group has no such"),

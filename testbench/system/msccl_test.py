@@ -174,6 +174,7 @@ class Plans(harness.Case):
             ((*ops, 2, "dst_buff", 0, "size"), 2, "ops[2]: has buffers of different size"),
             ((*ops, 2, "dst_buff"), [], "ops[2]: put has other buffers, local or remote (l, r), than it must have (value l>; expected l+>r+)"),
             ((*ops, 6), {"name": "nop"}, "and the plan never ends (value wait"),
+            ((*ops, 7, "channel_ids"), [0, 0, 1, 2], "waits for what no other operation gives it, and the plan never ends"),
             ((*ops, 1), {"name": "nop"}, "(put): writes to the output of gpu 1, where nothing waits for it"),
             ((*ops, 7), {"name": "nop"}, "(put): writes to the output of gpu 1, where nothing waits for it"))
         for path, value, expected in wrongs:

@@ -147,6 +147,14 @@ class Results(Case):
                         "20000")[0]
         self.assertEqual(run["status"], "ok")
 
+    def test_a_limit_is_no_silent_end(self):
+        late = self.file("late.txt", "0 0 1 1\n9000000 0 1 1\n")
+        slow = self.file("slow.jsonl", '{"core": [1, 0], "op": "barrier", "at": 9000000}')
+        for words in (["--cycles", "3000000", "--rate", "0.000001"], ["--traffic", f"replay:{late}"],
+                      ["--config", harness.CONFIGS / "wormhole_noc.json", "--traffic", f"transactions:{slow}"]):
+            done = self.run_pod(*words, *harness.sets("sim.limit_ms=1"), expect=3)
+            self.assertRegex(done.stderr, r"^limit: the run has reached sim\.limit_ms = 1; \d .*; a higher limit ")
+
     def test_a_hotspot_saturates_its_own_link(self):
         run = self.runs(*MESH, "--traffic", "hotspot", "--hotspot-node", "0", "--hotspot-fraction", "1", "--rate",
                         "0.5", "--cycles", "8000")[0]

@@ -113,6 +113,14 @@ sys.meta_path.insert(0, Finder)
                                   env={**os.environ, "PYTHONPATH": str(self.folder), "PASSED": passed})
             self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", f"scripts/{path.name}: interrupted\n"))
 
+    def test_a_signal_while_another_python_starts(self):
+        """The one that has matplotlib takes over the script."""
+        system = self.file("system", f"#!{sys.executable}\nimport signal\nprint(*map(int, signal.pthread_sigmask(signal.SIG_BLOCK, [])))\n")
+        system.chmod(0o755)
+        done = self.python("import importlib.util; importlib.util.find_spec = lambda name: None; from diecast import axes; "
+                           f"axes.SYSTEM = {str(system)!r}; axes.has_plots()")
+        self.assertEqual(sorted(map(int, done.stdout.split())), sorted(SIGNALS[:3]), done.stderr)
+
     def test_a_signal_at_the_end(self):
         code = """
 import os, signal
@@ -122,8 +130,7 @@ def main():
     print("all")
 endings.end_with(main)
 """
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        done = self.python(code)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (143, "all\n", "scripts/-c: interrupted\n"))
 
     def test_a_signal_while_a_run_starts(self):
@@ -144,8 +151,7 @@ def main():
 endings.end_with(main)
 """
         for _ in range(3):
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                                  env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": str(harness.ROOT / "python")})
+            done = self.python(code, TMPDIR=str(self.temporary))
             self.assertEqual((done.returncode, done.stderr), (143, "scripts/-c: interrupted\n"))
             self.assertEqual(list(self.temporary.iterdir()), [])
 
@@ -173,8 +179,7 @@ processes.stop(15)
 stopped.set()
 thread.join()
 """
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=harness.limit_s(60),
-                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        done = self.python(code)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "stopped\n", ""))
 
     def test_what_is_ignored_stays_so(self):

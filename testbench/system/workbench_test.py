@@ -61,7 +61,14 @@ class ScriptCase(harness.Case):
                               env={**os.environ, **dict(environment)})
         self.last = harness.Result(" ".join(words), done.returncode, done.stdout, done.stderr)
         self.assertEqual(done.returncode, expect, "exit code")
+        self.assertNotIn("Traceback", done.stderr)
         return done
+
+    def python(self, code, file_bytes=None, **environment):
+        """The end of a Python that has the package."""
+        environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"), **environment}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder, env=environment,
+                              preexec_fn=limit_of(file_bytes), timeout=harness.limit_s(60))
 
 
 class Sweep(ScriptCase):
@@ -754,8 +761,7 @@ class Studies(ScriptCase):
         old = self.file("t.csv", "what was there")
         code = ("from diecast import endings, whole_file; "
                 "endings.end_with(lambda: whole_file.write_whole(whole_file.writes('t.csv', '--csv'), 'x' * 100))")
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder,
-                              preexec_fn=limit_of(60), env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        done = self.python(code, 60)
         self.assertEqual((done.returncode, done.stderr),
                          (5, "scripts/-c: --csv t.csv: File too large; expected a file that can be written\n"))
         self.assertEqual(([path.name for path in self.folder.iterdir()], old.read_text()), (["t.csv"], "what was there"))
@@ -986,8 +992,7 @@ class Module(ScriptCase):
         code = ("import sys; sys.modules['pandas'] = None; import diecast; d = diecast.load('out'); "
                 "print(type(d.links).__name__, type(d.table[0]).__name__, d.table[0]['time_ns'])")
         row = self.one(*harness.SMALL, "--bytes", "4KiB", "--out", self.folder / "out")
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder,
-                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        done = self.python(code)
         self.assertEqual(done.stdout.split(), ["list", "dict", str(row["time_ns"])], done.stderr)
 
 

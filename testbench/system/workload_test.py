@@ -252,7 +252,7 @@ class Errors(Streams):
         self.fails(self.file("bad.json", "{ \"streams\": [ }"), "bad.json")
         self.fails(self.file("twice.json", '{"streams": [], "streams": []}'), "streams", "duplicate")
         self.fails(self.file("empty.json", '{"streams": []}'), "nothing to run")
-        self.fails(self.folder / "none.json", "--workload: cannot be read")
+        self.fails(self.workload([{"name": "s", "on": [0], "ops": [{"op": "compute", "ns": 1}]}] * 3000), "\nand at least 2994 more: two streams")
 
     def test_ranks_cycles_and_dependencies(self):
         reduce = {"op": "all_reduce", "bytes": 64}

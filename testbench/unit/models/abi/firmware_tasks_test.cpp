@@ -178,9 +178,9 @@ TEST_CASE("wait_for: at most ten lines go to stderr, the last of which names the
   for (std::size_t i = 0; i < m.size(); ++i)
     dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs()});
   const auto r = explain_waits({1, 1, 1, ranks}, {dumps, {}});
-  CHECK(std::count(r.summary.begin(), r.summary.end(), '\n') == 10);
+  CHECK(std::count(r.summary.begin(), r.summary.end(), '\n') == 8);  // and a line in front of it says when
   CHECK_THAT(r.summary, Contains("root: a cycle of 64 waits\n  hint: every PE of it receives") &&
-                            EndsWith("see deadlock.json (written with --out)\n"));
+                            EndsWith("see deadlock.json (written with --out)"));
   CHECK(std::count(r.text.begin(), r.text.end(), '\n') > 192);
 }
 
