@@ -26,7 +26,9 @@ void launch_all(diecast::abi::host_hal& host, launch_bench& bench) {
   host.wait_for_completions(1, static_cast<std::uint32_t>(mine.size()));
 }
 
-void expect_clean(const launch_bench& bench) {
+/// Runs to the end, if that has not been done.
+void expect_clean_run(const launch_bench& bench) {
+  run_to_starvation();
   CHECK(bench.fault() == "");
   CHECK(bench.unrest().empty());
   for (const auto& h : bench.hosts) CHECK(h->finished());
@@ -71,8 +73,7 @@ TEST_CASE("host: a launch takes the time of its stations to the cycle") {
   config::machine_config c = machine({1, 2, 1, 2});
   c.host = {config::launch_kind::modelled, 100, 50, 200};
   launch_bench bench(c, launch_all);
-  run_to_starvation();
-  expect_clean(bench);
+  expect_clean_run(bench);
   const fabric::topology& t = bench.fabric.topology;
   const std::uint32_t flits = 1 + 224 / 64 + 1;  // 28 words of 8 bytes
   const auto idle = [&](diecast::abi::node_address from, diecast::abi::node_address to) {
@@ -95,8 +96,7 @@ TEST_CASE("host: a slow control CPU makes the packets of its cube queue") {
   config::machine_config c = machine({1, 1, 1, 8});
   c.host = {config::launch_kind::modelled, 10, 300, 1};
   launch_bench bench(c, launch_all);
-  run_to_starvation();
-  expect_clean(bench);
+  expect_clean_run(bench);
   for (std::uint32_t n = 1; n < 8; ++n) {
     const auto from = [&](std::uint32_t pe) {
       const fabric::topology& t = bench.fabric.topology;
@@ -111,8 +111,7 @@ TEST_CASE("host: a slow control CPU makes the packets of its cube queue") {
 
 TEST_CASE("host: every PE of the pod gets its own block, before the common start") {
   launch_bench bench(machine({2, 3, 2, 4}), launch_all);
-  run_to_starvation();
-  expect_clean(bench);
+  expect_clean_run(bench);
   const std::vector<pe_coord> all = bench.all_pes();
   const sim_time start = bench.worst(all);
   for (std::uint32_t r = 0; r < bench.pes.size(); ++r) {
@@ -147,12 +146,11 @@ TEST_CASE("host: the worst dispatch latency is a bound on any machine, and a clo
   }
   config::machine_config shipped;
   benches.push_back(std::make_unique<launch_bench>(shipped, launch_all, "shipped"));
-  run_to_starvation();
   for (const auto& bench : benches) {
     const config::machine_config& c = bench->fabric.config;
     INFO("io " << c.host.io_cpu_cycles << " control " << c.host.control_cpu_cycles << " cubes "
                << c.sip.columns << 'x' << c.sip.rows << " pes " << c.cube.pes << " hop " << c.noc.hop_cycles);
-    expect_clean(*bench);
+    expect_clean_run(*bench);
     CHECK(bench->last_arrival() <= bench->worst(bench->all_pes()));
   }
   const launch_bench& last = *benches.back();
@@ -203,8 +201,7 @@ TEST_CASE("host: an ideal launch is there at once and takes no packets") {
     host.wait_until(nanoseconds(100));
     launch_all(host, b);
   });
-  run_to_starvation();
-  expect_clean(bench);
+  expect_clean_run(bench);
   for (const auto& pe : bench.pes) {
     REQUIRE(pe->arrivals.size() == 1);
     CHECK(pe->arrivals[0].at == nanoseconds(100));
@@ -227,8 +224,7 @@ TEST_CASE("host: completions are counted per launch, and the host sleeps until t
       CHECK(b.io_cpus[0]->completed(id + 1) == 0);
     }
   });
-  run_to_starvation();
-  expect_clean(bench);
+  expect_clean_run(bench);
   REQUIRE(woke.size() == 3);
   CHECK(woke[0] > stub_pe::run_ns);
   CHECK(woke[0] < stub_pe::run_ns + 150);
