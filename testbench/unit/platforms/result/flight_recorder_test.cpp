@@ -38,8 +38,7 @@ struct bench {
 
 }  // namespace
 
-TEST_CASE("flight recorder: a credit completes what came before it and no more, over the wrap of sequence numbers "
-    "too") {
+TEST_CASE("flight recorder: a credit completes what came before it and no more, over a wrap too") {
   bench b(8);
   for (std::uint32_t s = 0; s < 4; ++s) b.send(0, s);
   b.credit(0, 2);
