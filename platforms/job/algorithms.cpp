@@ -154,13 +154,6 @@ void refuse_teams(const job_request& request) {
                              "--collective barrier", problem_kind::barriers_only});
 }
 
-void refuse_op(const run_point& point) {
-  const auto what = comm::collective_named(point.collective);
-  if (what && !comm::reduces(*what) && point.op != numeric::reduction::sum)
-    throw user_error(problem{"--op", "does not apply to " + point.collective, numeric::to_string(point.op),
-                             "a collective that reduces"});
-}
-
 void check_ccl(const app::registries& tables, const config::machine_config& config) {
   std::vector<problem> problems;
   std::vector<comm::pattern_entry> patterns = tables.patterns;

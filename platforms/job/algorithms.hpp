@@ -32,7 +32,6 @@ namespace diecast::platforms {
 
 void refuse_isolate(const job_request& request);
 void refuse_teams(const job_request& request);
-void refuse_op(const run_point& point);
 
 /// Algorithms of a collective, in table order; of a rank set, those that run on it. Throws user_error naming
 /// the known collectives, or the rank set that none runs on.

@@ -2,6 +2,7 @@
 #include "platforms/job/kernel_run.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 
 #include "models/abi/address.hpp"
@@ -73,6 +74,10 @@ std::unique_ptr<host_side> kernel_run::hosts(std::optional<std::uint32_t> /*only
 }
 
 void kernel_run::launch_with(sw::kernel_entry kernel, std::uint64_t count) {
+  const auto what = comm::collective_named(point.collective);
+  if (what && !comm::reduces(*what) && point.op != numeric::reduction::sum)
+    notes.push_back(fmt::format("--op {} has no effect: {} reduces nothing", numeric::to_string(point.op),
+                                point.collective));
   const config::machine_config& c = machine.config;
   launched_.emplace(kernel_launch{{c, c.shape(), members, count, point.type, point.op}, std::move(kernel)});
 }

@@ -124,7 +124,7 @@ std::string help_text() {
        "--config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0"},
       all_options(),
       "0 done, saturated or not; 2 usage or config error; 3 deadlock or sim.limit_ms;\n"
-      "4 protocol error; 5 output not writable; 70 internal error; 71 refused by the system");
+      "4 protocol error; 5 output not writable; 70 internal error;\n71 refused by the system");
 }
 
 }  // namespace diecast::noc

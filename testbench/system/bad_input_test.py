@@ -60,7 +60,6 @@ FLAGS = [
     (["--dtype", "fp16"], ["--dtype: no such value; did you mean f16?"]),
     (["--op", "add"], ["--op: no such value; did you mean sum?"]),
     (["--op", "SUM"], ["--op: no such value; did you mean sum?"]),
-    (["--op", "max", "--collective", "all_gather"], ["--op: does not apply to all_gather (value max; expected a collective that reduces)"]),
     (["--no-data", "--data", "exact"], ["--no-data: stores nothing that --data could fill"]),
     (["--pattern", "rand"], ["command line: a flag of diecast-hbm (value --pattern"]),
     (["--traffic", "uniform"], ["command line: a flag of diecast-noc (value --traffic"]),

@@ -158,7 +158,6 @@ std::vector<run_point> collective_points(const app::registries& tables, const jo
   refuse_isolate(request);
   const std::vector<std::string> algorithms = requested_algorithms(tables, request);
   refuse_teams(request);
-  refuse_op(request.point);
   std::vector<run_point> points =
       config.comm.deterministic_reduction &&
               request.point.collective == comm::to_string(comm::collective::all_reduce)

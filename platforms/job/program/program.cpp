@@ -119,7 +119,6 @@ program_run::program_run(const machine_model& given, const run_point& what, prog
     notes.insert(notes.end(), list->begin(), list->end());
   const comm::program& p = setup.file.program;
   point.collective = comm::to_string(p.collective);
-  refuse_op(point);
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";
   if (machine.config.comm.deterministic_reduction && p.collective == comm::collective::all_reduce)
