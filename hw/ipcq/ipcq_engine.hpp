@@ -37,8 +37,8 @@ class ipcq_engine : public sc_core::sc_module,
   struct statistics {
     std::uint64_t sends{}, bytes{};              ///< doorbells taken and their bytes
     std::uint64_t received{}, bytes_received{};  ///< messages that became visible
-    sim_time credit_stall,
-        empty_wait;  ///< time with send_space, receive armed; present waits included
+    sim_time credit_stall;  ///< time with a request for send space armed, a present wait included
+    sim_time empty_wait;    ///< time with a request for a message armed, a present wait included
     /// Time the receive ring held that many visible, unreleased messages, from the first kernel's start.
     std::vector<sim_time> occupancy;
   };

@@ -266,8 +266,8 @@ class cube_noc : public sc_core::sc_module, private fabric_owner, private switch
   };
   std::vector<leaving_packet> leaving_;
   std::vector<announced_packet> packet_inbox_;  ///< packets announced, in the order of announcement
-  sim_time
-      last_known_from_;   ///< known_from of the last packet in packet_inbox_; later packets have later ones
+  /// known_from of the last packet in packet_inbox_; later packets have later ones.
+  sim_time last_known_from_;
   std::size_t opened_{};  ///< packets at the front of packet_inbox_ that the routers have received
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front

@@ -135,10 +135,11 @@ bool dma_engine::may_issue(port which) const {
   return false;
 }
 
-/// How the source of a job's next packet is read. A packet fetched from another memory counts in the window
-/// of reads, and until it enters the NoC in a buffer of two windows: reads continue while a full window of
-/// packets waits for the network. Packets leave in order, so packets from the own TCM that follow fetched
-/// ones wait in that buffer, too: among the few packets read ahead they would block copies.
+/// How the source of a job's next packet is read. A packet that is fetched from another memory takes a place
+/// in the read window until its data arrive, and one in a buffer of two windows until it enters the NoC.
+/// Reads therefore continue while a full window waits for the network. Packets leave in order, so packets
+/// from the own TCM that follow fetched ones wait in that buffer, too: among the few packets read ahead they
+/// would block copies.
 dma_engine::source_access dma_engine::access_of(const job& j) const {
   const bool is_here = j.next >= j.total || is_local(j.message.source + j.next);
   if (!is_here) return source_access::fetch;
@@ -173,8 +174,8 @@ std::size_t dma_engine::next_job(port which) const {
   const auto& queue = jobs_[ipcq_port];
   std::array<std::uint16_t, config::most_dma_channels> taken{};
   std::size_t channels = 0;
-  std::size_t first = 0,
-              after = queue.size();  // job of the lowest queue pair; of the next one
+  // Jobs of the lowest queue pair, and of the lowest one above the last queue pair that was served.
+  std::size_t first = 0, after = queue.size();
   for (std::size_t i = 0; i < queue.size() && queue[i].ready <= now(); ++i) {
     const std::uint16_t qp = queue[i].message.qp;
     const auto end = taken.begin() + static_cast<std::ptrdiff_t>(channels);

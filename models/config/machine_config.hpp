@@ -158,8 +158,8 @@ struct noc_block {
   std::uint64_t hop_cycles{9};
   std::uint64_t link_cycles{1};     ///< wire cycles within hop_cycles
   std::uint64_t routing_cycles{0};  ///< route computation within hop_cycles; not overlapped with the packet
-  std::uint64_t vc_alloc_cycles{
-      0};  ///< VC allocation of a head behind another packet; other stages are pipelined
+  /// VC allocation of a head behind another packet; other stages are pipelined.
+  std::uint64_t vc_alloc_cycles{0};
   std::uint64_t switch_alloc_cycles{0};  ///< switch allocation within hop_cycles
   auto_count traversal_cycles;           ///< crossbar cycles within hop_cycles; auto: what the others leave
   std::uint64_t credit_cycles{2};

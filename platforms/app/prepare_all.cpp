@@ -96,7 +96,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
                                                                   const std::vector<run_point>& points) {
   std::vector<std::unique_ptr<platforms::prepared_run>> runs;
   std::vector<problem> problems;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   std::vector<omission> left_out;
   for (const run_point& p : points) {
     try {
@@ -107,7 +107,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
         continue;
       }
       for (const auto& found : e.problems())
-        if (told.insert(to_string(found)).second) problems.push_back(found);
+        if (reported.insert(to_string(found)).second) problems.push_back(found);
     }
   }
   if (problems.empty() && runs.empty())

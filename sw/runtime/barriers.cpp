@@ -111,8 +111,8 @@ void rank_barriers::barrier(const team& t, barrier_algorithm how) {
 }
 
 /// Another algorithm has other writers of a flag: a writer that is late in the last barrier would overwrite
-/// the count of one that is early in the next, and that count is not set again. Owners alone write the flags
-/// of a pull, when they have got all signals of the barrier before.
+/// the count of one that is early in the next, and that count is not set again. In a pull barrier only owners
+/// write flags, after they have received all signals of the previous barrier.
 void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
   const auto last = last_.try_emplace(t.slot, how).first;
   const auto pull = barrier_algorithm::centralized_pull;

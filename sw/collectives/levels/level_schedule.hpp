@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of a level as a PE sees them; the blocks that go round them are pipelines of a stream, in the order
-// of a schedule.
+// The rings of a level that one PE takes part in, and the order in which their blocks become pipelines.
 #pragma once
 
 #include <cstddef>
