@@ -47,6 +47,7 @@ FLAGS = [
     (["--bytes", "6", "--dtype", "f32"], ["--bytes", "6", "multiple of 4"]),
     (["--bytes", "-4"], ["--bytes", "'-4'", "whole number"]),
     (["--bytes", "1.5KiB"], ["--bytes", "'1.5KiB'", "whole number"]),
+    (["--bytes", "4XiB"], ["--bytes", "'4XiB'", "KiB"]),
     (["--bytes", "99999999999GiB"], ["--bytes: not an accepted value (value '99999999999GiB'; expected bytes"]),
     (["--set", "pe.tcm_kib=99999999999GB"], ["pe.tcm_kib: not an accepted value (value '99999999999GB'; expected "]),
     (["--bytes", "8KiB:4KiB"], ["--bytes", "8KiB:4KiB"]),

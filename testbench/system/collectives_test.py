@@ -77,8 +77,7 @@ class Collectives(harness.Case):
                                  "--dtype", dtype, "--op", op, "--ranks", ranks, "--iters", 2, "--warmup", 1)
                 for row in rows:
                     self.assertEqual(row["ranks"], members)
-        text = self.run_pod(*harness.SMALL, "--collective", "all_gather", "--bytes", "4KiB", "--op", "max").stdout
-        self.assertIn("note: --op max has no effect: all_gather reduces nothing\n", text)
+        self.assertIn("note: --op max has no effect", self.run_pod(*harness.SMALL, "--collective", "all_gather", "--op", "max").stdout)
 
     def test_nothing_is_read_that_was_never_written(self):
         """With blocks of unequal length, those of one element less among them."""

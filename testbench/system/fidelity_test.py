@@ -26,6 +26,7 @@ LONG = tuple((*machine, "--collective", collective, "--algorithm", "all", "--ran
               *harness.sets(f"ccl.tensor_kind={tensors}"))
              for machine in (harness.SMALL, SIP, harness.SEED) for collective in ("all_reduce", "all_to_all", "reduce_scatter", "scatter")
              for ranks in ("pe", "cube") for tensors in ("tcm", "hbm") for size in ("1KiB", "16KiB", "256KiB"))
+KNOWN_OFF = {"tree_binary": 0.31}  # docs/validation.md explains it
 
 
 class Fidelity(harness.Case):
@@ -44,8 +45,7 @@ class Fidelity(harness.Case):
                     self.assertTrue(m["verified"])
                     self.assertLess(abs(m["stats"]["bytes_on_links"] / p["stats"]["bytes_on_links"] - 1), 0.02)
                     self.assertGreaterEqual(m["time_min_ns"], m["bound_ns"])
-                    most = 0.31 if p["algorithm"] == "tree_binary" else 0.3  # its mechanism is in docs/validation.md
-                    self.assertLess(abs(m["time_ns"] / p["time_ns"] - 1), most)
+                    self.assertLess(abs(m["time_ns"] / p["time_ns"] - 1), KNOWN_OFF.get(p["algorithm"], 0.3))
         self.assertGreater(ran, 12)
 
     def test_runs_repeat_in_any_order_of_building(self):

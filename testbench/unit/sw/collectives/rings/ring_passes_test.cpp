@@ -83,7 +83,7 @@ TEST_CASE("a member of a ring receives what the one before sends, in that order"
   });
 }
 
-TEST_CASE("both ring_directions of a pass together bring a member every block but its own, once") {
+TEST_CASE("both directions of a pass together bring a member every block but its own, once") {
   for_all([](const ring_of_passes& ring) {
     if (ring.sums) return;
     std::vector<std::uint64_t> came;
