@@ -112,6 +112,13 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
   }
   if (problems.empty() && runs.empty())
     for (const omission& o : left_out) problems.push_back(problem_of(o));
+  constexpr std::size_t most = 10;  // auto has a reason of each algorithm, whatever was wanted
+  if (problems.size() > most && points.front().algorithm == platforms::automatic_algorithm) {
+    const std::size_t more = problems.size() - (most - 1);
+    problems.resize(most - 1);
+    problems.push_back(
+        {"", fmt::format("and {} more reasons; an algorithm that is named states its own", more), "", ""});
+  }
   if (!problems.empty()) throw user_error(problems);
   for (const omission& o : left_out) platforms::warn(text_of(o));
   return runs;

@@ -103,7 +103,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
   const cost::bound_request request{what, r.members, bytes, launch.root};
   const cost::bound any = cost::lower_bound(r.topology(), r.config, request);
   std::vector<algorithm_candidate> candidates;
-  std::vector<problem> problems;
+  std::map<std::string, std::vector<std::string>> refused;  // names by the reason
   const std::string where = r.op.where + ".algorithm";
   for (const kernel_entry* const k : kernels_for(r)) {
     if (k->by_config) continue;
@@ -112,10 +112,15 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
       candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, request, any, k->name),
                             [&r, &launch, k] { return run_alone(r, launch, *k); }});
     } else {
-      problems.push_back({where, fmt::format("{} cannot run: {}", k->name, why), automatic, ""});
+      refused[why].push_back(k->name);
     }
   }
-  if (candidates.empty()) throw user_error(std::move(problems));
+  if (candidates.empty()) {
+    std::vector<problem> problems;
+    for (const auto& [why, names] : refused)
+      problems.push_back({where, fmt::format("{} cannot run: {}", config::join(names), why), automatic, ""});
+    throw user_error(std::move(problems));
+  }
   const choice found = race(std::move(candidates), r.shape.pes());
   if (found.sorted.empty())
     throw user_error(problem{where, fmt::format("no {} that can run here ends", r.op.kind), automatic,
