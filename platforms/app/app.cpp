@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -49,14 +50,8 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
         problem{"--algorithm", "cannot be combined with --workload", o.algorithms.front(), "one of the two"});
   const platforms::job_entry& kind = platforms::job_of(tables, o.point.collective, o.point.workload);
   std::vector<platforms::run_point> points = kind.points(tables, o, config);
-  const auto alone = [&](const char* flag, const std::string& file, const char* what) {
-    if (file.empty() || points.size() == 1) return;
-    throw user_error(
-        problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
-                kind.form.moves_data ? "a single algorithm and size" : "a single algorithm and team"});
-  };
-  alone("--vcd", o.vcd, "waveform");
-  alone("--timeline", o.timeline, "timeline");
+  refuse_shared_files(
+      points.size(), kind.form.moves_data ? "a single algorithm and size" : "a single algorithm and team", o);
   for (platforms::run_point& p : points)
     if (p.jitter_ns == 0) p.jitter_ns = config.ccl.jitter_ns;
   return points;
@@ -74,8 +69,10 @@ void number(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs, c
 
 class reporter {
  public:
-  reporter(const options& o, platforms::result_context context, const config::machine_config& c)
-      : report_(o, std::move(context), c, {{"--record", o.record}}) {}
+  /// `written`: the files beside --out, --vcd and --timeline.
+  reporter(const options& o, platforms::result_context context, const config::machine_config& c,
+           flag_files written)
+      : report_(o, std::move(context), c, std::move(written)) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
@@ -136,11 +133,17 @@ void check_several(const registries& tables, const options& o,
     throw user_error(problem{"--processes", "the processes have only the kernels of diecast-pod",
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
+  std::error_code none;
+  for (const auto& [flag, part] : parts_of(o))  // whose names nobody has given
+    if (std::filesystem::file_size(part, none) > 0 && !none && !platforms::is_own(part))
+      throw output_error(
+          fmt::format("{} {}: holds something that Diecast did not write; expected it moved", flag, part));
 }
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
-  if (const auto& all = machine.topology.population(); !o.dump_install && o.parallel.processes == 1)
+  if (const auto& all = machine.topology.population();
+      !o.dump_install && !o.check_config && o.parallel.processes == 1)
     platforms::check_stacks(all.pes().size(), all.shape().sips);
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
@@ -154,14 +157,15 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     return 0;
   }
   reproducer reproduce(o, runs.size());  // reads --verify before --out loses what an earlier run left there
+  if (o.check_config) return print(balance_text(machine)), 0;
+  flag_files written = parts_of(o);
+  written.emplace_back("--record", o.record);
   reporter report(
       o,
       context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
-      machine.config);
+      machine.config, std::move(written));
   report.start(runs);
-  for (std::uint32_t p = 1; p < o.parallel.processes; ++p)
-    claim_files({{"--vcd", platforms::part_of_file(o.vcd, p)},
-                 {"--timeline", platforms::part_of_file(o.timeline, p)}});
+  claim_files(parts_of(o));
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);
   const platforms::simulator simulate = [&](const auto& run, auto only, auto draw) {
     return platforms::run_in_child([&] {
@@ -215,7 +219,9 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.estimate) return print_estimates(tables, o, machine, argc, argv);
-  if (o.check_config) return print(balance_text(machine)), 0;
+  if (o.check_config && o.run_flags.empty() && o.point.workload.empty() && o.verify.empty() &&
+      !o.point.isolate)
+    return print(balance_text(machine)), 0;
   if (o.print_map) return print(map_text(machine)), 0;
   return run_points(tables, o, machine, platforms::unread_keys(given, config), argc, argv);
 }

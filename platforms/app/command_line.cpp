@@ -143,11 +143,6 @@ void flag_reader::refuse(std::initializer_list<const char*> names, const std::st
   }
 }
 
-void refuse_without_file(flag_reader& r) {
-  if (!r.flag("vcd")) r.refuse({"vcd-scope", "vcd-window"}, "requires --vcd", "");
-  if (!r.flag("timeline")) r.refuse({"timeline-scope"}, "requires --timeline", "");
-}
-
 std::string progress_label(std::size_t index, std::size_t count) {
   return count <= 1 ? std::string{} : fmt::format("run {} of {}", index + 1, count);
 }
@@ -197,9 +192,17 @@ void try_files(const flag_files& files) {
 
 void claim_files(const flag_files& files) {
   try_files(files);
+  std::error_code none;
   for (const auto& [flag, path] : files) {
+    if (path.empty()) continue;
     errno = 0;
-    if (!path.empty() && !std::ofstream(path)) throw platforms::not_written(fmt::format("{} {}", flag, path));
+    std::ofstream file(path);
+    const bool stays = std::filesystem::is_regular_file(path, none);
+    if (stays) file << (flag == "--vcd" ? platforms::vcd_head : platforms::timeline_head);
+    if (file.flush()) continue;
+    const output_error error = platforms::not_written(fmt::format("{} {}", flag, path));
+    if (stays) std::filesystem::remove(path, none);  // an empty file would show nothing
+    throw error;
   }
 }
 
@@ -237,8 +240,8 @@ void refuse_beside_information(flag_reader& r) {
     if (first.empty()) first = flag;
   }
   if (first.empty()) return;
-  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}, "cannot be combined with " + first,
-           "a run, or one of the two");
+  r.refuse({"out", "vcd", "timeline", "record", "ccl-trace", "diagnose", "estimate"},
+           "cannot be combined with " + first, "a run, or one of the two");
 }
 
 }  // namespace
@@ -332,6 +335,8 @@ void read_output_flags(flag_reader& r, common_options& o) {
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
   o.quiet = r.flag("quiet");
+  if (!r.flag("vcd")) r.refuse({"vcd-scope", "vcd-window"}, "requires --vcd", "");
+  if (!r.flag("timeline")) r.refuse({"timeline-scope"}, "requires --timeline", "");
 }
 
 void read_information_flags(flag_reader& r, const std::vector<std::string>& lists, common_options& o) {
@@ -354,13 +359,12 @@ platforms::loaded_config load_config(const common_options& o, const std::filesys
   return platforms::load_config(request);
 }
 
-void refuse_shared_files(flag_reader& r, std::size_t runs, const char* expected, const common_options& o) {
-  if (runs <= 1) return;
-  const auto refuse = [&](const char* flag, const std::string& file, const char* what) {
-    if (!file.empty()) r.add({flag, fmt::format("{} runs cannot share one {}", runs, what), file, expected});
-  };
-  refuse("--vcd", o.vcd, "waveform");
-  refuse("--timeline", o.timeline, "timeline");
+void refuse_shared_files(std::size_t runs, const char* expected, const common_options& o) {
+  const bool wave = !o.vcd.empty();
+  if (runs <= 1 || (!wave && o.timeline.empty())) return;
+  throw user_error(problem{wave ? "--vcd" : "--timeline",
+                           fmt::format("{} runs cannot share one {}", runs, wave ? "waveform" : "timeline"),
+                           wave ? o.vcd : o.timeline, expected});
 }
 
 }  // namespace diecast::app

@@ -102,8 +102,6 @@ class flag_reader {
                                                  const char* form,
                                                  const std::function<double(const std::string&)>& number);
 
-/// Adds a problem for each flag of a waveform or timeline that was given without its file.
-void refuse_without_file(flag_reader& r);
 /// Adds a problem for each file to write that another flag of the same command line writes, too: it would be
 /// lost; and for each whose name is that of another format. Flags and paths; empty paths were not given.
 using flag_files = std::vector<std::pair<std::string, std::string>>;
@@ -113,8 +111,8 @@ void refuse_same_file(flag_reader& r, const flag_files& written);
 /// Opens all of them for writing, leaves them as they are and takes back those it made. Throws output_error
 /// for the first that cannot be opened.
 void try_files(const flag_files& files);
-/// Empties all of them, before a simulation is spent on them; none where one cannot be opened. Throws
-/// output_error.
+/// Empties all of them, of --vcd and --timeline, before a simulation is spent on them; none where one cannot
+/// be opened. Their first lines show whose they are should the run be killed. Throws output_error.
 void claim_files(const flag_files& files);
 
 // Flags that every binary which simulates has, with one meaning: where the config comes from, what is
@@ -178,7 +176,7 @@ void read_information_flags(flag_reader& r, const std::vector<std::string>& list
                                                    const std::filesystem::path& default_config,
                                                    const std::filesystem::path& data_dir = {});
 
-/// Adds a problem for --vcd and for --timeline when `runs` would have to share the file.
-void refuse_shared_files(flag_reader& r, std::size_t runs, const char* expected, const common_options& o);
+/// Throws user_error when `runs` would have to share the file of --vcd or --timeline.
+void refuse_shared_files(std::size_t runs, const char* expected, const common_options& o);
 
 }  // namespace diecast::app

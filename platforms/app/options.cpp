@@ -9,6 +9,7 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/files/output_dir.hpp"
 
 namespace diecast::app {
 
@@ -314,8 +315,6 @@ bool trace_wanted() {
 
 void read_output(flag_reader& r, options& o) {
   read_output_flags(r, o);
-  refuse_without_file(r);
-  refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
   o.point.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
 
@@ -331,6 +330,14 @@ void read_information(flag_reader& r, options& o) {
 
 }  // namespace
 
+flag_files parts_of(const options& o) {
+  flag_files parts;
+  for (std::uint32_t p = 1; p < o.parallel.processes; ++p)
+    for (const auto& [flag, file] : flag_files{{"--vcd", o.vcd}, {"--timeline", o.timeline}})
+      if (!file.empty()) parts.emplace_back(flag, platforms::part_of_file(file, p));
+  return parts;
+}
+
 options parse_options(int argc, const char* const* argv) {
   const po::variables_map values = read_command_line(argc, argv, all_options());
   flag_reader r(values);
@@ -341,6 +348,10 @@ options parse_options(int argc, const char* const* argv) {
   refuse_pairs(r);
   read_output(r, o);
   read_processes(r, o);
+  const flag_files written{{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}};
+  refuse_same_file(r, written);
+  for (const auto& part : parts_of(o))
+    for (const auto& file : written) refuse_same_file(r, {file, part});
   read_information(r, o);
   r.finish();
   o.point.watch_as(o);

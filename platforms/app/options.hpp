@@ -28,6 +28,9 @@ struct options : common_options, platforms::job_request {
 /// stray arguments, values that are not what the flag takes.
 [[nodiscard]] options parse_options(int argc, const char* const* argv);
 
+/// The files that processes 1 and up write instead of those of --vcd and --timeline.
+[[nodiscard]] flag_files parts_of(const options& o);
+
 /// The text of --help.
 [[nodiscard]] std::string help_text(const platform_entry& platform);
 

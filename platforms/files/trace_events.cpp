@@ -40,7 +40,7 @@ trace_events::trace_events(std::string flag, std::string path, bool part)
   errno = 0;
   file_.open(path_, std::ios::binary);
   if (!file_) throw not_written(flag_ + ' ' + path_);
-  if (!part_) file_ << timeline_head;
+  file_ << timeline_head << std::flush;
 }
 
 void trace_events::begin(char phase, track_id t, std::string_view name, sim_time at) {
@@ -103,7 +103,7 @@ void trace_events::flow(bool end_of_flow, track_id t, std::uint64_t number, sim_
 
 void trace_events::append(const std::string& part) {
   std::ifstream events(part, std::ios::binary);
-  if (!events) throw not_written(flag_ + ' ' + part);
+  if (!events.ignore(timeline_head.size())) throw not_written(flag_ + ' ' + part);
   if (events.peek() != std::ifstream::traits_type::eof())
     file_ << (any_ ? "," : "") << events.rdbuf(), any_ = true;
   std::error_code failed;

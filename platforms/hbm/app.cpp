@@ -192,10 +192,10 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (config.sim.fidelity != config::run_fidelity::packet)
     throw user_error(problem{"sim.fidelity", "applies to collectives only", "message", "packet"});
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
-  if (o.check_config) return print(memory_text(config.hbm)), 0;
   const auto points = points_of(o, config);
   observe::check_scopes(config.trace, {{}, {}, channel_names(config.hbm)}, !o.vcd.empty(),
                         !o.timeline.empty());
+  if (o.check_config) return print(memory_text(config.hbm)), 0;
   app::run_report<study_outcome> report(
       o,
       app::context_of(tables.name, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc,

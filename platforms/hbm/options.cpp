@@ -129,10 +129,9 @@ options parse_options(int argc, const char* const* argv) {
              "the fields of the trace");
   app::read_output_flags(r, o);
   app::read_information_flags(r, {"patterns", "presets"}, o);
-  app::refuse_without_file(r);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
-  app::refuse_shared_files(r, o.paces.size(), "a single rate", o);
   r.finish();
+  app::refuse_shared_files(o.paces.size(), "a single rate", o);
   return o;
 }
 

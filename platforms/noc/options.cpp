@@ -87,7 +87,6 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
     r.refuse({"vcd", "timeline"}, "cannot be combined with --traffic transactions", "");
   if (recorded || o.pattern != traffic::node_pattern::hotspot)
     r.refuse({"hotspot-node", "hotspot-fraction"}, "requires --traffic hotspot", "");
-  app::refuse_without_file(r);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
 }
 
@@ -111,8 +110,8 @@ options parse_options(int argc, const char* const* argv) {
   app::read_output_flags(r, o);
   app::read_information_flags(r, {"patterns", "presets"}, o);
   refuse_meaningless(r, o);
-  app::refuse_shared_files(r, o.rates.size(), "a single rate", o);
   r.finish();
+  app::refuse_shared_files(o.rates.size(), "a single rate", o);
   return o;
 }
 

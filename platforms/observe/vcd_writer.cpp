@@ -56,7 +56,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
   errno = 0;
   file_.open(path, std::ios::binary);
   if (!file_) throw platforms::not_written("--vcd " + path);
-  file_ << platforms::vcd_head;  // known as ours also where nothing follows
+  file_ << platforms::vcd_head << std::flush;  // known as ours also where nothing follows
   for (const pe_coord pe : config::population(config).pes()) {
     const std::string scope = pe_path(shape_, pe);
     if (!in_scope(scope)) continue;

@@ -217,6 +217,29 @@ bool is_program(const std::string& name) {
   });
 }
 
+/// Open MPI keeps files that its processes share in TMPDIR, 8.2 MiB for 2 to 16 of them; without that room it
+/// hangs, so that not even signals end it.
+void check_room(const std::string& launcher) {
+  const std::string name = fs::path(launcher).filename().string();
+  if (name != "mpirun" && name != "mpiexec") return;
+  constexpr off_t needed = 16 << 20;
+  const char* const given = std::getenv("TMPDIR");
+  const std::string folder = given == nullptr || *given == 0 ? "/tmp" : given;
+  std::string file = folder + "/diecast-processes-XXXXXX";
+  const int fd = mkostemp(file.data(), O_CLOEXEC);
+  int error = errno;
+  if (fd >= 0) {
+    unlink(file.c_str());
+    error = posix_fallocate(fd, 0, needed);
+    close(fd);
+  }
+  if (error != 0)
+    throw output_error(
+        fmt::format("--processes: the launcher needs a folder with 16 MiB of room, which {} is not ({}); set "
+                    "TMPDIR to one",
+                    folder, std::strerror(error)));
+}
+
 }  // namespace
 
 void check_processes(const prepared_run& run, const process_options& options) {
@@ -225,9 +248,11 @@ void check_processes(const prepared_run& run, const process_options& options) {
     throw user_error(problem{"--processes", fmt::format("needs {} beside this program", worker_name),
                              std::to_string(options.processes),
                              "the package diecast-mpi, or a build where MPI is found (libopenmpi-dev)"});
-  if (const std::string launcher = command_of(options).front(); !is_program(launcher))
+  const std::string launcher = command_of(options).front();
+  if (!is_program(launcher))
     throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
+  check_room(launcher);
   if (run.machine.config.sim.check_credits)
     throw user_error(
         problem{"sim.check_credits", "one process watches all queue pairs", "true", "--processes 1"});

@@ -388,7 +388,7 @@ class Replay(HbmCase):
                 self.assertIn(f"{path}:2: ", done.stderr)
                 for part in holds:
                     self.assertIn(part, done.stderr)
-        self.run_pod(*REFERENCE, "--pattern", f"replay:{self.file('e.txt', '# nothing')}", expect=2)
+        self.run_pod(*REFERENCE, "--check-config", "--pattern", f"replay:{self.file('e.txt', '# nothing')}", expect=2)
         self.assertIn("holds no request", self.last.stderr)
 
     def test_all_bad_lines_at_once(self):

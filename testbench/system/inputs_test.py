@@ -80,11 +80,9 @@ class Fuzz(ScriptCase):
                      {"name": "involved_dim", "boolList": {"values": [True]}}, {"name": "x", "bytesVal": "AAAA"}]}]
         self.mutate(self.file("t.0.json", "\n".join(map(json.dumps, nodes))), use)
         binary = (harness.HERE / "data" / "chakra" / "step.0.et").read_bytes()
-        lone = lambda path: chakra.chakra_file.load(path)  # noqa: E731
-        (self.folder / "t.0.et").write_bytes(binary)
-        self.mutate(self.folder / "t.0.et", lone)
-        (self.folder / "z.0.et").write_bytes(gzip.compress(binary))
-        self.mutate(self.folder / "z.0.et", lone)
+        for name, data in (("t.0.et", binary), ("z.0.et", gzip.compress(binary))):
+            (self.folder / name).write_bytes(data)
+            self.mutate(self.folder / name, chakra.chakra_file.load)
         self.mutate(self.file("groups.json", '{"a": [0, 1], "b": [2]}'), chakra.read_groups)
 
     def test_measurements(self):

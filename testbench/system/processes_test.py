@@ -117,6 +117,12 @@ class Processes(harness.Case):
         all_events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
         return sorted(json.dumps({**e, "id": 0}) for e in all_events if e["ph"] != "M" and not e["name"].startswith("sip "))
 
+    def test_parts_replace_no_other_file(self):
+        """What --timeline t.json implies nobody has named: an input, or a file of a user."""
+        mine = self.file("t.process1.json", json.dumps({"streams": [{"name": "s", "on": [0, 1], "ops": [{"op": "compute", "cycles": 4}]}]}))
+        self.run_pod(*POD4, "--workload", mine, "--processes", "2", "--timeline", "t.json", expect=5)
+        self.assertIn("streams", mine.read_text())
+
     def test_records_are_those_of_one_process(self):
         job = (*POD4, "--algorithm", "intercube", "--bytes", "8KiB", "--iters", "2")
         self.run_pod(*job, "--record", "one")
@@ -152,6 +158,9 @@ class Processes(harness.Case):
         self.assertEqual(done.stderr.count("--vcd"), len([line for line in done.stderr.splitlines() if line.startswith("--vcd")]), done.stderr)
         self.assertIn("No space left on device", done.stderr)
         self.assertNotIn("result.json", done.stdout)
+        done = self.on_a_full_disk(f"TMPDIR=full {shlex.join(map(str, self.command(*POD4, '--bytes', '4KiB', '--processes', '2')))}")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (5, 1), done.stderr)
+        self.assertIn("16 MiB of room, which full is not (No space left on device); set TMPDIR to one", done.stderr)
         self.nothing_is_left()
 
     def refused(self, *flags, name):
@@ -164,6 +173,7 @@ class Processes(harness.Case):
         for flags in (("--estimate",), ("--check-config",), ("--print-map",), ("--dump-config",), ("--dump-install",),
                       ("--progress", "on")):
             self.refused(*flags, name=flags[0])
+        self.refused("--vcd", "w.vcd", "--record", "w.process1.vcd", name="--vcd: is also the file of --record (value w.process1.vcd")
         self.refused("--launcher", "no_such_launcher -n {n}", name="--launcher: names a program that does not exist")
         for launcher in ("false", "echo [] x", "echo"):  # no fault of the model
             done = self.run_pod(*POD4, "--bytes", "1KiB", "--processes", "2", "--launcher", launcher, expect=71)
@@ -191,11 +201,14 @@ class Processes(harness.Case):
 
     LONG = (*POD4, "--algorithm", "intercube,ring_1d", "--bytes", "64KiB", "--iters", "20000", "--processes", "2", "--out", "out")
 
-    def begun(self, *job):
-        process = self.start(*self.command(*job), env={**os.environ, "DIECAST_TEST": str(os.getpid())})
+    def await_workers(self):
         deadline = time.monotonic() + 60
         while (len(self.workers()) < 2 or min(map(self.cpu_s, self.workers())) < 1) and time.monotonic() < deadline:
             time.sleep(0.05)  # all simulate, however slowly they began
+
+    def begun(self, *job):
+        process = self.start(*self.command(*job), env={**os.environ, "DIECAST_TEST": str(os.getpid())})
+        self.await_workers()
         self.assertEqual(len(self.workers()), 2, "workers")
         return process
 
@@ -211,9 +224,7 @@ class Processes(harness.Case):
         os.kill(victim, signal.SIGKILL)
         while victim in self.workers():
             time.sleep(0.05)
-        deadline = time.monotonic() + 60  # the second run
-        while (len(self.workers()) < 2 or min(map(self.cpu_s, self.workers())) < 1) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.await_workers()  # of the second run
         os.kill(next(pid for pid, rank in self.workers().items() if rank == 0), signal.SIGKILL)
         done = self.ended(process, within_s=60)
         self.assertEqual(done.code, 70)
@@ -235,10 +246,12 @@ class Processes(harness.Case):
             self.nothing_is_left()
 
     def test_processes_end_with_the_program_that_started_them(self):
-        process = self.begun(*self.LONG)
+        """And the folder that it leaves serves a run whose files have other names."""
+        process = self.begun(*(str(word).replace("intercube,", "") for word in self.LONG), "--timeline", "out/t.json", "--vcd", "out/w.vcd")
         process.kill()
         process.wait()
         self.nothing_is_left()
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", "out")
 
 
 if __name__ == "__main__":
