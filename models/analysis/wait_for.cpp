@@ -58,6 +58,9 @@ class wait_graph {
     for (const wait_edge& e : edges_) {
       if (holds(e)) roots.push_back({root_kind::fault, {e.waiter}, {e}, e.step});
     }
+    // A packet that a link holds stops those behind it, and then the DMA engines that send them.
+    std::ranges::stable_partition(
+        roots, [](const wait_root& r) { return r.waits[0].where.starts_with("held on "); });
     const std::vector<std::vector<std::size_t>> ends = groups_that_wait_for_no_other();
     for (const auto& group : ends) {
       if (!waits(group) && (is_waited_on(group) || has_stopped(nodes_[group[0]].dump)))

@@ -252,7 +252,7 @@ class writer {
           return "a packet of the earlier message was lost, or arrived twice";
         return "the packet does not move: check what blocks it there";
       default:
-        return "the DMA engine makes no progress: check the memory that it reads and its port to the NoC";
+        return "the DMA engine makes no progress: check what stops its packets, and the memory that it reads";
     }
   }
 

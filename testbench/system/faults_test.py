@@ -105,6 +105,10 @@ class Kinds(harness.Case):
         held = [f for f in report["in_flight"] if f["where"] == "held on pod.sip0.e-sip1.w"]
         self.assertTrue(held, report["in_flight"])
         self.assertNotIn("lost", done.stderr)
+        # What waits behind it, up to DMA engines, comes after it.
+        down = sets('faults=[{"kind":"link_down","where":"pod.sip0.e-sip1.w","after":16}]')
+        done = self.run_pod("--config", CONFIGS / "small_pod.json", "--algorithm", "tree_binary", "--bytes", "20KiB", *down, expect=3)
+        self.assertIn("the next is held on pod.sip0.e-sip1.w", done.stderr.splitlines()[2])
 
     def test_kind_link_degraded(self):
         self.assertGreater(self.one(*self.config("link_degraded"))["time_ns"], 1.2 * self.healthy_time())

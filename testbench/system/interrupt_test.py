@@ -80,11 +80,9 @@ class Interrupt(harness.Case):
         self.assertTrue(all(None not in r and None not in r.values() for r in rows), "ragged")
         self.assertFalse(list((self.folder / "out").glob("*.partial")))
 
-    def test_terminate(self):
-        self.interrupt(signal.SIGTERM, group=False)
-
-    def test_hang_up(self):
-        self.interrupt(signal.SIGHUP, group=True)
+    def test_each_signal(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            self.interrupt(number, group=number != signal.SIGTERM)
 
     def test_hang_up_under_nohup_ends_nothing(self):
         process = self.start("nohup", *self.command(*LONG[:-2], "--out", "out"))
@@ -134,9 +132,6 @@ class Interrupt(harness.Case):
             except OSError:
                 pass
         return [line for line in lines if str(folder).encode() in line]
-
-    def test_control_c(self):
-        self.interrupt(signal.SIGINT, group=True)
 
 
 if __name__ == "__main__":

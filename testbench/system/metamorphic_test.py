@@ -40,11 +40,9 @@ class Metamorphic(harness.Case):
         self.assertGreaterEqual(before["ring_full_tile"], 15 * BYTES / 64)
         self.assertGreaterEqual(after["ring_full_tile"], 15 * BYTES / 32)
 
-    def test_half_the_tcm_rate(self):
+    def test_half_the_rates_within_a_pe(self):
         # Half the banks: an access takes twice the bank cycles, its latency stays.
         self.compare("pe.tcm_banks=16")
-
-    def test_half_the_vector_lanes(self):
         # A reduction takes twice the vector cycles, its start-up stays.
         self.compare("pe.vector_lanes=32")
 

@@ -117,8 +117,7 @@ class Processes(harness.Case):
         all_events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
         return sorted(json.dumps({**e, "id": 0}) for e in all_events if e["ph"] != "M" and not e["name"].startswith("sip "))
 
-    def test_parts_replace_no_other_file(self):
-        """What --timeline t.json implies nobody has named: an input, or a file of a user."""
+    def test_parts_that_nobody_has_named_replace_no_file(self):
         mine = self.file("t.process1.json", json.dumps({"streams": [{"name": "s", "on": [0, 1], "ops": [{"op": "compute", "cycles": 4}]}]}))
         self.run_pod(*POD4, "--workload", mine, "--processes", "2", "--timeline", "t.json", expect=5)
         self.assertIn("streams", mine.read_text())

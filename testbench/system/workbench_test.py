@@ -285,10 +285,9 @@ class Sweep(ScriptCase):
                 found.append(int(stat.parent.name))
         return found
 
-    def test_control_c_ends_the_runs_and_keeps_what_is_done(self):
+    def test_signals_end_the_runs_and_keep_what_is_done(self):
         self.interrupted(signal.SIGINT, 130)
-
-    def test_sigterm_ends_the_runs_and_keeps_what_is_done(self):
+        shutil.rmtree(self.folder / "s")
         self.interrupted(signal.SIGTERM, 143)
 
     def test_a_bad_point_costs_its_row(self):
