@@ -11,8 +11,6 @@ import harness
 
 RATES, LATENCIES, SLOTS, RANKS = (5, 12, 25, 64), (10, 100, 700), (2, 4, 8), (4, 5, 8, 12)
 MOST = 1.05
-# What docs/adr/0050-two-level-ring-schedule.md explains.
-EXPLAINED = {("two_level", (5, 100, 2, 8)): 1.07, ("two_level", (5, 700, 2, 8)): 1.06, ("two_level", (12, 100, 2, 8)): 1.08}
 LATEST_NS = 50
 ALGORITHMS = ("ring_1d", "two_level")  # that all three collectives have
 
@@ -36,7 +34,7 @@ class Parts(harness.Case):
     def assert_no_more_than_its_parts(self, algorithm, point, draws, size):
         parts = sum(self.median(part, algorithm, point, draws, size) for part in ("reduce_scatter", "all_gather"))
         whole = self.median("all_reduce", algorithm, point, draws, size)
-        self.assertLessEqual(whole / parts, EXPLAINED.get((algorithm, point), MOST), f"{algorithm}, {size}, {point}")
+        self.assertLessEqual(whole / parts, MOST, f"{algorithm}, {size}, {point}")
         return whole
 
     def test_slow_links_of_one_cube_each(self):
@@ -45,7 +43,7 @@ class Parts(harness.Case):
         self.assertLess(whole, 88_000)
 
     def test_a_few_of_the_grid(self):
-        for algorithm, point in itertools.product(ALGORITHMS, ((5, 700, 2, 4), (64, 10, 8, 5), (64, 100, 4, 8))):
+        for algorithm, point in itertools.product(ALGORITHMS, ((5, 700, 2, 4), (12, 100, 2, 8), (64, 10, 8, 5), (64, 100, 4, 8))):
             self.assert_no_more_than_its_parts(algorithm, point, 3, "256KiB")
 
     @harness.exhaustive

@@ -43,8 +43,10 @@ class ring_blocks {
       : v_(v),
         place_(pe.args().own.get<parameters>().grid, pe.args().rank),
         columns_(ring_from_image(pe, place_.grid.columns)),
-        row_ring_{position_in(columns_), place_.grid.columns, slot_of(pe, place_.grid)},
-        column_ring_{place_.row, place_.grid.rows, 0},
+        row_ring_{position_in(columns_), place_.grid.columns,
+                  place_.grid.columns < 2 ? 0 : slot_of(pe, comm::east)},
+        column_ring_{place_.row, place_.grid.rows,
+                     place_.grid.columns > 1 || place_.grid.rows < 2 ? 0 : slot_of(pe, comm::global_east)},
         apart_(comm::steps_between_passes(slots_of_block(),
                                           pe.args().own.get<parameters>().beside_copies != 0)) {
     for (const std::int64_t direction : ring_directions) pipelines_.push_back(ring_pipeline(direction));
@@ -118,8 +120,9 @@ class ring_blocks {
     const auto first = std::ranges::find(columns, 0u) - columns.begin();
     return around(0, -first, static_cast<std::uint32_t>(columns.size()));
   }
-  [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
-    return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
+  /// Bytes of a message in that direction.
+  [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, comm::direction dir) {
+    return pe.message_elements(dir) * numeric::size_of(pe.args().type);
   }
   /// Slots of the last block, which is the longest (comm::part_of), so that all members get the same number.
   /// 0 where a row has one member and no passes.

@@ -47,24 +47,30 @@ std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64
   return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
 }
 
+// On a ring that splits blocks, direction `w` takes half `w` of a block to or from the farthest member, and
+// all members pass that half first in a gather and last in a sum, where the other half of the second hop
+// waits for nobody.
+
 ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                       const pe_context::awaited& own) {
   ring_pass items;
-  if (ring.reach(0, w) > 0)
-    items.push_back({.turn = 0, .range = block(0), .received = false, .sent = true, .after = {own}});
-  for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
+  for (std::uint32_t hops = 0; hops <= ring.most_hops(); ++hops) {
     const std::int64_t distance = -ring_directions[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
-    if (ring.splits() && hops + 1 >= reach) {
-      const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const bool on = hops < reach && i == w;
-        if (hops < reach || i == w)
-          items.push_back({.turn = hops, .range = halves[i], .received = true, .sent = on});
-      }
-    } else if (hops <= reach) {
-      items.push_back({.turn = hops, .range = block(distance), .received = true, .sent = hops < reach});
+    const auto add = [&](const tcm_range& range, std::uint32_t last) {
+      if (hops > last || last == 0) return;
+      items.push_back({.turn = hops, .range = range, .received = hops > 0, .sent = hops < last});
+      if (hops > 0) return;
+      items.back().after = {own};
+      items.back().after[0].at = range.at - block(0).at;
+    };
+    if (!ring.splits()) {
+      add(block(distance), reach);
+      continue;
     }
+    const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
+    add(halves.at(w), reach);
+    add(halves.at(1 - w), reach - 1);
   }
   return items;
 }
@@ -72,28 +78,24 @@ ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& b
 ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                    const std::function<awaited_stages(std::int64_t)>& own_part) {
   ring_pass items;
-  for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
+  for (std::uint32_t hops = ring.most_hops() + 1; hops-- > 0;) {
     const std::int64_t distance = ring_directions[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
-    const std::uint32_t turn = ring.most_hops() - hops;
-    if (hops > reach) continue;
-    if (ring.splits() && hops + 1 >= reach) {
-      const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const bool on = hops < reach && i == w;
-        if (hops < reach || i == w)
-          items.push_back({.turn = turn, .range = halves[i], .received = on, .sent = true});
-      }
-    } else {
-      items.push_back({.turn = turn,
-                       .range = block(distance),
-                       .received = hops < reach,
-                       .sent = true,
-                       .after = own_part(distance)});
+    const auto add = [&](const tcm_range& range, std::uint32_t first, const awaited_stages& after) {
+      if (hops > first || first == 0) return;
+      items.push_back({.turn = ring.most_hops() - hops,
+                       .range = range,
+                       .received = hops<first, .sent = hops> 0,
+                       .after = after});
+    };
+    if (!ring.splits()) {
+      add(block(distance), reach, hops > 0 ? own_part(distance) : awaited_stages{});
+      continue;
     }
+    const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
+    add(halves.at(1 - w), reach - 1, {});
+    add(halves.at(w), reach, {});
   }
-  if (ring.reach(0, w) > 0)
-    items.push_back({.turn = ring.most_hops(), .range = block(0), .received = true, .sent = false});
   return items;
 }
 
