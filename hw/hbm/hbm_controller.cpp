@@ -2,6 +2,7 @@
 #include "hw/hbm/hbm_controller.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "models/config/check.hpp"
 
@@ -62,12 +63,33 @@ void hbm_controller::arm() {
   wake_at(at);
 }
 
+namespace {
+
+/// What a channel that served nothing has done up to a time.
+struct idle_channel {
+  timing::dram_parameters parameters;
+  timing::dram_tick until{};
+  timing::dram_counters counters;
+  timing::lost_time_report lost;
+};
+
+/// The last one computed is kept: most channels of a machine are alike.
+const idle_channel& idle_until(const timing::dram_parameters& parameters, timing::dram_tick until) {
+  thread_local std::optional<idle_channel> last;
+  if (last && last->until == until && last->parameters == parameters) return *last;
+  timing::dram_scheduler unused(parameters);
+  std::vector<timing::served_burst> none;
+  unused.run(until, none);
+  return last.emplace(idle_channel{parameters, until, unused.counters(), unused.lost(until)});
+}
+
+}  // namespace
+
 timing::lost_time_report hbm_controller::lost_time() {
   if (!scheduler_) {
-    timing::dram_scheduler unused(parameters_);
-    unused.run(present(), served_);
-    refreshes_ = unused.counters();
-    return unused.lost(present());
+    const idle_channel& idle = idle_until(parameters_, present());
+    refreshes_ = idle.counters;
+    return idle.lost;
   }
   if (present() >= ahead_) {
     scheduler_->run(present(), served_);

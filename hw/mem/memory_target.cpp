@@ -69,7 +69,8 @@ void memory_target::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_t
   delay = sc_core::SC_ZERO_TIME;
   while (held_ != nullptr || !has_room(payload.is_write())) {
     if (held_ == nullptr) on_held(payload.is_write());
-    wait(room_);
+    if (!room_) room_.emplace();
+    wait(*room_);
   }
   sc_core::sc_event done;
   accept(payload, &done);
@@ -150,7 +151,7 @@ void memory_target::leave_queue(request_id id) {
   if (!r.queued) return;
   r.queued = false;
   --queued_;
-  room_.notify(sc_core::SC_ZERO_TIME);
+  announce_room();
   if (held_ != nullptr && held_arrived_) calendar_.put(now(), key_of(work::admission));
 }
 
@@ -164,7 +165,7 @@ void memory_target::act() {
         case work::arrival: held_arrived_ = true; break;
         case work::response_done: responding_ = false; break;
         case work::response: finished_.push_back(static_cast<request_id>(key & ((1U << id_bits) - 1))); break;
-        case work::admission: room_.notify(sc_core::SC_ZERO_TIME); break;
+        case work::admission: announce_room(); break;
       }
     }
     respond();

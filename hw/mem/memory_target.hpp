@@ -10,6 +10,7 @@
 
 #include <boost/container/deque.hpp>
 #include <cstdint>
+#include <optional>
 #include <systemc>
 #include <tlm>
 #include <vector>
@@ -82,6 +83,9 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
 
   void accept(tlm::tlm_generic_payload& payload, sc_core::sc_event* blocking);
+  void announce_room() {
+    if (room_) room_->notify(sc_core::SC_ZERO_TIME);
+  }
   [[nodiscard]] tlm::tlm_response_status refusal(const tlm::tlm_generic_payload& payload) const;
   void move_bytes(const tlm::tlm_generic_payload& payload);
   void act();
@@ -103,7 +107,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   request_id current_{};                          ///< request whose response is being sent
   bool responding_{};                             ///< BEGIN_RESP sent, END_RESP not yet here
   calendar calendar_{*this, [this] { act(); }};
-  sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full
+  std::optional<sc_core::sc_event> room_;  ///< for b_transport callers that found the queue full
   counters counters_;
 };
 

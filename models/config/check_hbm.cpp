@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -199,11 +200,14 @@ void add_broken(const machine_config& c, std::vector<problem>& problems) {
 std::span<const rule> hbm_rules() { return rules; }
 
 void need_sound(const hbm_block& hbm) {
+  thread_local std::optional<hbm_block> sound;  // the last one: the memories of a machine have equal blocks
+  if (sound == hbm) return;
   machine_config c;
   c.hbm = hbm;
   std::vector<problem> problems = out_of_range(c);
   add_broken(c, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
+  sound = hbm;
 }
 
 }  // namespace diecast::config

@@ -282,6 +282,8 @@ struct hbm_block {
   double simple_gbytes_s{32.0};  ///< model simple: per pseudo-channel
   double simple_latency_ns{0.0};
   std::uint64_t queue{64};  ///< model simple: transactions accepted before END_REQ is held back
+
+  bool operator==(const hbm_block&) const = default;
 };
 
 struct sram_block {

@@ -139,6 +139,7 @@ struct dram_parameters {
   dram_tick refpb_to_act_d{};   ///< tRREFD, another bank
   dram_tick refpb_to_refpb{};   ///< tRREFD
 
+  bool operator==(const dram_parameters&) const = default;
   [[nodiscard]] std::uint32_t groups_per_pc() const { return sids * bank_groups; }
   [[nodiscard]] std::uint32_t banks_per_pc() const { return sids * bank_groups * banks_per_group; }
   [[nodiscard]] std::uint32_t banks() const { return pseudo_channels * banks_per_pc(); }

@@ -41,6 +41,8 @@ concept container = requires(const T& v) {
 }
 &&!requires { std::tuple_size<T>::value; };  // an array is copied as bytes
 template <class T>
+concept text = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>;
+template <class T>
 struct plain_element {
   using type = T;
 };
@@ -68,7 +70,11 @@ class archive_writer {
       put(v.fields());
     } else if constexpr (archives::container<T>) {
       put(std::uint64_t{v.size()});
-      for (const auto& element : v) put(element);
+      if constexpr (archives::text<T>) {
+        bytes_.append(v);
+      } else {
+        for (const auto& element : v) put(element);
+      }
     } else {
       static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
       bytes_.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -112,16 +118,24 @@ class archive_reader {
       std::uint64_t size = 0;
       get(size);
       v = {};
-      for (; size > 0; --size) {
-        typename archives::plain_element<typename T::value_type>::type element{};
-        get(element);
-        v.insert(v.end(), std::move(element));
+      if constexpr (archives::text<T>) {
+        v = take(size);
+      } else {
+        for (; size > 0; --size) {
+          typename archives::plain_element<typename T::value_type>::type element{};
+          get(element);
+          v.insert(v.end(), std::move(element));
+        }
       }
     } else {
-      if (rest_.size() < sizeof v) throw std::logic_error("an archive is shorter than what is read from it");
-      std::memcpy(std::addressof(v), rest_.data(), sizeof v);
-      rest_.remove_prefix(sizeof v);
+      std::memcpy(std::addressof(v), take(sizeof v).data(), sizeof v);
     }
+  }
+  std::string_view take(std::size_t bytes) {
+    if (rest_.size() < bytes) throw std::logic_error("an archive is shorter than what is read from it");
+    const std::string_view taken = rest_.substr(0, bytes);
+    rest_.remove_prefix(bytes);
+    return taken;
   }
   /// A view refers to a name in static storage, whose address differs between processes: keeps a copy.
   void get(std::string_view& v) {
