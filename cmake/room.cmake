@@ -14,6 +14,10 @@ if(DIECAST_BATCH GREATER 0 AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 else()
   set(DIECAST_SHADOW -Wshadow)
 endif()
+# GCC's garbage collection took a tenth of the compilation: it begins at 512 MiB, which is more than most batches need.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(--param=ggc-min-heapsize=524288)
+endif()
 add_library(diecast_warnings INTERFACE)
 target_compile_options(diecast_warnings INTERFACE
   -Wall -Wextra -Wpedantic ${DIECAST_SHADOW} -Wconversion -ffp-contract=off $<$<BOOL:${DIECAST_WERROR}>:-Werror>
