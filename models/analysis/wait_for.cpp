@@ -59,8 +59,8 @@ class wait_graph {
       if (holds(e)) roots.push_back({root_kind::fault, {e.waiter}, {e}, e.step});
     }
     // A packet that a link holds stops those behind it, and then the DMA engines that send them.
-    std::ranges::stable_partition(
-        roots, [](const wait_root& r) { return r.waits[0].where.starts_with("held on "); });
+    std::ranges::stable_partition(roots,
+                                  [](const wait_root& r) { return r.waits[0].place == fabric_place::held; });
     const std::vector<std::vector<std::size_t>> ends = groups_that_wait_for_no_other();
     for (const auto& group : ends) {
       if (!waits(group) && (is_waited_on(group) || has_stopped(nodes_[group[0]].dump)))
@@ -294,7 +294,7 @@ class wait_graph {
     if (const other_packet* const stuck = machine_.still && to ? between(e.waiter, e.on) : nullptr) {
       e.cause = wait_cause::in_flight;
       e.where = stuck->where;
-      e.in_fabric = stuck->in_fabric;
+      e.place = stuck->place;
     }
     if (e.cause != wait_cause::peer) return add_edge(dump, std::move(e), n.task);
     add_edge(dump, std::move(e), n.task, *to, std::nullopt);
@@ -311,7 +311,7 @@ class wait_graph {
       e.cause = lost ? wait_cause::lost_message : wait_cause::in_flight;
       e.where = f->where;
       e.flight = f->state;
-      e.in_fabric = f->in_fabric;
+      e.place = f->place;
     } else if (!machine_.still) {
       e.cause = wait_cause::in_flight;
       e.where = "in flight, or lost: the run ended while packets moved";

@@ -38,6 +38,13 @@ enum class flight_state : std::uint8_t {
 };
 [[nodiscard]] const char* to_string(flight_state s);
 
+/// Where a packet is with respect to the routers and links.
+enum class fabric_place : std::uint8_t {
+  outside,  ///< in an engine or in host memory
+  within,
+  held  ///< on a link that keeps it: those behind it cannot pass
+};
+
 /// A message or credit that one engine has sent and that has not taken effect at the other.
 struct flight {
   bool credit{};
@@ -45,14 +52,14 @@ struct flight {
   std::string where;  ///< "in the fabric"
   bool begins{};      ///< the message's first packet is in flight
   flight_state state{flight_state::under_way};
-  bool in_fabric{};  ///< the packet is in a router or on a link
+  fabric_place place{};
 };
 
 /// A packet that belongs to no queue pair: of a tag-matched message, a read or a write.
 struct other_packet {
   abi::packet_header header;
   std::string where;
-  bool in_fabric{};
+  fabric_place place{};
 };
 
 /// A machine that has stopped.
@@ -109,7 +116,7 @@ struct wait_edge {
   abi::task_id task{abi::kernel_task};             ///< task of the waiter's firmware
   std::string step{};                              ///< step of that task
   flight_state flight{flight_state::under_way};    ///< state of the message or credit at `where`
-  bool in_fabric{};                                ///< `where` is a place in the fabric
+  fabric_place place{};                            ///< of `where`
 };
 
 enum class root_kind : std::uint8_t {

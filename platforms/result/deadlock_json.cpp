@@ -58,7 +58,7 @@ json edge_json(const run_names& run, const analysis::wait_edge& e) {
          {"step", e.step}};
   if (!e.where.empty()) {
     j["where"] = e.where;
-    j["in_fabric"] = e.in_fabric;
+    j["in_fabric"] = e.place != analysis::fabric_place::outside;
     j["in_flight_state"] = to_string(e.flight);
   }
   if (e.operation) {
@@ -129,7 +129,7 @@ json flight_json(const run_names& run, const analysis::flight& f) {
           {"first_packet_under_way", f.begins},
           {"state", to_string(f.state)},
           {"where", f.where},
-          {"in_fabric", f.in_fabric}};
+          {"in_fabric", f.place != analysis::fabric_place::outside}};
 }
 
 json other_json(const run_names& run, const analysis::other_packet& p) {
@@ -142,7 +142,7 @@ json other_json(const run_names& run, const analysis::other_packet& p) {
          {"offset", h.offset},
          {"bytes", h.payload_bytes},
          {"where", p.where},
-         {"in_fabric", p.in_fabric}};
+         {"in_fabric", p.place != analysis::fabric_place::outside}};
   if (tags) j["tag"] = hex_text(h.tag.tag);
   return j;
 }

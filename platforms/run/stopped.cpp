@@ -14,16 +14,18 @@
 namespace diecast::platforms {
 namespace {
 
+using analysis::fabric_place;
 using inbound_state = hw::dma_engine::inbound_state;
 
 /// Something in flight at one place of the machine.
 struct sighting {
-  std::uint64_t section{}, place{};    ///< an order that does not depend on the order of the search
-  abi::packet_header header;           ///< kind and ipcq alone where it is no packet
-  std::string where;                   ///< engine of a half received message
-  bool begins{}, in_fabric{};          ///< see analysis::flight
+  std::uint64_t section{}, place{};  ///< an order that does not depend on the order of the search
+  abi::packet_header header;         ///< kind and ipcq alone where it is no packet
+  std::string where;                 ///< engine of a half received message
+  bool begins{};                     ///< see analysis::flight
+  fabric_place within{};
   std::optional<inbound_state> begun;  ///< state of a message that its receiver takes in
-  DIECAST_MEMBERS(section, place, header, where, begins, in_fabric, begun)
+  DIECAST_MEMBERS(section, place, header, where, begins, within, begun)
 };
 
 /// Messages and credits in flight, each once: a half received message is in packets, too.
@@ -35,23 +37,24 @@ class flight_list {
     if (s.begun) {
       add_begun(h.ipcq, s.where, *s.begun);
     } else if (credit || h.kind == abi::packet_kind::ipcq_data) {
-      add(credit, h.ipcq, s.where, s.begins, s.in_fabric);
+      add(credit, h.ipcq, s.where, s.begins, s.within);
     } else {
-      others.push_back({h, s.where, s.in_fabric});
+      others.push_back({h, s.where, s.within});
     }
   }
   std::vector<analysis::flight> list;
   std::vector<analysis::other_packet> others;
 
  private:
-  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins, bool in_fabric) {
+  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins,
+           fabric_place within) {
     const std::size_t at = numbered(credit, f);
     const bool added = at == list.size();
     if (added) list.push_back({credit, f, where});
     list[at].begins |= begins;
     if (added || list[at].state == analysis::flight_state::part_arrived) {
       list[at].where = where;
-      list[at].in_fabric = in_fabric;
+      list[at].place = within;
     }
     if (list[at].state != analysis::flight_state::held_behind)
       list[at].state = analysis::flight_state::under_way;
@@ -88,22 +91,23 @@ class lookout {
       const auto& links = run_.machine.topology.sip_links();
       const auto link = std::ranges::find(links, fault->link(), &fabric::sip_link::name);
       begin(3, link->index);
-      fault->visit([&](const hw::sip_message& m) { add(m.header, "held on " + fault->link(), true); });
+      fault->visit(
+          [&](const hw::sip_message& m) { add(m.header, "held on " + fault->link(), fabric_place::held); });
     }
     return std::move(seen_);
   }
 
  private:
   void begin(std::uint64_t section, std::uint64_t place) { section_ = section, place_ = place; }
-  void add(const abi::packet_header& h, std::string where, bool in_fabric) {
-    seen_.push_back({section_, place_, h, std::move(where), h.offset == 0, in_fabric, {}});
+  void add(const abi::packet_header& h, std::string where, fabric_place within) {
+    seen_.push_back({section_, place_, h, std::move(where), h.offset == 0, within, {}});
   }
   void add(bool credit, const abi::ipcq_fields& f, std::string where,
            std::optional<inbound_state> begun = {}) {
     abi::packet_header h;
     h.kind = credit ? abi::packet_kind::ipcq_credit : abi::packet_kind::ipcq_data;
     h.ipcq = f;
-    seen_.push_back({section_, place_, h, std::move(where), false, false, begun});
+    seen_.push_back({section_, place_, h, std::move(where), false, fabric_place::outside, begun});
   }
   void look_at(hw::processing_element& pe) {
     const std::string path = pe_path(run_.machine.config.shape(), pe.ipcq.core().self());
@@ -122,7 +126,7 @@ class lookout {
     std::set<const hw::packet*> held;
     for (const auto& fault : sip.faults())
       fault->visit_held([&](const hw::packet& p) {
-        if (held.insert(&p).second) add(p.header, "held on " + fault->place(), true);
+        if (held.insert(&p).second) add(p.header, "held on " + fault->place(), fabric_place::held);
       });
     begin(2, sip.id().value);
     std::vector<abi::packet_header> headers;  // a pool's own order depends on the times of arrival
@@ -130,11 +134,12 @@ class lookout {
       if (!held.contains(&p)) headers.push_back(p.header);
     });
     std::ranges::sort(headers);
-    for (const auto& h : headers) add(h, fmt::format("in the fabric of sip{}", h.source.sip), true);
+    for (const auto& h : headers)
+      add(h, fmt::format("in the fabric of sip{}", h.source.sip), fabric_place::within);
     begin(4, sip.id().value);
     if (sip.io().staging() == nullptr) return;
     sip.io().staging()->visit([&](const hw::sip_message& m) {
-      add(m.header, fmt::format("in host memory, on its way to {}", sip.basename()), false);
+      add(m.header, fmt::format("in host memory, on its way to {}", sip.basename()), fabric_place::outside);
     });
   }
 

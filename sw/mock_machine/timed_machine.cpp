@@ -105,7 +105,8 @@ analysis::stopped_machine timed_machine::stopped(bool still, std::span<const pe_
         {at, state, p.core().queue_pairs(), p.tasks(), p.awaits_copy(), p.polled(), {}, {}});
   }
   dma_.visit_flights([&stopped](bool credit, const abi::ipcq_fields& f) {
-    stopped.flights.push_back({credit, f, "in the fabric", true, analysis::flight_state::under_way, true});
+    stopped.flights.push_back({credit, f, "in the fabric", true, analysis::flight_state::under_way,
+                               analysis::fabric_place::within});
   });
   return stopped;
 }
