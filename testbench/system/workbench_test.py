@@ -90,7 +90,7 @@ class Sweep(ScriptCase):
         self.assertRegex(done.stderr, r"^scripts/sweep: .*blocked.*; expected a folder that can be made\n$")
 
     def test_rows_are_those_of_single_runs(self):
-        self.script("sweep", self.spec(), "--out", "s")
+        self.assertNotIn("changed no result", self.script("sweep", self.spec(), "--out", "s").stdout)
         rows = self.rows()
         self.assertEqual([(r["algorithm"], r["ipcq.n_slots"]) for r in rows],
                          [("ring_1d", "1"), ("ring_1d", "4"), ("intercube", "1"), ("intercube", "4")])
@@ -101,7 +101,8 @@ class Sweep(ScriptCase):
         document = json.loads((self.folder / "s" / "sweep.json").read_text())
         self.assertEqual((document["schema"], document["points"], [row["ipcq.n_slots"] for row in document["rows"]]),
                          ("diecast.sweep_result/1", 4, [1, 4, 1, 4]))
-        other = self.script("sweep", self.spec(grid={"ipcq.n_slots": [1]}, plots=[]), "--out", "s")
+        other = self.script("sweep", self.spec(grid={"ipcq.n_slots": [1], "hbm.sids": [1, 2]}, plots=[]), "--out", "s")
+        self.assertIn("2 rows of 2 points\nhbm.sids: changed no result\n", other.stdout)
         self.assertEqual(other.stderr, "s/points: 4 more folders, of points of another sweep, which this one leaves\n")
 
     def test_plots_are_drawn(self):
