@@ -892,6 +892,11 @@ class Compare(ScriptCase):
         run, = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"]
         self.assertIn("pod.sip1.cube_0_0.ucie_east", [link[0] for link in run["links"]])
 
+    def test_a_link_of_one_machine_alone_has_no_load_on_the_other(self):
+        for out in ("1", "2"):
+            self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64KiB", *harness.sets(f"sip.rows={out}"), "--out", out)
+        self.assertRegex(self.script("compare", "1", "2").stdout, r"\.cube_\d_1\.\S+ +- +\d+\.\d% +- +[1-9]\S+ +- +\d")
+
 
 class AlphaBeta(ScriptCase):
 
