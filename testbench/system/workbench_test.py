@@ -869,6 +869,10 @@ class Studies(ScriptCase):
 
 
 class Compare(ScriptCase):
+    def test_a_quickstart_with_flags_builds_nothing(self):
+        done = self.script("quickstart", "--bytes", "1KiB", expect=2)
+        self.assertRegex(done.stdout + done.stderr, "^scripts/quickstart: '--bytes 1KiB'; expected nothing or a folder")
+
     def test_rank_sets_are_not_compared(self):
         for out, ranks in (("a", "cube"), ("b", "pe")):
             self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", "--ranks", ranks, "--out", out)
