@@ -174,7 +174,7 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
     throw user_error(problem{"--bytes", what, text,
                              "a size, or a range FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
   };
-  if (text.find(',') != std::string::npos) refuse("is a list; several sizes are given as a range");
+  if (text.find_first_of(",-", 1) != std::string::npos) refuse("several sizes are given as a range");
   const std::uint64_t from = config::size_argument("--bytes", parts[0]);
   if (parts.size() == 1) return {from};
   if (parts.size() > 3) refuse("too many parts");
