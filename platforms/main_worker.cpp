@@ -85,8 +85,12 @@ void work(mpi::mpi_group& group) {
 }  // namespace
 }  // namespace diecast
 
-int sc_main(int, char**) {
+int sc_main(int argc, char** argv) {
   using namespace diecast;
+  if (argc > 1) {
+    platforms::warn(fmt::format("diecast-worker: no flags (value {}; diecast-pod starts it)", argv[1]));
+    return platforms::exit_code(platforms::run_status::error);
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   mpi::mpi_group group;
   try {

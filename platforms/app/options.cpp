@@ -125,8 +125,8 @@ std::uint32_t number(const std::string& text, std::uint64_t least) {
 }
 
 [[noreturn]] void refuse(const std::string& text) {
-  throw user_error(
-      problem{team_flag, "is no team", text, "START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO, FROM..TO:xF"});
+  throw user_error(problem{team_flag, "is no team", text,
+                           "START:STRIDE:SIZE, RANK+RANK+.., or sizes from 1 on: FROM..TO, FROM..TO:xF"});
 }
 
 std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
@@ -147,7 +147,6 @@ std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
 comm::team_spec one(const std::string& text) {
   const auto fields = config::split(text, ':');
   if (fields.size() == 3) return {number(fields[0], 0), number(fields[1], 1), number(fields[2], 1), {}};
-  if (fields.size() != 1) refuse(text);
   comm::team_spec team;
   for (const std::string& rank : config::split(text, '+')) team.list.push_back(number(rank, 0));
   team.size = static_cast<std::uint32_t>(team.list.size());
@@ -159,12 +158,12 @@ std::vector<comm::team_spec> parse_teams(const std::string& text) {
   std::vector<comm::team_spec> teams;
   for (const std::string& part : config::split(text, ',')) {
     const std::size_t dots = part.find("..");
-    if (dots == std::string::npos) {
-      teams.push_back(one(part));
-      continue;
+    try {
+      const auto more = dots == std::string::npos ? std::vector{one(part)} : sizes(part, dots);
+      teams.insert(teams.end(), more.begin(), more.end());
+    } catch (const user_error&) {
+      refuse(part);  // a number of it says nothing without its form
     }
-    const auto more = sizes(part, dots);
-    teams.insert(teams.end(), more.begin(), more.end());
   }
   return teams;
 }
@@ -176,7 +175,7 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
     throw user_error(problem{"--bytes", what, text,
                              "a size, or a range FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
   };
-  if (text.find(',') != std::string::npos) refuse("is a list; several sizes are given as a range");
+  if (text.find_first_of(",-", 1) != std::string::npos) refuse("several sizes are given as a range");
   const std::uint64_t from = config::size_argument("--bytes", parts[0]);
   if (parts.size() == 1) return {from};
   if (parts.size() > 3) refuse("too many parts");
@@ -265,7 +264,7 @@ void read_run(flag_reader& r, options& o) {
     const std::size_t colon = v.find(':');
     o.point.jitter_runs = config::count_argument(f, v.substr(0, colon), 2, 100'000);
     if (colon != string::npos)
-      o.point.jitter_ns = config::count_argument(f, v.substr(colon + 1), 1, 1'000'000'000);
+      o.point.jitter_ns = config::count_argument(f + " N:NS", v.substr(colon + 1), 1, 1'000'000'000);
   });
   r.with("data", [&](const string& f, const string& v) {
     o.point.pattern_data = one_of(f, v, {"exact", "rank_plus_one"});

@@ -86,7 +86,7 @@ class Jobs:
 
     def _run(self, row, sets, flags):
         dataless = {} if flags.get("collective") == "barrier" or "data" in flags else {"no_data": True}
-        return run(self.config, platform=self.platform, sets=sets, **dataless, **flags)
+        return run(self.config, platform=self.platform, sets=sets, **{**dataless, **flags})
 
 
 class Calibration:

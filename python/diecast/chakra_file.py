@@ -254,8 +254,7 @@ def read_json(data):
     if len(found) == 1 and "workload_graph" in found[0]:
         return read_graph(found[0])
     expected = "expected the GlobalMetadata, then every node as an object, one behind the other"
-    need(found and "name" not in found[0], "JSON", f"the first object is a node; {expected}")
-    need("nodes" not in found[0], "JSON", f"one object with a list of nodes; {expected}")
+    need(found[0].keys() <= {"version", "attr"}, "JSON", f"{', '.join(found[0])[:60]} in the first object; {expected}")
     return each(json_node, found[1:])
 
 

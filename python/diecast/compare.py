@@ -100,7 +100,7 @@ def percent(old, new):
 
 def link_changes(a, b, run_a, run_b, most=10):
     """Links that carry, wait or are busy otherwise, those whose share of busy or waiting time changed most first:
-    [(link, share in a, share in b, bytes in a, bytes in b, stall ns in a, stall ns in b)]."""
+    [(link, share in a, share in b, bytes in a, bytes in b, stall ns in a, stall ns in b)], None of a machine without it."""
     left = {row["link"]: row for row in a.rows("links.csv", run_a)}
     right = {row["link"]: row for row in b.rows("links.csv", run_b)}
     rows = []
@@ -117,7 +117,7 @@ def link_changes(a, b, run_a, run_b, most=10):
     old_ns, new_ns = a.runs[run_a].get("time_ns"), b.runs[run_b].get("time_ns")
     waits = lambda r: abs((r[6] or 0) / new_ns - (r[5] or 0) / old_ns) if old_ns and new_ns else 0.0
     rows.sort(key=lambda r: (-max(abs(r[2] - r[1]), waits(r)), -abs((r[6] or 0) - (r[5] or 0)), r[0]))
-    return rows[:most]
+    return [(link, *(value if link in (left, right)[n % 2] else None for n, value in enumerate(values))) for link, *values in rows[:most]]
 
 
 def path_links(path):
@@ -245,8 +245,8 @@ def run_text(run, a, b):
     if run["links"]:
         text += "  links whose load changed most\n" + rows_text(
             ["link", "A busy", "B busy", "A bytes", "B bytes", "A stalls ns", "B stalls ns"],
-            [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}", *("-" if ns is None else f"{ns:,.1f}" for ns in (s, t))]
-             for l, x, y, m, n, s, t in run["links"]])
+            [[l, *("-" if value is None else format(value, form) for value, form in zip(values, (".1%", ".1%", ",", ",", ",.1f", ",.1f")))]
+             for l, *values in run["links"]])
     for title, rows in (("energy", run["energy"]), ("counters", run["stats"])):
         if rows:
             text += f"  {title}\n" + rows_text(["name", "A", "B"], [[k, plain(x), plain(y)] for k, x, y in rows])

@@ -2,7 +2,6 @@
 #include "sw/mock_machine/race.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -18,13 +17,14 @@ constexpr double bytes_per_event = 64, most_events_for_bytes = 10'000'000;
 constexpr double many_pes = 256;
 /// Making a PE of the mock machine takes as long as some events.
 constexpr std::uint64_t events_to_make_a_pe = 60;
+constexpr double never = std::numeric_limits<double>::infinity();
 /// Growth factor of the steps of simulated time; the first step is a part of the least bound.
 constexpr double further = 1.3, first_part = 0.1;
 /// With half of the effort spent, candidates wait whose expected time by progress is this many times the
 /// least or more.
 constexpr double behind = 2;
-/// With all of it spent, as many turns follow, each a part of most_events().
-constexpr std::uint64_t turns = 16, turns_per_effort = 32;
+/// With all of it spent, as many turns follow, of as many events.
+constexpr std::uint64_t turns = 64, events_per_turn = 25'000;
 
 struct runner {
   algorithm_candidate what;
@@ -40,7 +40,6 @@ class heats {
         left_(most_events(pes)),
         more_(events_for(least_sent(candidates), pes)),
         half_(left_ / 2),
-        turn_(left_ / turns_per_effort),
         few_bytes_(more_ < left_) {
     std::ranges::stable_sort(candidates, {}, [](const algorithm_candidate& c) { return c.bound.in_row; });
     for (algorithm_candidate& c : candidates) open_.push_back({std::move(c), nullptr, {}, false});
@@ -65,8 +64,7 @@ class heats {
  private:
   /// Whether some candidate has an estimate better than its bounds.
   [[nodiscard]] bool known() const {
-    return !found_.sorted.empty() ||
-           std::ranges::any_of(open_, [](const runner& r) { return end_of(r).has_value(); });
+    return !found_.sorted.empty() || std::ranges::any_of(open_, [](const runner& r) { return tells(r); });
   }
   /// Effort beyond most_events(), in proportion to the bytes of a job, as the time of its simulation is.
   [[nodiscard]] static std::uint64_t events_for(double bytes, std::uint64_t pes) {
@@ -90,18 +88,22 @@ class heats {
     });
     if (left_ > half_) return;
     double leader = best_;
-    for (const runner& r : open_) leader = std::min(leader, end_of(r).value_or(leader));
-    for (runner& r : open_) r.waits = r.waits || end_of(r).value_or(leader) > behind * leader;
+    for (const runner& r : open_)
+      if (tells(r)) leader = std::min(leader, *end_of(r));
+    for (runner& r : open_) {
+      const double end = tells(r) ? *end_of(r) : end_of(r) ? never : leader;
+      r.waits = r.waits || end > behind * leader;
+    }
   }
 
   /// Whichever would end first by its progress takes the next turn: a tree whose leaves have sent seems
   /// nearer to its end than it is.
   void follow_the_first() {
-    const auto expected = [](const runner& r) { return end_of(r).value_or(HUGE_VAL); };
+    const auto expected = [](const runner& r) { return end_of(r).value_or(never); };
     for (std::uint64_t turn = 0; turn < turns; ++turn) {
       const auto first = std::ranges::min_element(open_, {}, expected);
       if (first == open_.end() || expected(*first) >= best_) return;
-      left_ = turn_;
+      left_ = events_per_turn;
       if (ends(*first, std::min(best_, 2 * expected(*first)))) open_.erase(first);
     }
   }
@@ -110,6 +112,8 @@ class heats {
   [[nodiscard]] static std::optional<double> end_of(const runner& r) {
     return end_by_progress(r.so_far, r.what.bound.sent);
   }
+  /// Whether that can be. Before its bound it cannot: bytes over short ways have arrived first.
+  [[nodiscard]] static bool tells(const runner& r) { return end_of(r).value_or(-1) >= r.what.bound.ns; }
 
   /// True when a candidate needs no more steps: it has ended, or cannot run.
   bool ends(runner& r, double limit) {
@@ -133,8 +137,8 @@ class heats {
   void take_by_progress() {
     const bool better_than_bounds = known();
     for (runner& r : open_) {
-      if (const auto end = end_of(r)) {
-        keep(r, *end, known_by::progress);
+      if (tells(r)) {
+        keep(r, *end_of(r), known_by::progress);
       } else if (!better_than_bounds && found_.sorted.empty() && (r.run != nullptr || r.what.start())) {
         keep(r, r.what.bound.in_row, known_by::bounds);  // a bound is no forecast: nothing else is known
       }
@@ -142,9 +146,9 @@ class heats {
   }
 
   std::vector<runner> open_;
-  std::uint64_t setup_, left_, more_, half_, turn_;
+  std::uint64_t setup_, left_, more_, half_;
   bool few_bytes_;  ///< its time is that of messages, of which bytes say little
-  double best_ = std::numeric_limits<double>::infinity();
+  double best_ = never;
   choice found_;
 };
 

@@ -47,7 +47,7 @@ struct choice {
 
 /// Uses most_events(); if only bounds are known then, one more event for each 64 bytes that all ranks send,
 /// at most ten million, fewer on machines of more than 256 PEs. When these are used up, where ranks
-/// send fewer bytes, the candidates that would end first use half of most_events().
+/// send fewer bytes, the candidates that would end first use up to 1.6 million more.
 [[nodiscard]] choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes);
 
 }  // namespace diecast::sw

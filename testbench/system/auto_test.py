@@ -53,25 +53,28 @@ class Auto(harness.Case):
     def test_jobs_too_long_to_estimate_to_their_end_are_not_chosen_by_bounds(self):
         """All bounds of a large all-reduce are equal; double_binary_tree, the first of them, takes 1.28 times the best."""
         row, = self.result("--ranks", "pe", "--bytes", "256KiB", "--no-data")["runs"]
-        self.assertIn("by the progress of an estimate", row["algorithm_reason"])
+        self.assertNotIn("bounds", row["algorithm_reason"])
         small, = self.result("--ranks", "pe", "--bytes", "1KiB", "--no-data")["runs"]
         expected = re.match(r"auto: recursive_doubling expected to take (\d+) ns by an estimate", small["algorithm_reason"])[1]
         self.assertAlmostEqual(int(expected), small["time_ns"], delta=0.05 * small["time_ns"], msg="leaves of trees send early")
         self.assertLess(row["time_ns"], 1.15 * self.result("--ranks", "pe", "--bytes", "256KiB", "--no-data", "--algorithm",
                                                           "rabenseifner")["runs"][0]["time_ns"])
 
-    def test_rings_on_two_levels_are_chosen_where_they_are_best(self):
-        sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", "--bytes", "1MiB")
-        row = self.one(*sip, "--algorithm", "auto")
-        self.assertEqual(row["algorithm"], "two_level")
-        self.assertLess(row["time_ns"], self.one(*sip, "--algorithm", "ring_1d")["time_ns"])
+    @harness.cases(1, 2)
+    def test_bytes_that_arrive_first_over_short_ways_do_not_decide(self, count):
+        """By their share swing would end first, and bruck in a third of its bound."""
+        for collective, size, best in (("all_reduce", "16KiB", "rabenseifner"), ("all_to_all", "256KiB", "lines"))[:count]:
+            row, = self.result("--ranks", "pe", "--collective", collective, "--bytes", size, "--no-data")["runs"]
+            self.assertEqual(row["algorithm"], best, row["algorithm_reason"])
 
-    def test_rings_on_three_levels_are_chosen_where_they_are_best(self):
-        sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "pe", "--collective", "all_gather", "--bytes", "64KiB")
-        row = self.one(*sip, "--algorithm", "auto")
-        self.assertEqual(row["algorithm"], "three_level")
-        for other in ("bruck", "two_level"):
-            self.assertLess(1.5 * row["time_ns"], self.one(*sip, "--algorithm", other)["time_ns"], other)
+    def test_rings_on_levels_are_chosen_where_they_are_best(self):
+        for best, others, *job in (("two_level", {"ring_1d": 1}, "--ranks", "cube", "--bytes", "1MiB"),
+                                   ("three_level", {"bruck": 1.5, "two_level": 1.5}, "--ranks", "pe", "--collective", "all_gather")):
+            row = self.one("--config", harness.CONFIGS / "sip_default.json", *job, "--algorithm", "auto")
+            self.assertEqual(row["algorithm"], best)
+            for other, factor in others.items():
+                one = self.one("--config", harness.CONFIGS / "sip_default.json", *job, "--algorithm", other)
+                self.assertLess(factor * row["time_ns"], one["time_ns"], other)
 
     @harness.cases(1, 2)
     def test_send_recv_goes_directly(self, count):

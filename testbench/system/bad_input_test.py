@@ -55,7 +55,7 @@ FLAGS = [
     (["--bytes", "1GiB"], ["--bytes: 1 GiB does not fit the TCM with any algorithm: needs ", "ccl.tensor_kind=hbm holds it"]),
     (["--bytes", "64KB"], ["--bytes: not an accepted value; did you mean 64KiB?"]),
     (["--bytes", "2m"], ["did you mean 2MiB?"]),
-    (["--bytes", "4KiB,256KiB"], ["--bytes: is a list; several sizes are given as a range (value 4KiB,256KiB", "FROM:TO:xF"]),
+    *((["--bytes", t], [f"--bytes: several sizes are given as a range (value {t};", "FROM:TO:xF"]) for t in ("4KiB,256KiB", "4KiB-1MiB")),
     (["--set", "ipcq.slot_bytes=8KB"], ["ipcq.slot_bytes: not an accepted value; did you mean 8KiB?"]),
     (["--set", "pe.tcm_kib=2MiB"], ["pe.tcm_kib: not an accepted value; did you mean 2048?"]),
     (["--set", "ipcq.match=adress"], ["ipcq.match: not an accepted value; did you mean address?"]),

@@ -150,8 +150,8 @@ class Barriers(harness.Case):
     def test_bad_input(self):
         for arguments, words in ((("--team", "0:1:13"), "the pod has no rank 12"),
                 (("--team", "3+3"), "rank 3 is in the team twice"),
-                (("--team", "1:2"), "is no team"),
-                (("--team", "5..2"), "is no team"),
+                (("--team", "1:2,5..2"), "is no team (value 1:2;"),
+                *((("--team", text), f"--team: is no team (value {text}; expected START:STRIDE:SIZE,") for text in ("5..2", "0-7", "0..7")),
                 (("--algorithm", "tree"), "no such barrier algorithm"),
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=1")), "2 or more"),
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=64")), "of which a team has 40"),

@@ -355,15 +355,15 @@ class Chakra(Import):
             path.write_bytes(content)
             self.assertIn("b.0.et: no Chakra trace (", self.script(path, expect=2).stderr, content)
         for content, expected in (
-                (b'{"v": "1"} {"id": "x"}', "node 1 of the file: id: 'x'; expected a whole number"),
-                (b'{"v": "1"} {"id": 1, "attr": ["a"]}', "node 1 of the file: attr[0]: 'a'; expected an object"),
-                (b'{"v": "1"} {"id": 1} {"id": 2, "dataDeps": 1}', "node 2 of the file: data_deps: '1'; expected a list"),
-                (b'{"v": "1"} {"id": 1, "attr": [{"name": "n", "boolList": [true]}]}', "attr[0] (n): '[True]'; expected an object"),
-                (b'{"v": "1"} {"id": 1, "attr": [{"name": "n", "int64Val": 1.5}]}', "attr[0] (n): 1.5; expected a whole number"),
-                (b'{"v": "1"} {"durationMicros": 2.5}', "duration_micros: 2.5; expected a whole number"),
+                (b'{"version": "1"} {"id": "x"}', "node 1 of the file: id: 'x'; expected a whole number"),
+                (b'{"version": "1"} {"id": 1, "attr": ["a"]}', "node 1 of the file: attr[0]: 'a'; expected an object"),
+                (b'{"version": "1"} {"id": 1} {"id": 2, "dataDeps": 1}', "node 2 of the file: data_deps: '1'; expected a list"),
+                (b'{"version": "1"} {"id": 1, "attr": [{"name": "n", "boolList": [true]}]}', "attr[0] (n): '[True]'; expected an object"),
+                (b'{"version": "1"} {"id": 1, "attr": [{"name": "n", "int64Val": 1.5}]}', "attr[0] (n): 1.5; expected a whole number"),
+                (b'{"version": "1"} {"durationMicros": 2.5}', "duration_micros: 2.5; expected a whole number"),
                 (b"\x02\x0a\x00" + b"\x02\x10\x01", "node 1 of the file: field 2: a varint; expected bytes of a length"),
                 (b'[{"version": "1"}]', "JSON: an array; expected objects, one behind the other"),
-                (b'{"nodes": [{"id": 1}]}', "JSON: one object with a list of nodes; expected the GlobalMetadata")):
+                (b'{"traceEvents": []}', "JSON: traceEvents in the first object; expected the GlobalMetadata")):
             path.write_bytes(content)
             self.assertIn(expected, self.script(path, expect=2).stderr, content)
         self.assertIn("none is of rank 0", self.script(self.file("t.1.json", "{}"), expect=2).stderr)

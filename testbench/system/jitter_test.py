@@ -81,8 +81,8 @@ class Draws(harness.Case):
         self.assertNotIn("median_ns", self.run_pod(*JOB).stdout)
 
     def test_where_it_has_no_meaning_it_is_refused(self):
-        for words, expected in ((("--jitter", "1"), "--jitter: "), (("--jitter", "3:0"), "--jitter: "), (("--jitter", "x"), "--jitter: "),
-                                (("--jitter", "3:"), "--jitter: "), (("--jitter", "3", "--diagnose"), "--diagnose reports no times"),
+        for words, expected in ((("--jitter", "1"), "--jitter: "), (("--jitter", "3:0"), "--jitter N:NS: "), (("--jitter", "x"), "--jitter: "),
+                                (("--jitter", "3:"), "--jitter N:NS: "), (("--jitter", "5:10us"), "--jitter N:NS: "), (("--jitter", "3", "--diagnose"), "--diagnose reports no times"),
                                 (("--jitter", "3", "--dump-install"), "--dump-install reports no times")):
             self.assertIn(expected, self.run_pod(*JOB, *words, expect=2).stderr.splitlines()[0], words)
         for name in ("noc", "hbm"):

@@ -158,17 +158,6 @@ class Bars(unittest.TestCase):
 
 
 class Words(unittest.TestCase):
-    def test_sizes_at_which_a_barrier_is_the_fastest(self):
-        sweep = script("sweep_barriers")
-        order = ["b", "a", "b", "c", "c", "a", "a", "a", "a", "c", "c"]
-        self.assertEqual(len(order), len(sweep.SIZES))
-        sweep.ALGORITHMS = ("a", "b", "c")
-        results = {name: {size: {"time_ns": 1 if best == name else 2} for size, best in zip(sweep.SIZES, order)}
-                   for name in sweep.ALGORITHMS}
-        self.assertEqual(sweep.best_by_size(results), "`b` at 2 and 4 ranks; `a` at 3 and 12 to 32 ranks; "
-                         "`c` at 6, 8, 48 and 64 ranks")
-        self.assertEqual(sweep.crossovers(results), [3, 4, 6, 12, 48])
-
     def test_a_setting_is_tried_at_few_parts(self):
         degrade = script("degrade")
         for count in (1, 7, 8, 9, 15, 16, 17, 256):

@@ -178,6 +178,8 @@ class Processes(harness.Case):
             done = self.run_pod(*POD4, "--bytes", "1KiB", "--processes", "2", "--launcher", launcher, expect=71)
             self.assertRegex(done.stderr, r"^system: the launcher has started no process that runs .*TMPDIR with room")
         self.run_pod(*POD4, "--processes", "5", expect=2)
+        worker = subprocess.run([harness.BIN / "diecast-worker", "--help"], capture_output=True, text=True)
+        self.assertRegex(f"{worker.returncode} {worker.stderr}", r"^2 diecast-worker: no flags \(value --help; diecast-pod starts it\)\n$")
 
     def workers(self):
         """Processes of this test by their environment: number of the process in its job, by PID."""

@@ -8,9 +8,8 @@ class Quickstart(harness.Case):
     def test_small_pod_at_three_sizes(self):
         rows = self.runs(*harness.SMALL, "--collective", "all_reduce", "--algorithm", "intercube,ring_1d",
                          "--dtype", "f16", "--bytes", "4KiB:64KiB:x4")
-        points = [(r["algorithm"], r["bytes"]) for r in rows]
-        sizes = [4096, 16384, 65536]
-        self.assertEqual(points, [(a, b) for a in ("intercube", "ring_1d") for b in sizes])
+        self.assertEqual([(r["algorithm"], r["bytes"]) for r in rows],
+                         [(a, b) for a in ("intercube", "ring_1d") for b in (4096, 16384, 65536)])
         for row in rows:
             self.assertEqual((row["collective"], row["dtype"], row["op"]), ("all_reduce", "f16", "sum"))
 
@@ -18,10 +17,7 @@ class Quickstart(harness.Case):
         done = self.run_pod(*harness.SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "4KiB:64KiB:x4")
         lines = [line for line in done.stdout.splitlines() if line]
         self.assertEqual([line.split()[-2:] for line in lines if line.startswith("  size")], [["#wrong", "verified"]] * 2)
-        rows = [line for line in lines if "KiB" in line]
-        self.assertEqual(len(rows), 6)
-        for row in rows:
-            self.assertEqual(row.split()[-2:], ["0", "yes"], row)
+        self.assertEqual([line.split()[-2:] for line in lines if "KiB" in line], [["0", "yes"]] * 6)
 
     def test_default_pod(self):
         document = self.result("--algorithm", "intercube,ring_1d", "--bytes", "16KiB", "--ranks", "cube")

@@ -90,7 +90,7 @@ class Sweep(ScriptCase):
         self.assertRegex(done.stderr, r"^scripts/sweep: .*blocked.*; expected a folder that can be made\n$")
 
     def test_rows_are_those_of_single_runs(self):
-        self.script("sweep", self.spec(), "--out", "s")
+        self.assertNotIn("changed no result", self.script("sweep", self.spec(), "--out", "s").stdout)
         rows = self.rows()
         self.assertEqual([(r["algorithm"], r["ipcq.n_slots"]) for r in rows],
                          [("ring_1d", "1"), ("ring_1d", "4"), ("intercube", "1"), ("intercube", "4")])
@@ -101,7 +101,8 @@ class Sweep(ScriptCase):
         document = json.loads((self.folder / "s" / "sweep.json").read_text())
         self.assertEqual((document["schema"], document["points"], [row["ipcq.n_slots"] for row in document["rows"]]),
                          ("diecast.sweep_result/1", 4, [1, 4, 1, 4]))
-        other = self.script("sweep", self.spec(grid={"ipcq.n_slots": [1]}, plots=[]), "--out", "s")
+        other = self.script("sweep", self.spec(grid={"ipcq.n_slots": [1], "hbm.sids": [1, 2]}, plots=[]), "--out", "s")
+        self.assertIn("2 rows of 2 points\nhbm.sids: changed no result\n", other.stdout)
         self.assertEqual(other.stderr, "s/points: 4 more folders, of points of another sweep, which this one leaves\n")
 
     def test_plots_are_drawn(self):
@@ -867,6 +868,10 @@ class Studies(ScriptCase):
 
 
 class Compare(ScriptCase):
+    def test_a_quickstart_with_flags_builds_nothing(self):
+        done = self.script("quickstart", "--bytes", "1KiB", expect=2)
+        self.assertRegex(done.stdout + done.stderr, "^scripts/quickstart: '--bytes 1KiB'; expected nothing or a folder")
+
     def test_rank_sets_are_not_compared(self):
         for out, ranks in (("a", "cube"), ("b", "pe")):
             self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", "--ranks", ranks, "--out", out)
@@ -889,6 +894,11 @@ class Compare(ScriptCase):
             self.run_pod(*harness.SMALL, "--algorithm", "two_level", "--bytes", "64KiB", "--out", out, *more)
         run, = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"]
         self.assertIn("pod.sip1.cube_0_0.ucie_east", [link[0] for link in run["links"]])
+
+    def test_a_link_of_one_machine_alone_has_no_load_on_the_other(self):
+        for out in ("1", "2"):
+            self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64KiB", *harness.sets(f"sip.rows={out}"), "--out", out)
+        self.assertRegex(self.script("compare", "1", "2").stdout, r"\.cube_\d_1\.\S+ +- +\d+\.\d% +- +[1-9]\S+ +- +\d")
 
 
 class AlphaBeta(ScriptCase):
