@@ -64,7 +64,8 @@ class heats {
  private:
   /// Whether some candidate has an estimate better than its bounds.
   [[nodiscard]] bool known() const {
-    return !found_.sorted.empty() || std::ranges::any_of(open_, [](const runner& r) { return tells(r); });
+    return !found_.sorted.empty() ||
+           std::ranges::any_of(open_, [](const runner& r) { return is_forecast(r); });
   }
   /// Effort beyond most_events(), in proportion to the bytes of a job, as the time of its simulation is.
   [[nodiscard]] static std::uint64_t events_for(double bytes, std::uint64_t pes) {
@@ -89,9 +90,9 @@ class heats {
     if (left_ > half_) return;
     double leader = best_;
     for (const runner& r : open_)
-      if (tells(r)) leader = std::min(leader, *end_of(r));
+      if (is_forecast(r)) leader = std::min(leader, *end_of(r));
     for (runner& r : open_) {
-      const double end = tells(r) ? *end_of(r) : end_of(r) ? never : leader;
+      const double end = is_forecast(r) ? *end_of(r) : end_of(r) ? never : leader;
       r.waits = r.waits || end > behind * leader;
     }
   }
@@ -113,7 +114,7 @@ class heats {
     return end_by_progress(r.so_far, r.what.bound.sent);
   }
   /// Whether that can be. Before its bound it cannot: bytes over short ways have arrived first.
-  [[nodiscard]] static bool tells(const runner& r) { return end_of(r).value_or(-1) >= r.what.bound.ns; }
+  [[nodiscard]] static bool is_forecast(const runner& r) { return end_of(r).value_or(-1) >= r.what.bound.ns; }
 
   /// True when a candidate needs no more steps: it has ended, or cannot run.
   bool ends(runner& r, double limit) {
@@ -137,7 +138,7 @@ class heats {
   void take_by_progress() {
     const bool better_than_bounds = known();
     for (runner& r : open_) {
-      if (tells(r)) {
+      if (is_forecast(r)) {
         keep(r, *end_of(r), known_by::progress);
       } else if (!better_than_bounds && found_.sorted.empty() && (r.run != nullptr || r.what.start())) {
         keep(r, r.what.bound.in_row, known_by::bounds);  // a bound is no forecast: nothing else is known
