@@ -180,7 +180,7 @@ class ring_blocks {
   }
   void spread(pe_context::outgoing& range, std::uint64_t from, std::uint64_t over) const {
     // Single slots do not queue up; delaying them costs more than it gains.
-    if (row_ring_.slot == 0 || range.bytes <= row_ring_.slot) return;
+    if (range.bytes <= row_ring_.slot) return;
     const std::uint64_t slots = (range.bytes + row_ring_.slot - 1) / row_ring_.slot;
     // Time slots end before the next slot is due, so that a ring that is late catches up.
     const std::uint64_t turn = over / (slots + 1) * row_ring_.position / row_ring_.members;
@@ -190,12 +190,14 @@ class ring_blocks {
   }
   /// `needed`: by range of the pipeline, bytes of the row when the row begins to wait for the range.
   void spread_before(const std::vector<std::uint64_t>& needed, pe_context::pipeline& pipeline) const {
+    if (row_ring_.slot == 0) return;  // a row of one member has no ring that others could block
     std::uint64_t share = row_bytes();
     for (std::size_t i = 0; i < pipeline.sent.size(); ++i) share = std::min(share, needed[i] / (i + 1));
     for (std::size_t i = 0; i < pipeline.sent.size(); ++i) spread(pipeline.sent[i], i * share, share);
   }
   /// `ready`: by range of the pipeline, bytes of the row when the range is complete.
   void spread_after(const std::vector<std::uint64_t>& ready, pe_context::pipeline& pipeline) const {
+    if (row_ring_.slot == 0) return;
     const std::size_t n = pipeline.sent.size();
     const std::uint64_t end = row_bytes();
     std::uint64_t share = end;
