@@ -68,8 +68,8 @@ void memory_target::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_t
   if (delay != sc_core::SC_ZERO_TIME) wait(delay);
   delay = sc_core::SC_ZERO_TIME;
   while (held_ != nullptr || !has_room(payload.is_write())) {
-    if (held_ == nullptr) on_held(payload.is_write());
     if (!room_) room_.emplace();
+    if (held_ == nullptr) on_held(payload.is_write());
     wait(*room_);
   }
   sc_core::sc_event done;

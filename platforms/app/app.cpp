@@ -133,8 +133,9 @@ void check_several(const registries& tables, const options& o,
     throw user_error(problem{"--processes", "the processes have only the kernels of diecast-pod",
                              std::to_string(o.parallel.processes), "diecast-pod, or --processes 1"});
   for (const auto& r : runs) platforms::check_processes(*r, o.parallel);
+  platforms::check_room(o.parallel);
   std::error_code none;
-  for (const auto& [flag, part] : parts_of(o))  // whose names nobody has given
+  for (const auto& [flag, part] : parts_of(o))  // names that the user has not given
     if (std::filesystem::file_size(part, none) > 0 && !none && !platforms::is_own(part))
       throw output_error(
           fmt::format("{} {}: holds something that Diecast did not write; expected it moved", flag, part));

@@ -162,14 +162,18 @@ void refuse_same_file(flag_reader& r, const flag_files& written) {
   };
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [flag, path] = written[i];
-    for (const std::string_view end : {".gz", ".zst", ".fst"})  // viewers choose by it
-      if (path.ends_with(end))
-        r.add({flag, "is written as plain text, not as the name says", path,
-               fmt::format("no {} at its end", end)});
     for (std::size_t k = 0; k < i; ++k)
       if (same(path, written[k].second))
         r.add({flag, fmt::format("is also the file of {}", written[k].first), path, "another file"});
   }
+}
+
+void refuse_packed_names(flag_reader& r, const flag_files& written) {
+  for (const auto& [flag, path] : written)
+    for (const std::string_view end : {".gz", ".zst", ".fst"})  // viewers choose by it
+      if (path.ends_with(end))
+        r.add({flag, "is written as plain text, not as the name says", path,
+               fmt::format("no {} at its end", end)});
 }
 
 void try_files(const flag_files& files) {
@@ -335,6 +339,7 @@ void read_output_flags(flag_reader& r, common_options& o) {
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
   o.quiet = r.flag("quiet");
+  refuse_packed_names(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   if (!r.flag("vcd")) r.refuse({"vcd-scope", "vcd-window"}, "requires --vcd", "");
   if (!r.flag("timeline")) r.refuse({"timeline-scope"}, "requires --timeline", "");
 }

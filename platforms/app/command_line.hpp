@@ -102,17 +102,20 @@ class flag_reader {
                                                  const char* form,
                                                  const std::function<double(const std::string&)>& number);
 
-/// Adds a problem for each file to write that another flag of the same command line writes, too: it would be
-/// lost; and for each whose name is that of another format. Flags and paths; empty paths were not given.
+/// Flags and the files to write that they name; empty paths were not given.
 using flag_files = std::vector<std::pair<std::string, std::string>>;
+/// Adds a problem for each file that another flag of the same command line writes, too: it would be lost.
 void refuse_same_file(flag_reader& r, const flag_files& written);
+/// Adds a problem for each file whose name is that of a packed format.
+void refuse_packed_names(flag_reader& r, const flag_files& written);
 /// "run 2 of 5"; empty for the only run.
 [[nodiscard]] std::string progress_label(std::size_t index, std::size_t count);
 /// Opens all of them for writing, leaves them as they are and takes back those it made. Throws output_error
 /// for the first that cannot be opened.
 void try_files(const flag_files& files);
-/// Empties all of them, of --vcd and --timeline, before a simulation is spent on them; none where one cannot
-/// be opened. Their first lines show whose they are should the run be killed. Throws output_error.
+/// Replaces waveforms (--vcd) and timelines by the first lines of their formats before the simulation begins,
+/// so that they are known as ours if the run is killed. Leaves all as they are where one cannot be opened.
+/// Throws output_error.
 void claim_files(const flag_files& files);
 
 // Flags that every binary which simulates has, with one meaning: where the config comes from, what is

@@ -162,7 +162,7 @@ std::vector<comm::team_spec> parse_teams(const std::string& text) {
       const auto more = dots == std::string::npos ? std::vector{one(part)} : sizes(part, dots);
       teams.insert(teams.end(), more.begin(), more.end());
     } catch (const user_error&) {
-      refuse(part);  // a number of it says nothing without its form
+      refuse(part);  // a bad number is reported with the forms of the whole part
     }
   }
   return teams;
@@ -349,6 +349,7 @@ options parse_options(int argc, const char* const* argv) {
   read_processes(r, o);
   const flag_files written{{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}};
   refuse_same_file(r, written);
+  refuse_packed_names(r, {{"--record", o.record}});
   for (const auto& part : parts_of(o))
     for (const auto& file : written) refuse_same_file(r, {file, part});
   read_information(r, o);

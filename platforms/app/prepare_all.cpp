@@ -117,7 +117,8 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platform
     const std::size_t more = problems.size() - (most - 1);
     problems.resize(most - 1);
     problems.push_back(
-        {"", fmt::format("and {} more reasons; an algorithm that is named states its own", more), "", ""});
+        {"", fmt::format("and {} more reasons; --algorithm NAME states those of one algorithm", more), "",
+         ""});
   }
   if (!problems.empty()) throw user_error(problems);
   for (const omission& o : left_out) platforms::warn(text_of(o));

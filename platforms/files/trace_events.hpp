@@ -24,7 +24,7 @@ class trace_events {
   /// One argument of an event: a name and a value that is already JSON (`text_argument` makes one of text).
   using arguments = std::vector<std::pair<std::string, std::string>>;
 
-  /// Creates the file; throws output_error naming `flag` when that fails. A part has no end.
+  /// Creates the file; throws output_error naming `flag` when that fails. A part lacks the closing brackets.
   trace_events(std::string flag, std::string path, bool part = false);
 
   void name_group(std::uint32_t group, const std::string& name, std::uint32_t order);

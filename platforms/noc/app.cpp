@@ -107,10 +107,10 @@ int run_checked(int argc, char** argv) {
       o.transactions.empty() ? fabric::purpose::network_study : fabric::purpose::transaction_study;
   const network net(adapt(written, common.packet_flits), purpose);
   if (o.dump_config) return print(platforms::dump_config(net.config)), 0;
-  if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
   const auto points = points_of(o, common, net);
   observe::check_scopes(net.config.trace, {{}, observe::link_names(net.topology), {}}, !o.vcd.empty(),
                         !o.timeline.empty());
+  if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
   app::run_report<study_outcome> report(
       o,
       app::context_of("diecast-noc", net.config, platforms::unread_keys(given, {"noc", "sim", "trace"}), argc,

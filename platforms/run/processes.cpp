@@ -217,9 +217,10 @@ bool is_program(const std::string& name) {
   });
 }
 
-/// Open MPI keeps files that its processes share in TMPDIR, 8.2 MiB for 2 to 16 of them; without that room it
-/// hangs, so that not even signals end it.
-void check_room(const std::string& launcher) {
+}  // namespace
+
+void check_room(const process_options& options) {
+  const std::string launcher = command_of(options).front();
   const std::string name = fs::path(launcher).filename().string();
   if (name != "mpirun" && name != "mpiexec") return;
   constexpr off_t needed = 16 << 20;
@@ -235,12 +236,9 @@ void check_room(const std::string& launcher) {
   }
   if (error != 0)
     throw output_error(
-        fmt::format("--processes: the launcher needs a folder with 16 MiB of room, which {} is not ({}); set "
-                    "TMPDIR to one",
+        fmt::format("--processes: no 16 MiB for the launcher in {} ({}); set TMPDIR to a folder with room",
                     folder, std::strerror(error)));
 }
-
-}  // namespace
 
 void check_processes(const prepared_run& run, const process_options& options) {
   (void)fabric::partition_sips(run.machine.topology, options.partition, options.processes);
@@ -252,7 +250,6 @@ void check_processes(const prepared_run& run, const process_options& options) {
   if (!is_program(launcher))
     throw user_error(problem{"--launcher", "names a program that does not exist", launcher,
                              "the package openmpi-bin, or --launcher with another command"});
-  check_room(launcher);
   if (run.machine.config.sim.check_credits)
     throw user_error(
         problem{"sim.check_credits", "one process watches all queue pairs", "true", "--processes 1"});

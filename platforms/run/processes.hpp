@@ -25,6 +25,9 @@ inline constexpr const char* worker_name = "diecast-worker";
 /// Throws user_error when the program that simulates a part is not installed, or when this run needs a
 /// feature that several processes do not have.
 void check_processes(const prepared_run& run, const process_options& options);
+/// Throws output_error where Open MPI's launcher has no room for the files that its processes share, 8.2 MiB
+/// for 2 to 16 of them: it hangs then, and not even signals end it.
+void check_room(const process_options& options);
 
 /// Call in a process of its own (run_in_child): it waits for the job. The outcome reports and names a process
 /// that fails.

@@ -52,7 +52,7 @@ class flight_list {
     const bool added = at == list.size();
     if (added) list.push_back({credit, f, where});
     list[at].begins |= begins;
-    if (added || list[at].state == analysis::flight_state::part_arrived) {
+    if (added || list[at].state == analysis::flight_state::part_arrived || within == fabric_place::held) {
       list[at].where = where;
       list[at].place = within;
     }

@@ -113,7 +113,7 @@ class heats {
   [[nodiscard]] static std::optional<double> end_of(const runner& r) {
     return end_by_progress(r.so_far, r.what.bound.sent);
   }
-  /// Whether that can be. Before its bound it cannot: bytes over short ways have arrived first.
+  /// Whether end_of() is not before the bound: bytes on short routes, which arrive first, make it too early.
   [[nodiscard]] static bool is_forecast(const runner& r) { return end_of(r).value_or(-1) >= r.what.bound.ns; }
 
   /// True when a candidate needs no more steps: it has ended, or cannot run.

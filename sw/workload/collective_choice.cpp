@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "models/comm/collective.hpp"
 #include "models/comm/install_plan.hpp"
@@ -103,7 +105,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
   const cost::bound_request request{what, r.members, bytes, launch.root};
   const cost::bound any = cost::lower_bound(r.topology(), r.config, request);
   std::vector<algorithm_candidate> candidates;
-  std::map<std::string, std::vector<std::string>> refused;  // names by the reason
+  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // a reason and its algorithms
   const std::string where = r.op.where + ".algorithm";
   for (const kernel_entry* const k : kernels_for(r)) {
     if (k->by_config) continue;
@@ -112,7 +114,9 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
       candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, request, any, k->name),
                             [&r, &launch, k] { return run_alone(r, launch, *k); }});
     } else {
-      refused[why].push_back(k->name);
+      auto same = std::ranges::find(refused, why, [](const auto& r) { return r.first; });
+      if (same == refused.end()) same = refused.insert(same, {why, {}});
+      same->second.push_back(k->name);
     }
   }
   if (candidates.empty()) {

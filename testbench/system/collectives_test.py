@@ -102,10 +102,11 @@ class Collectives(harness.Case):
             self.assertEqual((row["output_min"], row["output_max"]), (136, 136))
 
     def test_large_sizes_come_near_their_bounds(self):
-        """On the default pod, quiet. Sends of the two levels that crowd each other stay at 70%."""
+        """On the default pod, by medians. Sends of the two levels that crowd each other stay at 70%."""
         for collective, least in (("all_reduce", 0.9), ("reduce_scatter", 0.85), ("all_gather", 0.85)):
-            row = self.one("--ranks", "cube", "--collective", collective, "--algorithm", "two_level", "--bytes", "1MiB")
-            self.assertGreater(row["efficiency"], least, collective)
+            row = self.result("--ranks", "cube", "--collective", collective, "--algorithm", "two_level", "--bytes", "1MiB",
+                              "--no-data", "--jitter", "9")["runs"][0]
+            self.assertGreater(row["bound_ns"] / row["jitter_median_ns"], least, collective)
 
     def test_large_broadcasts_come_near_their_bounds(self):
         """On one SIP slots that are copied before they go on, or edges of one queue pair, stay below 80%."""

@@ -159,7 +159,7 @@ class Processes(harness.Case):
         self.assertNotIn("result.json", done.stdout)
         done = self.on_a_full_disk(f"TMPDIR=full {shlex.join(map(str, self.command(*POD4, '--bytes', '4KiB', '--processes', '2')))}")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (5, 1), done.stderr)
-        self.assertIn("16 MiB of room, which full is not (No space left on device); set TMPDIR to one", done.stderr)
+        self.assertIn("no 16 MiB for the launcher in full (No space left on device); set TMPDIR to a folder", done.stderr)
         self.nothing_is_left()
 
     def refused(self, *flags, name):

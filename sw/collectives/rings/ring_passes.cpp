@@ -49,7 +49,8 @@ std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64
 
 // On a ring that splits blocks, direction `w` takes half `w` of a block to or from the farthest member, and
 // all members pass that half first in a gather and last in a sum, where the other half of the second hop
-// waits for nobody.
+// waits for no
+// arrival.
 
 ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                       const pe_context::awaited& own) {
@@ -81,20 +82,23 @@ ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& bloc
   for (std::uint32_t hops = ring.most_hops() + 1; hops-- > 0;) {
     const std::int64_t distance = ring_directions[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
-    const auto add = [&](const tcm_range& range, std::uint32_t first, const awaited_stages& after) {
+    const auto add = [&](const tcm_range& range, std::uint32_t first) {
       if (hops > first || first == 0) return;
+      awaited_stages after = hops > 0 ? own_part(distance) : awaited_stages{};
+      for (pe_context::awaited& a : after) a.at += range.at - block(distance).at;
       items.push_back({.turn = ring.most_hops() - hops,
                        .range = range,
-                       .received = hops<first, .sent = hops> 0,
+                       .received = (hops < first),
+                       .sent = (hops > 0),
                        .after = after});
     };
     if (!ring.splits()) {
-      add(block(distance), reach, hops > 0 ? own_part(distance) : awaited_stages{});
+      add(block(distance), reach);
       continue;
     }
     const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
-    add(halves.at(1 - w), reach - 1, {});
-    add(halves.at(w), reach, {});
+    add(halves.at(1 - w), reach - 1);
+    add(halves.at(w), reach);
   }
   return items;
 }

@@ -53,7 +53,7 @@ using block_at = std::function<tcm_range(std::int64_t)>;
 [[nodiscard]] ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                     const pe_context::awaited& own);
 /// The reverse of gather_pass(): sums travel to their owners, the farthest first. own_part(d): stages that
-/// complete this PE's part of the sum for the member at distance d; nothing on a ring that splits blocks.
+/// complete this PE's part of the sum for the member at distance d.
 [[nodiscard]] ring_pass sum_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                                  const std::function<awaited_stages(std::int64_t)>& own_part);
 

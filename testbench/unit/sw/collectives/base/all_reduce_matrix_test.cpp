@@ -159,9 +159,10 @@ void any_ranks_matrix(const std::string& algorithm) {
   }
   m.run({{2, 3, 2, 2}, comm::rank_set::cube});
   m.run({{3, 2, 1, 2}, comm::rank_set::sip});
+  m.run({{6, 1, 1, 1}, comm::rank_set::sip});
   m.run_types({{1, 1, 1, 5}, comm::rank_set::pe});
   m.run_types({{1, 2, 3, 1}, comm::rank_set::cube});
-  CHECK(m.rows() == 1476);
+  CHECK(m.rows() == 1530);
 }
 
 TEST_CASE("tree_binary reduces right everywhere", "[both]") { any_ranks_matrix("tree_binary"); }
