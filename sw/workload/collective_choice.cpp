@@ -114,7 +114,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
       candidates.push_back({k->name, cost::bound_of(r.topology(), r.config, request, any, k->name),
                             [&r, &launch, k] { return run_alone(r, launch, *k); }});
     } else {
-      auto same = std::ranges::find(refused, why, [](const auto& r) { return r.first; });
+      auto same = std::ranges::find(refused, why, [](const auto& reason) { return reason.first; });
       if (same == refused.end()) same = refused.insert(same, {why, {}});
       same->second.push_back(k->name);
     }
