@@ -107,7 +107,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   request_id current_{};                          ///< request whose response is being sent
   bool responding_{};                             ///< BEGIN_RESP sent, END_RESP not yet here
   calendar calendar_{*this, [this] { act(); }};
-  std::optional<sc_core::sc_event> room_;  ///< for b_transport callers that found the queue full
+  std::optional<sc_core::sc_event> room_;  ///< for b_transport callers; made when one finds the queue full
   counters counters_;
 };
 

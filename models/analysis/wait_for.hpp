@@ -41,8 +41,8 @@ enum class flight_state : std::uint8_t {
 /// Where a packet is with respect to the routers and links.
 enum class fabric_place : std::uint8_t {
   outside,  ///< in an engine or in host memory
-  within,
-  held  ///< on a link that keeps it: those behind it cannot pass
+  within,   ///< in a router or on a link
+  held      ///< on a link that keeps it: those behind it cannot pass
 };
 
 /// A message or credit that one engine has sent and that has not taken effect at the other.
@@ -116,7 +116,7 @@ struct wait_edge {
   abi::task_id task{abi::kernel_task};             ///< task of the waiter's firmware
   std::string step{};                              ///< step of that task
   flight_state flight{flight_state::under_way};    ///< state of the message or credit at `where`
-  fabric_place place{};                            ///< of `where`
+  fabric_place place{};                            ///< of the message or credit at `where`
 };
 
 enum class root_kind : std::uint8_t {

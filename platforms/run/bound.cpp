@@ -31,9 +31,7 @@ std::optional<double> by_progress(const prepared_run& run, const sw::timed_outco
   const fabric::topology& t = run.machine.topology;
   const config::machine_config& c = run.machine.config;
   const std::string& name = run.launch()->kernel.name;
-  const cost::algorithm_bound b = cost::bound_of(t, c, *r, cost::lower_bound(t, c, *r), name);
-  const auto end = sw::end_by_progress(o, b.sent);
-  return end && *end < b.ns ? std::nullopt : end;
+  return sw::end_by_progress(o, cost::bound_of(t, c, *r, cost::lower_bound(t, c, *r), name));
 }
 
 }  // namespace

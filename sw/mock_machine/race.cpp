@@ -23,7 +23,7 @@ constexpr double further = 1.3, first_part = 0.1;
 /// With half of the effort spent, candidates wait whose expected time by progress is this many times the
 /// least or more.
 constexpr double behind = 2;
-/// With all of it spent, as many turns follow, of as many events.
+/// When all of it is spent, up to this many turns follow, each of this many events.
 constexpr std::uint64_t turns = 64, events_per_turn = 25'000;
 
 struct runner {
@@ -65,7 +65,7 @@ class heats {
   /// Whether some candidate has an estimate better than its bounds.
   [[nodiscard]] bool known() const {
     return !found_.sorted.empty() ||
-           std::ranges::any_of(open_, [](const runner& r) { return is_forecast(r); });
+           std::ranges::any_of(open_, [](const runner& r) { return end_of(r).has_value(); });
   }
   /// Effort beyond most_events(), in proportion to the bytes of a job, as the time of its simulation is.
   [[nodiscard]] static std::uint64_t events_for(double bytes, std::uint64_t pes) {
@@ -89,12 +89,8 @@ class heats {
     });
     if (left_ > half_) return;
     double leader = best_;
-    for (const runner& r : open_)
-      if (is_forecast(r)) leader = std::min(leader, *end_of(r));
-    for (runner& r : open_) {
-      const double end = is_forecast(r) ? *end_of(r) : end_of(r) ? never : leader;
-      r.waits = r.waits || end > behind * leader;
-    }
+    for (const runner& r : open_) leader = std::min(leader, end_of(r).value_or(leader));
+    for (runner& r : open_) r.waits = r.waits || end_of(r).value_or(leader) > behind * leader;
   }
 
   /// Whichever would end first by its progress takes the next turn: a tree whose leaves have sent seems
@@ -111,10 +107,8 @@ class heats {
 
   /// Time at which a candidate would end at the rate at which its bytes have arrived.
   [[nodiscard]] static std::optional<double> end_of(const runner& r) {
-    return end_by_progress(r.so_far, r.what.bound.sent);
+    return end_by_progress(r.so_far, r.what.bound);
   }
-  /// Whether end_of() is not before the bound: bytes on short routes, which arrive first, make it too early.
-  [[nodiscard]] static bool is_forecast(const runner& r) { return end_of(r).value_or(-1) >= r.what.bound.ns; }
 
   /// True when a candidate needs no more steps: it has ended, or cannot run.
   bool ends(runner& r, double limit) {
@@ -138,8 +132,8 @@ class heats {
   void take_by_progress() {
     const bool better_than_bounds = known();
     for (runner& r : open_) {
-      if (is_forecast(r)) {
-        keep(r, *end_of(r), known_by::progress);
+      if (const auto end = end_of(r)) {
+        keep(r, *end, known_by::progress);
       } else if (!better_than_bounds && found_.sorted.empty() && (r.run != nullptr || r.what.start())) {
         keep(r, r.what.bound.in_row, known_by::bounds);  // a bound is no forecast: nothing else is known
       }
@@ -166,10 +160,11 @@ const char* text_of(known_by how) {
 
 std::uint64_t most_events(std::uint64_t pes) { return events_of_any + events_per_pe * pes; }
 
-std::optional<double> end_by_progress(const timed_outcome& o, double sent) {
+std::optional<double> end_by_progress(const timed_outcome& o, const cost::algorithm_bound& bound) {
   constexpr double enough = 0.1;
-  const double share = sent > 0 ? static_cast<double>(o.bytes) / sent : 0;
-  return share < enough ? std::nullopt : std::optional(o.time_ns / std::min(1.0, share));
+  const double share = bound.sent > 0 ? static_cast<double>(o.bytes) / bound.sent : 0;
+  const double end = o.time_ns / std::min(1.0, share);
+  return share < enough || end < bound.ns ? std::nullopt : std::optional(end);
 }
 
 choice race(std::vector<algorithm_candidate> candidates, std::uint64_t pes) {

@@ -41,9 +41,11 @@ struct choice {
 /// for 8,192 (measured on one core of a server).
 [[nodiscard]] std::uint64_t most_events(std::uint64_t pes);
 
-/// When a run that was cut off would end, from the share of the `sent` bytes that have arrived; empty below a
-/// tenth, which is too little for an estimate.
-[[nodiscard]] std::optional<double> end_by_progress(const timed_outcome& o, double sent);
+/// When a run that was cut off would end, in ns, from the share of the bytes that have arrived; empty below a
+/// tenth, which is too little for an estimate, and before the run's bound: bytes on short routes arrive
+/// first.
+[[nodiscard]] std::optional<double> end_by_progress(const timed_outcome& o,
+                                                    const cost::algorithm_bound& bound);
 
 /// Uses most_events(); if only bounds are known then, one more event for each 64 bytes that all ranks send,
 /// at most ten million, fewer on machines of more than 256 PEs. When these are used up, where ranks

@@ -166,8 +166,10 @@ class BadInput(harness.Case):
         for arguments, holds in FLAGS:
             with self.subTest(" ".join(map(str, arguments))):
                 self.refused(*SMALL, *arguments, holds=holds)
-        for words in (["--workload", "."], ["--verify", "."], ["--algorithm", "ring"], ["--isolate"], ["--bytes", "3"]):
-            self.run_pod(*SMALL, "--check-config", *words, expect=2)
+        for words, said in (("--workload .", "cannot be read: a folder"), ("--verify .", "cannot be read: a folder"),
+                            ("--algorithm ring", "did you mean ring_1d?"), ("--isolate", "requires"), ("--bytes 3", "not a whole number")):
+            self.assertIn(f"{words.split()[0]}: ", (err := self.run_pod(*SMALL, "--check-config", *words.split(), expect=2).stderr))
+            self.assertIn(said, err)
 
     def test_what_is_read_is_not_overwritten(self):
         """By no output of any binary, whatever name it has there."""

@@ -47,10 +47,9 @@ std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64
   return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
 }
 
-// On a ring that splits blocks, direction `w` takes half `w` of a block to or from the farthest member, and
-// all members pass that half first in a gather and last in a sum, where the other half of the second hop
-// waits for no
-// arrival.
+// On a ring that splits blocks, direction `w` takes half `w` of a block to or from the farthest member. All
+// members pass that half first in a gather and last in a sum: there the other half starts one hop nearer, at
+// a member that waits for no arrival.
 
 ring_pass gather_pass(std::size_t w, const two_way_ring& ring, const block_at& block,
                       const pe_context::awaited& own) {
