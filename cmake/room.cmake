@@ -14,7 +14,8 @@ if(DIECAST_BATCH GREATER 0 AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 else()
   set(DIECAST_SHADOW -Wshadow)
 endif()
-# GCC's garbage collection took a tenth of the compilation: it begins at 512 MiB, which is more than most batches need.
+# GCC collects garbage for a tenth of the time that a batch of platforms takes; half as long where it begins at 512 MiB
+# (medians of six compilations: 32.3 and 30.8 CPU s).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(--param=ggc-min-heapsize=524288)
 endif()
